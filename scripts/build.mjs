@@ -1,0 +1,4 @@
+// `npm run build`.
+import { build } from "./setup/build.mjs";
+
+process.exitCode = await build();

@@ -1,0 +1,97 @@
+// Arrows point down: protocol ← host | client ← caps ← server ← compose ← cli. Type-only imports count.
+
+/** What each folder of src may import besides itself. Whatever is not listed here may import everything below the command line. */
+const below = {
+  protocol: [],
+  host: ["protocol"],
+  client: ["protocol"],
+  stores: ["protocol", "host"],
+  transports: ["protocol", "host"],
+  server: ["protocol", "host"],
+  compose: ["protocol", "host", "client", "caps", "stores", "transports", "server"],
+  testing: ["protocol", "host", "client", "caps", "stores", "transports", "server", "compose"],
+  conformance: ["protocol", "host", "client", "caps", "stores", "transports", "server", "compose", "testing"],
+  cli: ["protocol", "host", "client", "caps", "stores", "transports", "server", "compose", "testing", "conformance"],
+};
+
+/** Tests may reach anywhere: they put real parts together. */
+const tests = "\\.(test|suite)\\.ts$";
+
+const layerRules = Object.entries(below).map(([folder, allowed]) => ({
+  name: `${folder}-imports-only-below`,
+  comment: `src/${folder} may import ${[folder, ...allowed].join(", ")}.`,
+  severity: "error",
+  from: { path: `^src/${folder}/`, pathNot: tests },
+  to: { path: "^src/", pathNot: `^src/(${[folder, ...allowed].join("|")})/` },
+}));
+
+module.exports = {
+  forbidden: [
+    ...layerRules,
+    {
+      name: "capabilities-stand-alone",
+      comment: "A capability uses another through the executor or the tool catalogue, never by import.",
+      severity: "error",
+      from: { path: "^src/caps/([^/]+)/", pathNot: tests },
+      to: { path: "^src/", pathNot: "^src/(protocol|host|client|caps/$1)/" },
+    },
+    {
+      name: "runs-in-a-browser",
+      comment: "The protocol, the client and the tables are bundled for browsers: no built-in modules of Node.",
+      severity: "error",
+      from: {
+        path: "^src/(protocol/|client/|caps/[^/]+/protocol\\.ts$|caps/tables\\.generated\\.ts$)",
+        pathNot: tests,
+      },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "tables-know-only-the-protocol",
+      comment: "A table is data that other languages are generated from.",
+      severity: "error",
+      from: { path: "^src/caps/([^/]+)/protocol\\.ts$" },
+      to: { path: "^src/", pathNot: "^src/protocol/" },
+    },
+    {
+      name: "entries-are-the-top",
+      comment: "Public doors are for users of the package; inside, import the file itself.",
+      severity: "error",
+      from: { path: "^src/", pathNot: `^src/entries/|${tests}` },
+      to: { path: "^src/entries/" },
+    },
+    {
+      name: "examples-use-the-package",
+      comment: "An example shows what a stranger can do, so it imports a2e by name.",
+      severity: "error",
+      from: { path: "^examples/" },
+      to: { path: "^src/", pathNot: "^src/entries/" },
+    },
+    {
+      name: "no-test-in-the-product",
+      severity: "error",
+      from: { path: "^src/", pathNot: tests },
+      to: { path: tests },
+    },
+    {
+      name: "src-stands-alone",
+      severity: "error",
+      from: { path: "^src/", pathNot: tests },
+      to: { path: "^(bench|examples|scripts|conformance|docs)/" },
+    },
+    { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
+    {
+      name: "no-unlisted-package",
+      comment: "What the product imports is in dependencies, not merely installed.",
+      severity: "error",
+      from: { path: "^src/", pathNot: tests },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown", "undetermined"] },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "(^|/)(dist|vectors)/" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "types", "default"] },
+  },
+};

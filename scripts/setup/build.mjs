@@ -1,0 +1,52 @@
+// Builds dist from src, and knows whether that is needed.
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { root, runTool, say } from "./run-command.mjs";
+
+/** Written after each build: what is newer than it has not been built. */
+const stamp = `${root}/dist/.built`;
+
+export async function buildIfStale() {
+  if (!isStale()) return;
+  say("Building …");
+  const code = await build();
+  if (code !== 0) process.exit(code);
+}
+
+/** Resolves with the exit code of the compiler. */
+export async function build() {
+  // Changes made while it compiles count as not built.
+  const startedAt = new Date();
+  const code = await runTool("typescript/bin/tsc", ["-p", "tsconfig.build.json"]);
+  if (code !== 0) return code;
+  removeOrphans();
+  chmodSync(`${root}/dist/cli/main.js`, 0o755);
+  writeFileSync(stamp, "");
+  utimesSync(stamp, startedAt, startedAt);
+  return 0;
+}
+
+function isStale() {
+  if (!existsSync(stamp) || !existsSync(`${root}/dist/cli/main.js`)) return true;
+  const builtAt = statSync(stamp).mtimeMs;
+  const sources = [...filesIn("src"), "package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"];
+  return sources.some((path) => statSync(`${root}/${path}`).mtimeMs > builtAt);
+}
+
+/** The compiler leaves behind what it once made of files that are gone, and a package would ship it. */
+function removeOrphans() {
+  for (const path of filesIn("dist")) {
+    const source = path.replace(/^dist/, "src").replace(/(\.d\.ts|\.js)$/, ".ts");
+    if (source.endsWith(".ts") && !existsSync(`${root}/${source}`)) rmSync(`${root}/${path}`);
+  }
+}
+
+/**
+ * @param {string} folder
+ * @returns {string[]}
+ */
+function filesIn(folder) {
+  return readdirSync(`${root}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    return entry.isDirectory() ? filesIn(path) : [path];
+  });
+}

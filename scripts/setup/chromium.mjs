@@ -1,0 +1,26 @@
+// The client is tested in a real browser, which is the one thing that npm does not bring.
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { run, say } from "./run-command.mjs";
+
+const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+
+/** The path of a Chromium, installed with apt-get where that is possible; undefined where there is none. */
+export async function ensureChromium() {
+  const found = findChromium();
+  if (found !== undefined) return found;
+  if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) {
+    say("Installing chromium with apt-get …");
+    const quiet = { env: { DEBIAN_FRONTEND: "noninteractive" }, stdout: "ignore" };
+    await run("apt-get", ["update", "-qq"], quiet);
+    await run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "chromium"], quiet);
+  }
+  return findChromium();
+}
+
+function findChromium() {
+  const { CHROMIUM_PATH, PATH = "" } = process.env;
+  if (CHROMIUM_PATH) return existsSync(CHROMIUM_PATH) ? CHROMIUM_PATH : undefined;
+  const paths = PATH.split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)));
+  return paths.find((path) => existsSync(path));
+}

@@ -1,0 +1,46 @@
+// Installs what is missing, and nothing where all is there: then no network is needed.
+import { existsSync, readFileSync } from "node:fs";
+import { root, run, say } from "./run-command.mjs";
+
+/** Packages with native code bring it ready-made, so no install script has to run. */
+const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+
+/** The benchmarks have dependencies that nobody else needs: they are installed only when asked for. */
+export async function installMissing({ withBench = false } = {}) {
+  const hasBench = existsSync(`${root}/node_modules/a2e-bench`);
+  const scope = withBench || hasBench ? [] : ["--workspaces=false"];
+  if (isComplete() && (!withBench || hasBench)) return;
+  const isFresh = !existsSync(`${root}/node_modules`);
+  say("Installing dependencies (once; takes about half a minute) …");
+  const code = await run("npm", isFresh ? ["ci", ...flags, ...scope] : ["install", "--no-save", ...flags, ...scope], {
+    stdout: "ignore",
+  });
+  if (code === 0) return;
+  say("npm could not install the dependencies; its message is above. Is the network there?");
+  process.exit(1);
+}
+
+/** True where what is installed has the versions of the lockfile, and every dependency of the package is among it. */
+function isComplete() {
+  const installed = readPackages("node_modules/.package-lock.json");
+  if (installed === undefined) return false;
+  const locked = readPackages("package-lock.json") ?? {};
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(`${root}/package.json`, "utf8"));
+  const wanted = Object.keys({ ...dependencies, ...devDependencies }).map((name) => `node_modules/${name}`);
+  return (
+    wanted.every((path) => installed[path] !== undefined) &&
+    Object.entries(installed).every(([path, { version }]) => locked[path]?.version === version)
+  );
+}
+
+/**
+ * @param {string} path
+ * @returns {Record<string, { version?: string }> | undefined}
+ */
+function readPackages(path) {
+  try {
+    return JSON.parse(readFileSync(`${root}/${path}`, "utf8")).packages;
+  } catch {
+    return undefined;
+  }
+}
