@@ -1,0 +1,129 @@
+// The table language. A capability is one value: types, validation, client methods, handler types, JSON Schema,
+// reference page and conformance vectors all come from it, and nothing of it is written twice.
+import type { z } from "zod";
+import { A2EError, type CoreErrorCode, type ErrorOptions, type ErrorTable } from "./errors.ts";
+import type { JsonObject } from "./json.ts";
+import { createParser } from "./parse.ts";
+
+type Schema = z.ZodObject;
+
+/** One request and its answer. */
+export interface Call<Request extends Schema = Schema, Result extends Schema = Schema> {
+  readonly type: string;
+  readonly responseType: string;
+  /** One line for the reference page. */
+  readonly doc: string;
+  readonly request: Request;
+  readonly result: Result;
+  /** Other spellings of the request type, each with the response type of its family. */
+  readonly aliases: Readonly<Record<string, string>>;
+  /** Result fields repeated under a second name, for peers that read the other one: second name → path of the first. */
+  readonly mirrors: Readonly<Record<string, string>>;
+  /** The same as steps, since they are taken with every answer. */
+  readonly mirrorPaths: readonly (readonly [second: string, path: readonly string[]])[];
+  /** Steers the host itself and so is served at once, past the limit on parallel calls. */
+  readonly isControl: boolean;
+  readonly example: { readonly request: z.input<Request>; readonly result: z.input<Result> };
+  /** Checks a request and fills its defaults; what comes back is a value of its own. */
+  parseRequest(value: unknown, capabilityName?: string): JsonObject | A2EError;
+  parseResult(value: unknown, capabilityName?: string): JsonObject | A2EError;
+}
+
+/** A message that a host sends unasked. */
+export interface Push<Payload extends Schema = Schema> {
+  readonly type: string;
+  readonly doc: string;
+  readonly payload: Payload;
+  readonly aliases: readonly string[];
+  readonly example: z.input<Payload>;
+}
+
+export interface CapabilitySpec {
+  readonly doc: string;
+  /** Names that an agent may ask for beside the capability, each with what it gets by it. */
+  readonly features?: Readonly<Record<string, string>>;
+  /** Type of the events that calls of this capability emit. */
+  readonly event?: string;
+  readonly errors?: ErrorTable;
+  readonly calls: Readonly<Record<string, Call>>;
+  readonly pushes?: Readonly<Record<string, Push>>;
+}
+
+export interface Capability<Name extends string = string, Spec extends CapabilitySpec = CapabilitySpec> {
+  readonly name: Name;
+  readonly doc: string;
+  readonly features: Readonly<Record<string, string>>;
+  readonly event: string;
+  readonly errors: ErrorTable;
+  readonly calls: Spec["calls"];
+  readonly pushes: PushesOf<Spec>;
+  /** An error of this capability: its own codes and the core ones compile, others do not. */
+  error(code: ErrorCodeOf<Spec>, message: string, options?: ErrorOptions): A2EError;
+}
+
+type PushesOf<Spec extends CapabilitySpec> =
+  Spec["pushes"] extends Readonly<Record<string, Push>> ? Spec["pushes"] : Readonly<Record<string, Push>>;
+
+type ErrorCodeOf<Spec extends CapabilitySpec> =
+  | CoreErrorCode
+  | (Spec["errors"] extends ErrorTable ? keyof Spec["errors"] & string : never);
+
+/** What a handler receives: defaults are filled. */
+export type RequestOf<C extends Call> = z.output<C["request"]>;
+/** What a caller passes: fields with a default are optional. */
+export type RequestInputOf<C extends Call> = z.input<C["request"]>;
+export type ResultOf<C extends Call> = z.output<C["result"]>;
+/** What a handler returns: fields with a default are optional. */
+export type ResultInputOf<C extends Call> = z.input<C["result"]>;
+
+export const coreEventType = "invoke/event";
+
+export function capability<const Name extends string, const Spec extends CapabilitySpec>(
+  name: Name,
+  spec: Spec,
+): Capability<Name, Spec> {
+  const errors: ErrorTable = spec.errors ?? {};
+  return {
+    name,
+    doc: spec.doc,
+    features: spec.features ?? {},
+    event: spec.event ?? coreEventType,
+    errors,
+    calls: spec.calls,
+    pushes: (spec.pushes ?? {}) as PushesOf<Spec>,
+    error: (code, message, options) =>
+      new A2EError(code, message, {
+        capability_name: name,
+        ...(code in errors ? { retryable: errors[code]?.retryable ?? false } : {}),
+        ...options,
+      }),
+  };
+}
+
+interface CallOptions<Request extends Schema, Result extends Schema> {
+  doc: string;
+  request: Request;
+  result: Result;
+  aliases?: Record<string, string>;
+  mirrors?: Record<string, string>;
+  isControl?: boolean;
+  example: { request: z.input<Request>; result: z.input<Result> };
+}
+
+export function call<Request extends Schema, Result extends Schema>(
+  type: string,
+  responseType: string,
+  { aliases = {}, mirrors = {}, isControl = false, ...rest }: CallOptions<Request, Result>,
+): Call<Request, Result> {
+  const parseRequest = createParser(rest.request);
+  const parseResult = createParser(rest.result);
+  const mirrorPaths = Object.entries(mirrors).map(([second, path]) => [second, path.split(".")] as const);
+  return { type, responseType, aliases, mirrors, mirrorPaths, isControl, parseRequest, parseResult, ...rest };
+}
+
+export function push<Payload extends Schema>(
+  type: string,
+  { aliases = [], ...rest }: { doc: string; payload: Payload; aliases?: string[]; example: z.input<Payload> },
+): Push<Payload> {
+  return { type, aliases, ...rest };
+}

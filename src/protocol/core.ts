@@ -1,0 +1,220 @@
+// The messages every host serves, whatever it was given as plugins: the kernel's own table.
+import * as z from "zod";
+import { call, capability, push } from "./capability.ts";
+import { type JsonObject, jsonObject, jsonValue } from "./json.ts";
+
+/** One negotiated capability, as the handshake answers it. */
+export const acceptedCap = z.object({
+  capability: z.string(),
+  enabled: z.boolean().default(true),
+  metadata: jsonObject.default({}),
+});
+
+export const eventKinds = ["progress", "artifact", "log", "status"] as const;
+export type EventKind = (typeof eventKinds)[number];
+
+/** The shape of every event, whatever its type. */
+export const eventPayload = z.object({
+  kind: z.string().default("status"),
+  data: jsonObject.default({}),
+  seq: z.int().default(0).describe("Counts the events of one call, from 1."),
+});
+
+/** Event data is an object; what is none is put into one, since some decoders drop an event over it. */
+export function toEventData(data: unknown): JsonObject {
+  const isObject = typeof data === "object" && data !== null && !Array.isArray(data);
+  return (isObject ? data : { value: data ?? null }) as JsonObject;
+}
+
+/** The shape of every error. */
+export const errorPayload = z.object({
+  code: z.string(),
+  message: z.string().default(""),
+  detail: jsonObject.default({}),
+  retryable: z.boolean().default(false),
+  capability_name: z.string().default(""),
+});
+
+export const handshake = call("handshake/req", "handshake/resp", {
+  doc: "Opens a session: says who the agent is and what it wants; the host answers what it grants.",
+  request: z.object({
+    agent_id: z.string().default(""),
+    agent_caps: z.array(z.string()).default([]),
+    auth_token: z.string().default(""),
+  }),
+  result: z.object({
+    session_id: z.string().default(""),
+    accepted_caps: z.array(acceptedCap).default([]),
+    max_parallel: z.int().default(4),
+    ok: z.boolean().default(true),
+    reason: z
+      .string()
+      .default("")
+      .describe("auth_failed, version_mismatch, no_caps or server_error where ok is false."),
+  }),
+  isControl: true,
+  example: {
+    request: { agent_id: "my-agent", agent_caps: ["tools"], auth_token: "" },
+    result: {
+      session_id: "3f2c8a52-6a52-4a7e-9a38-0f4f3a2f6b11",
+      accepted_caps: [
+        {
+          capability: "tools",
+          enabled: true,
+          metadata: { name: "tools", type: "tools", priority: 0, exclusive: true },
+        },
+      ],
+      max_parallel: 4,
+      ok: true,
+      reason: "",
+    },
+  },
+});
+
+export const ping = call("ping", "pong", {
+  doc: "Asks whether the host is there.",
+  request: z.object({}),
+  result: z.object({ uptime_seconds: z.number().default(0) }),
+  isControl: true,
+  example: { request: {}, result: { uptime_seconds: 12.5 } },
+});
+
+export const cancel = call("invoke/cancel/req", "invoke/cancel/resp", {
+  doc: "Cancels a call in flight by its id; the call itself is then answered with `cancelled`. An extension of ours.",
+  request: z.object({ call_id: z.string().min(1), reason: z.string().default("") }),
+  result: z.object({ cancelled: z.boolean().describe("False where no such call is in flight.") }),
+  isControl: true,
+  example: { request: { call_id: "5d0c9a1b7e6f4c3a8b2d1e0f9a8b7c6d" }, result: { cancelled: true } },
+});
+
+const snapshotInfo = z.object({
+  snapshot_id: z.string(),
+  created_at: z.number(),
+  bytes: z.int(),
+});
+
+export const snapshot = call("session/snapshot/req", "session/snapshot/resp", {
+  doc: "Saves the state of this session across its capabilities to the snapshot store. An extension of ours.",
+  request: z.object({ label: z.string().max(128).default("") }),
+  result: z.object({
+    ...snapshotInfo.shape,
+    capabilities: z.record(z.string(), z.enum(["saved", "stateless"])),
+  }),
+  example: {
+    request: { label: "before the risky part" },
+    result: {
+      snapshot_id: "00000000000000000001",
+      created_at: 1789000000.5,
+      bytes: 512,
+      capabilities: { tools: "stateless" },
+    },
+  },
+});
+
+export const restore = call("session/restore/req", "session/restore/resp", {
+  doc: "Puts this session back to a snapshot of it; the newest one where none is named. An extension of ours.",
+  request: z.object({ snapshot_id: z.string().default("") }),
+  result: z.object({
+    snapshot_id: z.string(),
+    capabilities: z.record(z.string(), z.enum(["restored", "stateless", "damaged"])),
+  }),
+  example: {
+    request: { snapshot_id: "00000000000000000001" },
+    result: { snapshot_id: "00000000000000000001", capabilities: { tools: "stateless" } },
+  },
+});
+
+const listSnapshots = call("session/snapshots/req", "session/snapshots/resp", {
+  doc: "Lists the snapshots of this session, newest first. An extension of ours.",
+  request: z.object({}),
+  result: z.object({ snapshots: z.array(z.object({ ...snapshotInfo.shape, label: z.string().default("") })) }),
+  example: { request: {}, result: { snapshots: [] } },
+});
+
+const fork = call("session/fork/req", "session/fork/resp", {
+  doc: "Creates a session that begins with a copy of everything in this one; what either does afterwards the other does not see. An extension of ours.",
+  request: z.object({ label: z.string().max(128).default("") }),
+  result: z.object({
+    session_id: z.string().describe("Of the fork: a secret, like any session's."),
+    capabilities: z
+      .record(z.string(), z.enum(["copied", "overlaid", "shared", "refused"]))
+      .describe("What became of each capability's state."),
+  }),
+  example: {
+    request: {},
+    result: {
+      session_id: "9b1f6a0e-2f0d-4a2b-8a5e-6f3f1f0f7c11",
+      capabilities: { env: "copied", memory: "overlaid", tools: "shared" },
+    },
+  },
+});
+
+export const merge = call("session/merge/req", "session/merge/resp", {
+  doc: "Takes over what a fork of this session changed. What both changed stays as it is here and is reported. An extension of ours.",
+  request: z.object({ session_id: z.string().min(1).describe("Of the fork; it stays open.") }),
+  result: z.object({
+    capabilities: z.record(z.string(), z.object({ merged: z.int(), conflicts: z.array(z.string()) })),
+  }),
+  example: {
+    request: { session_id: "9b1f6a0e-2f0d-4a2b-8a5e-6f3f1f0f7c11" },
+    result: { capabilities: { memory: { merged: 2, conflicts: ["color"] } } },
+  },
+});
+
+export const replay = call("session/replay/req", "session/replay/resp", {
+  doc: "Runs this session once more from its recording, apart from everything real, and compares every line that it says. Tools are not run: their results are recorded. An extension of ours.",
+  request: z.object({}),
+  result: z.object({
+    messages: z.int().describe("How many lines were compared and found equal."),
+    is_identical: z.boolean(),
+    cut: z.string().optional().describe("Why the recording ends before its session; absent where it does not."),
+    divergence: z
+      .object({
+        message: z.int().describe("Which line of the session, from 1."),
+        req_id: z.string().describe("The request that it answers; empty where it answers none."),
+        request_type: z.string(),
+        field: z.string().describe("The first field that differs; empty for the whole message."),
+        expected: jsonValue.optional(),
+        found: jsonValue.optional(),
+        note: z.string().optional(),
+      })
+      .optional(),
+  }),
+  example: { request: {}, result: { messages: 42, is_identical: true, cut: "the session went on" } },
+});
+
+/** `shutdown` has no answer: it is the one request-like message without a call. */
+export const shutdownPayload = z.object({
+  timeout: z.number().min(0).default(10).describe("Seconds that calls in flight may still take."),
+});
+
+export const shutdownReport = push("session/closed", {
+  doc: "Last message of a session that was shut down: which calls were cut off. An extension of ours.",
+  payload: z.object({ reason: z.string(), cut_off: z.array(z.string()).default([]) }),
+  example: { reason: "shutdown", cut_off: [] },
+});
+
+export const gap = push("session/gap", {
+  doc: "Lines from `from` to `to` are no longer in the outbound log; repeat unanswered requests under their ids. An extension of ours.",
+  payload: z.object({ from: z.int(), to: z.int() }),
+  example: { from: 120, to: 480 },
+});
+
+export const resumed = push("session/resumed", {
+  doc: "First frame on a WebSocket: where the log goes on. An extension of ours.",
+  payload: z.object({
+    session_id: z.string(),
+    seq: z.int().describe("The number of the line before the next one."),
+    last: z
+      .int()
+      .default(0)
+      .describe("The newest line; whatever has no answer once it has arrived must be sent again."),
+  }),
+  example: { session_id: "3f2c8a52-6a52-4a7e-9a38-0f4f3a2f6b11", seq: 0, last: 0 },
+});
+
+export const core = capability("core", {
+  doc: "Handshake, life cycle, errors and events: served by every host without any plugin.",
+  calls: { handshake, ping, cancel, snapshot, restore, listSnapshots, fork, merge, replay },
+  pushes: { shutdownReport, gap, resumed },
+});

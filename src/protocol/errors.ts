@@ -1,0 +1,57 @@
+// Errors are values on the wire and exceptions inside. Callers test `error.code`.
+import type { JsonObject } from "./json.ts";
+
+/** The codes that belong to no capability, and whether trying again can help. */
+export const coreErrors = {
+  parse_error: { retryable: false, doc: "The line is not JSON." },
+  invalid_message: {
+    retryable: false,
+    doc: "JSON, but not a message that a host takes: an array, a response, an oversized line.",
+  },
+  schema_violation: { retryable: false, doc: "A field has the wrong shape; `detail.issues` names it." },
+  unknown_type: { retryable: false, doc: "No capability of this host has such a message." },
+  version_mismatch: { retryable: false, doc: "The peer speaks another major version." },
+  unauthorized: { retryable: false, doc: "No handshake yet, or one that failed." },
+  forbidden: { retryable: false, doc: "The principal may not do this." },
+  capability_missing: { retryable: false, doc: "The capability was not negotiated in the handshake." },
+  rate_limited: { retryable: true, doc: "Too many calls; `detail.retry_after_ms` says when to come back." },
+  timeout: { retryable: true, doc: "The call took longer than its timeout." },
+  cancelled: { retryable: false, doc: "The call was cancelled by its agent, or by a shutdown." },
+  out_of_memory: { retryable: true, doc: "A sandbox reached its memory limit." },
+  sandbox_crash: { retryable: true, doc: "A sandbox or worker ended unexpectedly." },
+  runtime_error: { retryable: true, doc: "The operation failed for a reason outside the request." },
+  internal_error: { retryable: false, doc: "A defect on the host; its log has the cause." },
+} as const satisfies ErrorTable;
+
+export type ErrorTable = Record<string, { readonly retryable: boolean; readonly doc: string }>;
+export type CoreErrorCode = keyof typeof coreErrors;
+
+export interface ErrorOptions {
+  detail?: JsonObject;
+  retryable?: boolean;
+  capability_name?: string;
+  cause?: unknown;
+}
+
+/** What a handler throws to answer with an error. Its text is for the peer: say what to fix. */
+export class A2EError extends Error {
+  readonly code: string;
+  readonly detail: JsonObject;
+  readonly retryable: boolean;
+  readonly capability_name: string;
+
+  constructor(code: CoreErrorCode | (string & {}), message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "A2EError";
+    this.code = code;
+    this.detail = options.detail ?? {};
+    this.retryable =
+      options.retryable ?? (Object.hasOwn(coreErrors, code) && coreErrors[code as CoreErrorCode].retryable);
+    this.capability_name = options.capability_name ?? "";
+  }
+}
+
+/** Throws in an expression: `map.get(name) ?? fail(new A2EError(…))`. */
+export function fail(error: Error): never {
+  throw error;
+}
