@@ -1,0 +1,138 @@
+// One request on its way to its answer. Handlers see it as their CallContext.
+import type { Call, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import type { Clock } from "../protocol/envelope.ts";
+import { A2EError } from "../protocol/errors.ts";
+import type { IdEntry } from "../protocol/id-table.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { TypeEntry } from "../protocol/registry.ts";
+import type { CallContext, CallOptions, SessionInfo } from "./call-context.ts";
+import type { Expirable } from "./deadlines.ts";
+import type { Logger } from "./logger.ts";
+
+export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
+
+/** What a call needs of the runner it belongs to. */
+export interface CallOwner {
+  readonly session: SessionInfo;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly maxCallTimeoutMs: number;
+  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void;
+  startNested<C extends Call>(
+    parent: ActiveCall,
+    call: C,
+    request: RequestInputOf<C>,
+    options?: CallOptions,
+  ): Promise<ResultOf<C>>;
+  /** Answers the call, now: its time is over. */
+  expire(call: ActiveCall): void;
+}
+
+/** How a call is answered that did not come from the wire. */
+export interface NestedCall {
+  readonly parent: ActiveCall;
+  readonly depth: number;
+  readonly onEvent: CallOptions["onEvent"];
+  resolve(result: JsonObject): void;
+  reject(error: A2EError): void;
+}
+
+export class ActiveCall implements CallContext, Expirable {
+  readonly id: string;
+  readonly entry: RequestEntry;
+  readonly request: JsonObject;
+  readonly bytesIn: number;
+  readonly nested: NestedCall | undefined;
+  readonly #owner: CallOwner;
+  #controller: AbortController | undefined;
+  #endError: A2EError | undefined;
+  /** Milliseconds since 1970; 0 while the call waits for a slot. */
+  startedAt = 0;
+  timeoutMs = 0;
+  /** Milliseconds on the monotonic clock, once there is something to wait for. */
+  expiresAt = Number.POSITIVE_INFINITY;
+  /** The call's place in the table of its session. */
+  tableEntry: IdEntry<unknown> | undefined;
+  isEnded = false;
+  isRunning = false;
+  eventCount = 0;
+  /** Calls that this one made and that end with it. */
+  children: Set<ActiveCall> | undefined;
+  /** How often the same request has come again while this one was in flight: each is owed an answer. */
+  repeats = 0;
+
+  constructor(
+    owner: CallOwner,
+    entry: RequestEntry,
+    id: string,
+    request: JsonObject,
+    bytesIn: number,
+    nested?: NestedCall,
+  ) {
+    this.#owner = owner;
+    this.entry = entry;
+    this.id = id;
+    this.request = request;
+    this.bytesIn = bytesIn;
+    this.nested = nested;
+  }
+
+  get session(): SessionInfo {
+    return this.#owner.session;
+  }
+
+  get log(): Logger {
+    return this.#owner.log;
+  }
+
+  get clock(): Clock {
+    return this.#owner.clock;
+  }
+
+  /** Made on first use: an AbortController costs more than the rest of a small call together. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.isEnded) this.#controller.abort(this.#endError ?? new A2EError("cancelled", "the call has ended"));
+    }
+    return this.#controller.signal;
+  }
+
+  /** Getters, so that a handler may take these out of its context; the functions are made only for those who use them. */
+  get emit(): CallContext["emit"] {
+    return (kind, data) => {
+      if (!this.isEnded) this.#owner.sendEvent(this, kind, data);
+    };
+  }
+
+  get setTimeout(): CallContext["setTimeout"] {
+    return (timeoutMs) => this.limitTime(timeoutMs);
+  }
+
+  get call(): CallContext["call"] {
+    return (call, request, options) => this.#owner.startNested(this, call, request, options);
+  }
+
+  limitTime(timeoutMs: number): void {
+    if (!(timeoutMs > 0)) return;
+    this.timeoutMs = Math.min(timeoutMs, this.#owner.maxCallTimeoutMs);
+    if (this.expiresAt !== Number.POSITIVE_INFINITY) this.startDeadline();
+  }
+
+  /** Counts from the start of the call, on a clock that nobody sets. */
+  startDeadline(): void {
+    this.expiresAt = performance.now() - (this.clock.now() - this.startedAt) + this.timeoutMs;
+  }
+
+  expire(): void {
+    this.#owner.expire(this);
+  }
+
+  /** Marks the end; with an error, whoever still works on it is told to stop. */
+  end(error?: A2EError): void {
+    this.isEnded = true;
+    if (error === undefined) return;
+    this.#endError = error;
+    this.#controller?.abort(error);
+  }
+}

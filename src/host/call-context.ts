@@ -1,0 +1,41 @@
+// What a handler is given with each request.
+import type { Call, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import type { EventKind } from "../protocol/core.ts";
+import type { Clock } from "../protocol/envelope.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { Logger } from "./logger.ts";
+import type { Principal } from "./principal.ts";
+
+export interface SessionInfo {
+  readonly id: string;
+  readonly principal: Principal;
+  /** Capabilities and features that the agent negotiated. */
+  readonly granted?: ReadonlySet<string>;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+  timeoutMs?: number;
+  onEvent?(event: { kind: string; data: JsonObject; seq: number }): void;
+}
+
+/** What a handler is given with each request. */
+export interface CallContext {
+  /** The id of the request, which its answer and events carry as req_id. */
+  readonly id: string;
+  readonly session: SessionInfo;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** When the call began to run, in milliseconds since 1970. */
+  readonly startedAt: number;
+  /** Aborted when the call is cancelled, times out, or its session closes; `signal.reason` is the A2EError to answer with. */
+  readonly signal: AbortSignal;
+  /** True once nobody waits for the answer; costs nothing, unlike `signal`, which is made on first use. */
+  readonly isEnded: boolean;
+  /** Sends an event before the answer. After the call has ended it does nothing. */
+  emit(kind: EventKind | (string & {}), data: JsonObject): void;
+  /** Replaces the time this call may take, counted from its start; the host's maximum still holds. */
+  setTimeout(timeoutMs: number): void;
+  /** Calls any capability of this session as its agent could: same gate, same limits, same audit. */
+  call<C extends Call>(call: C, request: RequestInputOf<C>, options?: CallOptions): Promise<ResultOf<C>>;
+}

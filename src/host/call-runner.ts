@@ -1,0 +1,410 @@
+// Runs the calls of one session: so many at once, each with a deadline, each to exactly one answer.
+// Every call ends in `#end`, whatever its handler does.
+import type { Call, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import { createMessage } from "../protocol/codec.ts";
+import { toEventData } from "../protocol/core.ts";
+import { addMirrors } from "../protocol/dialects.ts";
+import { type Clock, type Message, protocolVersion } from "../protocol/envelope.ts";
+import { A2EError, coreErrors, type ErrorTable } from "../protocol/errors.ts";
+import { copyJson, type JsonObject } from "../protocol/json.ts";
+import { ActiveCall, type CallOwner, type NestedCall, type RequestEntry } from "./active-call.ts";
+import type { CallOptions, SessionInfo } from "./call-context.ts";
+import { type Answer, CallTable } from "./call-table.ts";
+import { dispatch } from "./dispatch.ts";
+import type { Kernel } from "./kernel.ts";
+import { type Logger, shortId } from "./logger.ts";
+import type { SessionPart } from "./plugin.ts";
+import type { Sources, Tape } from "./recording/tape.ts";
+
+/** What running calls needs of their session. */
+export interface RunnerPort {
+  readonly info: SessionInfo;
+  readonly sources: Sources;
+  /** Where the session is recorded or replayed. */
+  readonly tape: Tape | undefined;
+  /** Why this message type may not be served now, or undefined. A nested one comes from a call in flight. */
+  refuse(entry: RequestEntry, isNested: boolean): A2EError | undefined;
+  /** Parts that handle a capability, in the order in which they are asked. */
+  partsOf(capability: string): readonly SessionPart[];
+  /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
+  send(message: Message): Answer;
+  resend(answer: Answer): void;
+  /** A call of this capability is about to be answered. */
+  noteChange(capability: string): void;
+}
+
+/** What there is to tell of an ended call. */
+export type CallEnded = (call: ActiveCall, endedAt: number, errorCode: string, answer: Answer | undefined) => void;
+
+export class CallRunner implements CallOwner {
+  readonly maxCallTimeoutMs: number;
+  readonly #kernel: Kernel;
+  readonly #port: RunnerPort;
+  readonly #sources: Sources;
+  readonly #onEnded: CallEnded;
+  readonly #calls: CallTable;
+  #queue: ActiveCall[] = [];
+  #running = 0;
+  #isStartingQueued = false;
+  #averageMs = 1;
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(kernel: Kernel, port: RunnerPort, onEnded: CallEnded) {
+    this.#kernel = kernel;
+    this.#port = port;
+    this.#sources = port.sources;
+    this.#onEnded = onEnded;
+    this.#calls = new CallTable(kernel.limits);
+    this.maxCallTimeoutMs = kernel.limits.maxCallTimeoutMs;
+  }
+
+  get session(): SessionInfo {
+    return this.#port.info;
+  }
+
+  get log(): Logger {
+    return this.#kernel.log;
+  }
+
+  get clock(): Clock {
+    return this.#sources.clock;
+  }
+
+  get pendingCount(): number {
+    return this.#calls.inFlight;
+  }
+
+  /** Ids of the calls that are running or waiting. */
+  get pendingIds(): string[] {
+    return this.#calls.calls().map((call) => call.id);
+  }
+
+  /** Takes over the answers among lines that were said before this process began. */
+  recall(lines: readonly string[]): void {
+    for (const line of lines) {
+      const { req_id, type } = JSON.parse(line) as Message;
+      if (typeof req_id === "string" && !type.endsWith("/event")) this.#calls.recall(req_id, line);
+    }
+  }
+
+  /** Answers a request that was seen before; false where it is new. */
+  repeat(id: string): boolean {
+    const known = this.#calls.get(id);
+    if (known instanceof ActiveCall) known.repeats += 1;
+    else if (known !== undefined) this.#port.resend(known);
+    return known !== undefined;
+  }
+
+  /** Runs the call now or when its turn comes; what cannot even wait is refused. */
+  start(entry: RequestEntry, id: string, request: JsonObject, bytesIn: number, now: number): A2EError | undefined {
+    const { maxParallelCalls, maxQueuedCalls } = this.#kernel.limits;
+    const mustWait = !entry.call.isControl && this.#running >= maxParallelCalls;
+    if (mustWait && this.#queue.length >= maxQueuedCalls) return this.#overload();
+    const call = new ActiveCall(this, entry, id, request, bytesIn);
+    this.#calls.add(call);
+    if (mustWait) this.#queue.push(call);
+    else this.#run(call, now);
+    return undefined;
+  }
+
+  #overload(): A2EError {
+    const { maxParallelCalls, maxQueuedCalls } = this.#kernel.limits;
+    const waitMs = Math.round((this.#averageMs * this.#queue.length) / maxParallelCalls);
+    return new A2EError("rate_limited", `${maxParallelCalls} calls are running and ${maxQueuedCalls} are waiting`, {
+      detail: { limit: "maxQueuedCalls", retry_after_ms: Math.min(30_000, Math.max(50, waitMs)) },
+    });
+  }
+
+  #run(call: ActiveCall, now: number): void {
+    const { tape } = this.#port;
+    if (tape === undefined) this.#runNow(call, now);
+    else tape.within(call.id, () => this.#runNow(call, now));
+  }
+
+  #runNow(call: ActiveCall, now: number): void {
+    // Control calls must get through when all slots are taken; a nested call runs in the slot of its parent.
+    if (call.nested === undefined && !call.entry.call.isControl) {
+      this.#running += 1;
+      call.isRunning = true;
+    }
+    call.startedAt = now;
+    if (call.timeoutMs === 0) call.timeoutMs = this.#kernel.limits.callTimeoutMs;
+    try {
+      const outcome = dispatch(this.#port.partsOf(call.entry.capability.name), call);
+      if (!(outcome instanceof Promise)) return this.#succeed(call, outcome);
+      call.startDeadline();
+      this.#kernel.deadlines.add(call);
+      outcome.then(
+        (result) => this.#succeed(call, result),
+        (thrown: unknown) => this.#fail(call, thrown),
+      );
+    } catch (thrown) {
+      this.#fail(call, thrown);
+    }
+  }
+
+  #succeed(call: ActiveCall, result: JsonObject | undefined): void {
+    if (call.isEnded) return;
+    const { capability, call: table, responseType } = call.entry;
+    if (result === undefined) {
+      const message = `no plugin of "${capability.name}" took this request`;
+      return this.#fail(call, new A2EError("runtime_error", message, { retryable: false }));
+    }
+    const fields = table.parseResult(result, capability.name);
+    if (fields instanceof A2EError) {
+      this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });
+      return this.#end(call, internalError(capability.name));
+    }
+    addMirrors(table, fields);
+    const now = this.clock.now();
+    if (call.nested !== undefined) return this.#end(call, fields, now);
+    const message: Message = {
+      type: responseType,
+      id: this.#sources.nextId(),
+      a2e: protocolVersion,
+      version: protocolVersion,
+      ts: now / 1000,
+      req_id: call.id,
+      ...fields,
+    };
+    this.#end(call, message, now);
+  }
+
+  #fail(call: ActiveCall, thrown: unknown): void {
+    if (call.isEnded) return;
+    const { capability, call: table } = call.entry;
+    if (isDeclared(thrown, capability.errors)) return this.#end(call, thrown);
+    this.#end(call, internalError(capability.name));
+    this.log.error("handler failed", { type: table.type, session: shortId(this.session.id), error: thrown });
+  }
+
+  endWithError(call: ActiveCall, error: A2EError): void {
+    if (!call.isEnded) this.#end(call, error);
+  }
+
+  expire(call: ActiveCall): void {
+    const { tape } = this.#port;
+    if (tape === undefined) this.#expireNow(call);
+    else tape.expire(call.id, () => this.#expireNow(call));
+  }
+
+  /** The same for a call in flight, by its id. */
+  expireById(callId: string): void {
+    const call = findCall(this.#calls.calls(), callId);
+    if (call !== undefined) this.#expireNow(call);
+  }
+
+  #expireNow(call: ActiveCall): void {
+    const seconds = call.timeoutMs / 1000;
+    const detail = { timeout_seconds: seconds };
+    this.endWithError(call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
+  }
+
+  /** The one place where a call ends: answers, remembers, frees its slot, reports. */
+  #end(call: ActiveCall, outcome: JsonObject | Message | A2EError, now = this.clock.now()): void {
+    const error = outcome instanceof A2EError ? outcome : undefined;
+    call.end(error);
+    if (call.expiresAt !== Number.POSITIVE_INFINITY) this.#kernel.deadlines.delete(call);
+    if (call.children !== undefined) this.#endChildren(call.children);
+    this.#port.noteChange(call.entry.capability.name);
+    let answer: Answer | undefined;
+    let errorCode = error?.code ?? "";
+    if (call.nested === undefined) {
+      answer = this.#answer(call, error ?? (outcome as Message));
+      if (answer === undefined) {
+        errorCode = "internal_error";
+        answer = this.#answer(call, internalError(call.entry.capability.name));
+      }
+    } else {
+      call.nested.parent.children?.delete(call);
+      if (error === undefined) call.nested.resolve(outcome as JsonObject);
+      else call.nested.reject(error);
+    }
+    if (call.isRunning) {
+      call.isRunning = false;
+      this.#running -= 1;
+      this.#averageMs += (now - call.startedAt - this.#averageMs) / 16;
+    }
+    this.#onEnded(call, now, errorCode, answer);
+    if (this.#queue.length > 0) this.#startQueued();
+    if (this.#idleWaiters.length > 0 && this.#calls.inFlight === 0) {
+      for (const resume of this.#idleWaiters.splice(0)) resume();
+    }
+  }
+
+  /** Sends the answer as often as the request came; undefined where it has no JSON form. */
+  #answer(call: ActiveCall, outcome: Message | A2EError): Answer | undefined {
+    try {
+      const message = outcome instanceof A2EError ? toErrorMessage(this.#sources, outcome, call.id) : outcome;
+      const answer = this.#port.send(message);
+      this.#calls.answer(call, answer);
+      for (; call.repeats > 0; call.repeats--) this.#port.resend(answer);
+      return answer;
+    } catch (cause) {
+      this.log.error("answer has no JSON form", { type: call.entry.call.type, error: cause });
+      return undefined;
+    }
+  }
+
+  #endChildren(children: Set<ActiveCall>): void {
+    const error = new A2EError("cancelled", "the call that made this one has ended");
+    for (const child of [...children]) this.endWithError(child, error);
+  }
+
+  #startQueued(): void {
+    // A call that ends at once comes back here; going on from below keeps a long queue of them off the stack.
+    if (this.#isStartingQueued) return;
+    this.#isStartingQueued = true;
+    try {
+      while (this.#queue.length > 0 && this.#running < this.#kernel.limits.maxParallelCalls) {
+        const next = this.#queue.shift() as ActiveCall;
+        if (!next.isEnded) this.#run(next, this.clock.now());
+      }
+    } finally {
+      this.#isStartingQueued = false;
+    }
+  }
+
+  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void {
+    const { maxEventsPerCall } = this.#kernel.limits;
+    const { call: table, capability } = call.entry;
+    if (call.eventCount >= maxEventsPerCall) {
+      if (call.eventCount === maxEventsPerCall)
+        this.log.warn("further events of a call are dropped", { type: table.type, limit: "maxEventsPerCall" });
+      call.eventCount = maxEventsPerCall + 1;
+      return;
+    }
+    call.eventCount += 1;
+    const seq = call.eventCount;
+    const payload = toEventData(data);
+    try {
+      if (call.nested !== undefined) return call.nested.onEvent?.({ kind, data: payload, seq });
+      const fields = { kind, req_id: call.id, data: payload, seq };
+      this.#port.send(createMessage(capability.event, this.#sources.nextId(), this.clock.now(), fields));
+    } catch (cause) {
+      if (call.nested !== undefined) return this.log.error("event was not taken", { type: table.type, error: cause });
+      // Never sent, so its number is the next one's.
+      call.eventCount -= 1;
+      this.log.error("event has no JSON form", { type: table.type, error: cause });
+    }
+  }
+
+  startNested<C extends Call>(
+    parent: ActiveCall,
+    table: C,
+    request: RequestInputOf<C>,
+    options: CallOptions = {},
+  ): Promise<ResultOf<C>> {
+    const answered = new Promise<ResultOf<C>>((resolve, reject) => {
+      const refused = this.#admitNested(parent, table, options.signal);
+      if (refused instanceof A2EError) return reject(refused);
+      const entry = refused;
+      const parsed = entry.call.parseRequest(request, entry.capability.name);
+      if (parsed instanceof A2EError) return reject(parsed);
+
+      const stop = () => this.endWithError(call, new A2EError("cancelled", "cancelled by its caller"));
+      const settle = <Value>(finish: (value: Value) => void) => {
+        return (value: Value) => {
+          options.signal?.removeEventListener("abort", stop);
+          finish(value);
+        };
+      };
+      const nested: NestedCall = {
+        parent,
+        depth: depthOf(parent) + 1,
+        onEvent: options.onEvent,
+        resolve: settle<JsonObject>((result) => resolve(result as ResultOf<C>)),
+        reject: settle<A2EError>(reject),
+      };
+      const call = new ActiveCall(this, entry, this.#sources.nextId(), parsed, 0, nested);
+      if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
+      options.signal?.addEventListener("abort", stop, { once: true });
+      parent.children ??= new Set();
+      parent.children.add(call);
+      this.#run(call, this.clock.now());
+    });
+    // A handler that does not wait for it has no use for its error, and an unhandled one would end the process.
+    answered.catch(() => {});
+    return answered;
+  }
+
+  /** The same gate as for a message from the wire, and an end to calls that call themselves. */
+  #admitNested(parent: ActiveCall, table: Call, signal: AbortSignal | undefined): RequestEntry | A2EError {
+    const entry = this.#kernel.registry.get(table.type);
+    const { maxCallDepth } = this.#kernel.limits;
+    if (entry?.kind !== "request")
+      return new A2EError("unknown_type", `no capability of this host has a message "${table.type}"`);
+    if (parent.isEnded || signal?.aborted === true) return new A2EError("cancelled", "cancelled by its caller");
+    if (depthOf(parent) >= maxCallDepth) {
+      return new A2EError("runtime_error", `calls are nested deeper than ${maxCallDepth}`, { retryable: false });
+    }
+    return this.#port.refuse(entry, true) ?? entry;
+  }
+
+  /** Ends a call of the agent; false where no such call is in flight. */
+  cancel(callId: string, reason: string): boolean {
+    const call = this.#calls.get(callId);
+    if (!(call instanceof ActiveCall) || call.entry.call.isControl) return false;
+    this.#queue = this.#queue.filter((queued) => queued !== call);
+    this.#end(call, new A2EError("cancelled", reason === "" ? "cancelled by the agent" : reason));
+    return true;
+  }
+
+  /** Answers whatever is in flight with `cancelled`. */
+  cancelAll(reason: string): void {
+    this.#queue = [];
+    for (const call of this.#calls.calls()) this.endWithError(call, new A2EError("cancelled", reason));
+  }
+
+  /** Resolves when nothing is in flight, or with the ids still in flight when the time is over. */
+  async drain(timeoutMs: number): Promise<string[]> {
+    if (this.#calls.inFlight > 0) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#idleWaiters.push(resolve);
+        timer = setTimeout(resolve, timeoutMs);
+      });
+      clearTimeout(timer);
+    }
+    return this.pendingIds;
+  }
+}
+
+/** Looks among these and those that they have made. */
+function findCall(calls: Iterable<ActiveCall>, id: string): ActiveCall | undefined {
+  for (const call of calls) {
+    const found = call.id === id ? call : findCall(call.children ?? [], id);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function depthOf(call: ActiveCall): number {
+  return call.nested?.depth ?? 0;
+}
+
+/** Whether the agent may see it: an error of the core or of the capability's own table. Whatever else a handler throws may be anything. */
+function isDeclared(thrown: unknown, errors: ErrorTable): thrown is A2EError {
+  try {
+    return thrown instanceof A2EError && (Object.hasOwn(coreErrors, thrown.code) || Object.hasOwn(errors, thrown.code));
+  } catch {
+    return false;
+  }
+}
+
+function internalError(capability_name: string): A2EError {
+  return new A2EError("internal_error", "the host could not answer; its log says why", { capability_name });
+}
+
+/** An error as a message; without `req_id` where the line it answers had no id. */
+export function toErrorMessage(sources: Sources, error: A2EError, req_id: string | undefined): Message {
+  const { code, message, retryable, capability_name } = error;
+  // A handler's own object, in whatever state: what has no JSON form must show here and not at the peer.
+  const fields = { code, message, detail: copyJson(error.detail), retryable, capability_name };
+  return createMessage(
+    "error",
+    sources.nextId(),
+    sources.clock.now(),
+    req_id === undefined ? fields : { req_id, ...fields },
+  );
+}

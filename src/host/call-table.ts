@@ -1,0 +1,71 @@
+// What a session knows of request ids: the calls in flight, and the last answers, so that a request that comes again
+// joins its call or is answered again, and is never run again.
+import type { Message } from "../protocol/envelope.ts";
+import { type IdEntry, IdTable } from "../protocol/id-table.ts";
+import type { Limits } from "../protocol/limits.ts";
+import { ActiveCall } from "./active-call.ts";
+
+/** A line where it was encoded anyway, the message where it never became text. */
+export type Answer = string | Message;
+
+type MemoryLimits = Pick<Limits, "maxRememberedAnswers" | "maxRememberedMessages" | "maxRememberedBytes">;
+
+export class CallTable {
+  readonly #table = new IdTable<ActiveCall | Answer>();
+  readonly #limits: MemoryLimits;
+  /** Answered entries in the order of their answers; those before `#oldest` are forgotten. */
+  #answered: (IdEntry<ActiveCall | Answer> | undefined)[] = [];
+  #oldest = 0;
+  #bytes = 0;
+
+  constructor(limits: MemoryLimits) {
+    this.#limits = limits;
+  }
+
+  /** The number of calls in flight. */
+  get inFlight(): number {
+    return this.#table.size - (this.#answered.length - this.#oldest);
+  }
+
+  get(id: string): ActiveCall | Answer | undefined {
+    return this.#table.get(id);
+  }
+
+  add(call: ActiveCall): void {
+    call.tableEntry = this.#table.set(call.id, call);
+  }
+
+  /** Replaces the call by its answer, which is remembered until enough younger ones have come. */
+  answer(call: ActiveCall, answer: Answer): void {
+    const entry = call.tableEntry as IdEntry<ActiveCall | Answer>;
+    const isText = typeof answer === "string";
+    const maxAnswers = isText ? this.#limits.maxRememberedAnswers : this.#limits.maxRememberedMessages;
+    entry.value = answer;
+    this.#answered.push(entry);
+    if (isText) this.#bytes += answer.length;
+    while (this.#answered.length - this.#oldest > maxAnswers || this.#bytes > this.#limits.maxRememberedBytes)
+      this.#forgetOldest();
+  }
+
+  /** Takes over an answer that was given before this process began. */
+  recall(id: string, line: string): void {
+    this.#answered.push(this.#table.set(id, line));
+    this.#bytes += line.length;
+    while (this.#answered.length - this.#oldest > this.#limits.maxRememberedAnswers) this.#forgetOldest();
+  }
+
+  calls(): ActiveCall[] {
+    return this.#table.values().filter((value) => value instanceof ActiveCall);
+  }
+
+  #forgetOldest(): void {
+    const entry = this.#answered[this.#oldest] as IdEntry<ActiveCall | Answer>;
+    this.#answered[this.#oldest] = undefined;
+    this.#oldest += 1;
+    if (typeof entry.value === "string") this.#bytes -= entry.value.length;
+    this.#table.remove(entry);
+    if (this.#oldest < 256) return;
+    this.#answered = this.#answered.slice(this.#oldest);
+    this.#oldest = 0;
+  }
+}

@@ -1,0 +1,46 @@
+// What is wrong with a config, for the person who wrote it.
+
+export interface ConfigProblem {
+  /** Where in the config, as in `plugins[0].metadata.enabled`; empty for the config as a whole. */
+  readonly path: string;
+  /** What was expected and what was found. Never repeats a secret. */
+  readonly message: string;
+  /** The valid key or value that was probably meant. */
+  readonly suggestion?: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+export type ConfigPath = readonly (string | number)[];
+
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly ConfigProblem[];
+  /** The file, or what else the config came from. */
+  readonly source: string;
+
+  constructor(problems: readonly ConfigProblem[], source = "config", options?: ErrorOptions) {
+    super(renderProblems(problems, source), options);
+    this.problems = problems;
+    this.source = source;
+  }
+}
+
+export function renderPath(path: ConfigPath): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === "number") return `${text}[${step}]`;
+    const name = /^[\w$<-]{1,64}$/.test(step) ? step : JSON.stringify(step.slice(0, 64));
+    return text === "" ? name : `${text}.${name}`;
+  }, "");
+}
+
+function renderProblems(problems: readonly ConfigProblem[], source: string): string {
+  const lines = problems.map((problem) => {
+    const place = problem.line === undefined ? "" : `${source}:${problem.line}:${problem.column ?? 1} `;
+    const path = problem.path === "" ? "" : `${problem.path}: `;
+    const hint = problem.suggestion === undefined ? "" : `; did you mean "${problem.suggestion}"?`;
+    return `  ${place}${path}${problem.message}${hint}`;
+  });
+  const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
+  return [`${source} has ${count}:`, ...lines].join("\n");
+}

@@ -1,0 +1,29 @@
+// The port behind which everything that persists is kept: one SQL database per host, one writer, one commit per turn.
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+export type SqlRow = Record<string, unknown>;
+
+export interface SqlStatement {
+  run(...values: SqlValue[]): { changes: number | bigint; lastInsertRowid: number | bigint };
+  get(...values: SqlValue[]): SqlRow | undefined;
+  all(...values: SqlValue[]): SqlRow[];
+}
+
+export interface Database {
+  /** False for one that is gone with the process. */
+  readonly isPersistent: boolean;
+  /** Brings the tables of one component to the version its migrations end at. Refuses those of a newer release. */
+  migrate(component: string, migrations: readonly string[]): void;
+  /** Prepare once and keep: statements are for reading, or for use within `write`. */
+  prepare(sql: string): SqlStatement;
+  /**
+   * Runs statements that change something. All writes of one turn are committed together at its end; until then readers
+   * of this database see them already. What `work` throws undoes its own statements and nothing else.
+   */
+  write<Result>(work: () => Result): Result;
+  /** Calls back once, just before the commit of this turn, to write what belongs into it; begins one where none is open. */
+  beforeCommit(callback: () => void): void;
+  /** Calls back when everything written so far survives a crash, or with the reason why it does not. In order. */
+  afterCommit(callback: (error?: Error) => void): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,225 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+import { call, capability } from "../protocol/capability.ts";
+import type { Message } from "../protocol/envelope.ts";
+import type { JsonValue } from "../protocol/json.ts";
+import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { A2EHost } from "./host.ts";
+import { plugin } from "./plugin.ts";
+import { RawPeer } from "./raw-session.suite.ts";
+import type { Session } from "./session.ts";
+
+const value = z.object({ value: z.int() });
+const counter = capability("counter", {
+  doc: "Counts.",
+  calls: {
+    add: call("counter/add/req", "counter/add/resp", {
+      doc: "Adds.",
+      request: z.object({ by: z.int().default(1), key: z.string().default("count") }),
+      result: value,
+      example: { request: {}, result: { value: 1 } },
+    }),
+    drop: call("counter/drop/req", "counter/drop/resp", {
+      doc: "Forgets a key.",
+      request: z.object({ key: z.string() }),
+      result: z.object({}),
+      example: { request: { key: "count" }, result: {} },
+    }),
+  },
+});
+
+/** Keeps everything in the session's state, as a plugin should. */
+const counterPlugin = plugin(counter, {
+  session: ({ state }) => ({
+    handlers: {
+      add({ by, key }) {
+        const next = ((state.get(key) as number | undefined) ?? 0) + by;
+        state.set(key, next);
+        return { value: next };
+      },
+      drop({ key }) {
+        state.delete(key);
+        return {};
+      },
+    },
+  }),
+});
+
+/** Keeps its count to itself and hands it over when asked: the other way to be saved. */
+const ownCounterPlugin = plugin(counter, {
+  session: () => {
+    let count = 0;
+    return {
+      handlers: {
+        add({ by }) {
+          count += by;
+          return { value: count };
+        },
+        drop: () => ({}),
+      },
+      snapshot: () => count,
+      restore: (state: JsonValue) => {
+        count = state as number;
+      },
+    };
+  },
+});
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "a2e-durable-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function start(which = counterPlugin): Promise<A2EHost> {
+  const database = await createSqliteDatabase({ path: join(folder, "a2e.sqlite") });
+  return A2EHost.start({ plugins: [which], snapshots: createMemorySnapshotStore(), database, isDurable: true });
+}
+
+let requests = 0;
+
+function ask(peer: RawPeer, fields: { type: string; id?: string; [field: string]: unknown }): Promise<Message> {
+  requests += 1;
+  const message = { id: `request-${requests}`, version: "1.0", a2e: "1.0", ...fields };
+  peer.send(message);
+  return peer.answer(message.id);
+}
+
+async function shakeHands(session: Session): Promise<RawPeer> {
+  const peer = new RawPeer(session);
+  await ask(peer, { type: "handshake/req", agent_id: "a", agent_caps: ["counter"] });
+  return peer;
+}
+
+test.each([
+  ["that keeps its state with the host", counterPlugin],
+  ["that hands its state over", ownCounterPlugin],
+])("a session of a plugin %s goes on after the host was restarted, without a new handshake", async (_, which) => {
+  const first = await start(which);
+  const { id } = first.sessions.create();
+  const peer = await shakeHands(first.sessions.get(id) as Session);
+  expect(await ask(peer, { type: "counter/add/req", by: 5 })).toMatchObject({ value: 5 });
+  await first.close(0);
+
+  const second = await start(which);
+  const again = new RawPeer(second.sessions.get(id) as Session);
+  expect(await ask(again, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 7 });
+  await second.close(0);
+});
+
+test("a request that was answered before the restart is answered again and not run again", async () => {
+  const first = await start();
+  const { id } = first.sessions.create();
+  const peer = await shakeHands(first.sessions.get(id) as Session);
+  const answer = await ask(peer, { type: "counter/add/req", id: "the-one" });
+  await first.close(0);
+
+  const second = await start();
+  const again = new RawPeer(second.sessions.get(id) as Session);
+  expect(await ask(again, { type: "counter/add/req", id: "the-one" })).toEqual(answer);
+  expect(await ask(again, { type: "counter/add/req" })).toMatchObject({ value: 2 });
+  await second.close(0);
+});
+
+test("lines keep their numbers over a restart, and a reader gets just those it has not had", async () => {
+  const first = await start();
+  const { id } = first.sessions.create();
+  const session = first.sessions.get(id) as Session;
+  const peer = await shakeHands(session);
+  await ask(peer, { type: "counter/add/req" });
+  const seen = session.lastSeq;
+  await ask(peer, { type: "counter/add/req", id: "unread" });
+  await first.close(0);
+
+  const second = await start();
+  const reader = (second.sessions.get(id) as Session).attach(seen, () => {});
+  const lines = reader.read(1_000_000);
+  expect(lines[0]).toMatchObject({ seq: seen + 1 });
+  expect(JSON.parse(lines[0]?.line ?? "{}")).toMatchObject({ req_id: "unread", value: 2 });
+  reader.close();
+  await second.close(0);
+});
+
+test("nothing leaves before it is written", async () => {
+  const host = await start();
+  const session = host.sessions.create();
+  const peer = await shakeHands(session);
+  const before = peer.received.length;
+  session.receiveLine(JSON.stringify({ type: "counter/add/req", id: "x" }));
+  peer.read();
+  expect(peer.received.length).toBe(before);
+  await peer.answer("x");
+  await host.close(0);
+});
+
+test("a session that its agent ended is gone from the database", async () => {
+  const first = await start();
+  const session = first.sessions.create();
+  const peer = await shakeHands(session);
+  await ask(peer, { type: "counter/add/req" });
+  await first.sessions.delete(session.id);
+  await first.close(0);
+
+  const second = await start();
+  expect(second.sessions.get(session.id)).toBeUndefined();
+  await second.close(0);
+});
+
+test("a fork sees what was there, and neither side sees what the other does afterwards, also after a restart", async () => {
+  const first = await start();
+  const parent = first.sessions.create();
+  const peer = await shakeHands(parent);
+  await ask(peer, { type: "counter/add/req", by: 10 });
+  await ask(peer, { type: "counter/add/req", by: 1, key: "gone" });
+  const forked = await ask(peer, { type: "session/fork/req" });
+  expect(forked).toMatchObject({ capabilities: { counter: "copied" } });
+  const forkId = String(forked.session_id);
+  const other = new RawPeer(first.sessions.get(forkId) as Session);
+  expect(await ask(other, { type: "counter/add/req", by: 5 })).toMatchObject({ value: 15 });
+  await ask(other, { type: "counter/drop/req", key: "gone" });
+  expect(await ask(peer, { type: "counter/add/req", by: 1 })).toMatchObject({ value: 11 });
+  await first.close(0);
+
+  const second = await start();
+  const parentAgain = new RawPeer(second.sessions.get(parent.id) as Session);
+  const forkAgain = new RawPeer(second.sessions.get(forkId) as Session);
+  expect(await ask(parentAgain, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 11 });
+  expect(await ask(parentAgain, { type: "counter/add/req", by: 0, key: "gone" })).toMatchObject({ value: 1 });
+  expect(await ask(forkAgain, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 15 });
+  expect(await ask(forkAgain, { type: "counter/add/req", by: 0, key: "gone" })).toMatchObject({ value: 0 });
+  // The parent goes, and what the fork stands on stays.
+  await second.sessions.delete(parent.id);
+  await second.close(0);
+
+  const third = await start();
+  const last = new RawPeer(third.sessions.get(forkId) as Session);
+  expect(await ask(last, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 15 });
+  await third.close(0);
+});
+
+test("merging takes over what only the fork changed and reports what both did", async () => {
+  const host = await start();
+  const parent = host.sessions.create();
+  const peer = await shakeHands(parent);
+  await ask(peer, { type: "counter/add/req", by: 1, key: "both" });
+  const { session_id } = await ask(peer, { type: "session/fork/req" });
+  const fork = new RawPeer(host.sessions.get(String(session_id)) as Session);
+  await ask(fork, { type: "counter/add/req", by: 2, key: "both" });
+  await ask(fork, { type: "counter/add/req", by: 3, key: "fork" });
+  await ask(peer, { type: "counter/add/req", by: 4, key: "both" });
+
+  const merged = await ask(peer, { type: "session/merge/req", session_id: String(session_id) });
+
+  expect(merged).toMatchObject({ capabilities: { counter: { merged: 1, conflicts: ["both"] } } });
+  expect(await ask(peer, { type: "counter/add/req", by: 0, key: "fork" })).toMatchObject({ value: 3 });
+  expect(await ask(peer, { type: "counter/add/req", by: 0, key: "both" })).toMatchObject({ value: 5 });
+  const stranger = await shakeHands(host.sessions.create());
+  expect(await ask(stranger, { type: "session/merge/req", session_id: String(session_id) })).toMatchObject({
+    type: "error",
+  });
+  await host.close(0);
+});

@@ -1,0 +1,219 @@
+// A host in this process: plugins, sessions, services. It opens no port; doors (src/server, transports) are put in front.
+import { randomUUID } from "node:crypto";
+import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
+import { defaultLimits, type Limits } from "../protocol/limits.ts";
+import { type AuditLog, guardAudit, noAudit } from "./audit.ts";
+import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
+import { closeWithin } from "./close-within.ts";
+import type { Database } from "./database.ts";
+import { Deadlines } from "./deadlines.ts";
+import { type Kernel, rankPlugins, registryOf } from "./kernel.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
+import { type Logger, silentLogger } from "./logger.ts";
+import { noDatabase } from "./no-database.ts";
+import type { Plugin } from "./plugin.ts";
+import type { Principal } from "./principal.ts";
+import { recordDatabase, recordSnapshots, recordTool } from "./recording/recorded-ports.ts";
+import type { Recordings } from "./recording/recorder.ts";
+import type { ReplayReport } from "./recording/replay-report.ts";
+import { createScopes, type Scopes } from "./recording/tape.ts";
+import { SessionJournal } from "./session-journal.ts";
+import { SessionManager } from "./session-manager.ts";
+import type { SnapshotMode, SnapshotStore } from "./snapshot-store.ts";
+import { ToolCatalogue } from "./tool-catalogue.ts";
+
+/** A plugin with its place in the host; a bare plugin is named after its capability. */
+export interface PluginEntry {
+  plugin: Plugin;
+  name?: string;
+  priority?: number;
+  exclusive?: boolean;
+}
+
+export interface HostOptions {
+  hostId?: string;
+  plugins?: readonly (Plugin | PluginEntry)[];
+  /** Without one, every agent is let in. */
+  authToken?: string;
+  authenticate?: Authenticate;
+  isHandshakeRequired?: boolean;
+  limits?: Partial<Limits>;
+  audit?: AuditLog;
+  auditSessionIdSource?: "uuid" | "host_id";
+  snapshots: SnapshotStore;
+  snapshotMode?: SnapshotMode;
+  /** For plugins that keep more than a session. Plugins that need one refuse to start without. */
+  database?: Database;
+  /** Writes every session to the database as it goes, so that it outlives the process. */
+  isDurable?: boolean;
+  /** Records every session. */
+  recordings?: Recordings;
+  /** Replays a recording apart from this host: what `session/replay` asks for. */
+  replay?(recording: string): Promise<ReplayReport>;
+  /** Given to a host in which a recording is replayed. */
+  scopes?: Scopes;
+  log?: Logger;
+  clock?: Clock;
+  nextId?: IdSource;
+  random?: () => number;
+  createSessionId?: () => string;
+  /** Folder for what plugins keep, and the folder that file tools see. */
+  dataDir?: string;
+  workspaceDir?: string;
+}
+
+export class A2EHost {
+  readonly hostId: string;
+  /** Another one each time the host is started: what an earlier run had taken and not answered is lost to this one. */
+  readonly bootId = randomUUID();
+  readonly limits: Limits;
+  readonly sessions: SessionManager;
+  readonly tools: ToolCatalogue;
+  readonly log: Logger;
+  readonly plugins: readonly LoadedPlugin[];
+  readonly #kernel: Kernel;
+  readonly #database: Database | undefined;
+  #closing: Promise<void> | undefined;
+
+  private constructor(
+    kernel: Kernel,
+    plugins: readonly LoadedPlugin[],
+    { createSessionId = randomUUID, database }: HostOptions,
+  ) {
+    this.#kernel = kernel;
+    this.#database = database;
+    this.hostId = kernel.hostId;
+    this.limits = kernel.limits;
+    this.tools = kernel.tools;
+    this.log = kernel.log;
+    this.plugins = plugins;
+    this.sessions = new SessionManager(kernel, createSessionId);
+  }
+
+  /** Sets up every plugin; where one fails, those already up are closed and its name is in the error. */
+  static async start(options: HostOptions): Promise<A2EHost> {
+    const plugins = (options.plugins ?? []).map(toLoaded);
+    const names = new Set<string>();
+    for (const { name } of plugins) {
+      if (names.has(name)) throw new Error(`two plugins are called "${name}"`);
+      names.add(name);
+    }
+    const kernel = createKernel(options, plugins);
+    const database = options.database ?? noDatabase;
+    const ready: LoadedPlugin[] = [];
+    try {
+      for (const loaded of plugins) {
+        await loaded.plugin.setup?.({
+          name: loaded.name,
+          dataDir: options.dataDir ?? ".a2e",
+          workspaceDir: options.workspaceDir ?? ".",
+          log: kernel.log,
+          clock: kernel.clock,
+          database: kernel.scopes === undefined ? database : recordDatabase(database, kernel.scopes),
+          tools: kernel.tools,
+        });
+        ready.push(loaded);
+      }
+    } catch (cause) {
+      await closePlugins(ready, kernel.log);
+      const failed = plugins[ready.length]?.name;
+      throw new Error(`plugin "${failed}" failed to start: ${cause instanceof Error ? cause.message : String(cause)}`, {
+        cause,
+      });
+    }
+    return new A2EHost(kernel, plugins, options);
+  }
+
+  get uptimeSeconds(): number {
+    return (this.#kernel.clock.now() - this.#kernel.startedAt) / 1000;
+  }
+
+  /** Names of the capabilities that agents can negotiate here. */
+  get capabilities(): string[] {
+    return [...this.#kernel.handlersOf.keys()];
+  }
+
+  /** Who presents these credentials; undefined means nobody this host knows. */
+  authenticate(credentials: Credentials): Principal | undefined {
+    return this.#kernel.authenticate(credentials);
+  }
+
+  /** Lets calls in flight finish for `drainMs`, ends all sessions, then plugins and services. Twice is once. */
+  close(drainMs: number = this.limits.drainMs): Promise<void> {
+    this.#closing ??= this.#close(drainMs);
+    return this.#closing;
+  }
+
+  async #close(drainMs: number): Promise<void> {
+    this.#kernel.isStopping = true;
+    await this.sessions.close(drainMs);
+    await closePlugins(this.plugins, this.log);
+    this.#kernel.deadlines.close();
+    await this.#kernel.recordings?.close();
+    await this.#kernel.audit.close();
+    try {
+      await this.#kernel.snapshots.close();
+    } catch (error) {
+      this.log.error("the snapshot store could not close", { error });
+    }
+    await this.#database?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close(0);
+  }
+}
+
+function toLoaded(item: Plugin | PluginEntry): LoadedPlugin {
+  const entry: PluginEntry = "plugin" in item ? item : { plugin: item };
+  const { plugin } = entry;
+  return {
+    plugin,
+    name: entry.name ?? plugin.capability.name,
+    priority: entry.priority ?? plugin.priority ?? 0,
+    exclusive: entry.exclusive ?? plugin.exclusive ?? false,
+  };
+}
+
+function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): Kernel {
+  const clock = options.clock ?? systemClock;
+  const hostId = options.hostId ?? "a2e-host";
+  const log = options.log ?? silentLogger;
+  const scopes = options.scopes ?? (options.recordings === undefined ? undefined : createScopes());
+  return {
+    hostId,
+    auditSessionId: options.auditSessionIdSource === "host_id" ? () => hostId : (sessionId) => sessionId,
+    isHandshakeRequired: options.isHandshakeRequired ?? true,
+    limits: { ...defaultLimits, ...options.limits },
+    clock,
+    nextId: options.nextId ?? createIdSource(),
+    random: options.random ?? Math.random,
+    log,
+    audit: options.audit === undefined ? noAudit : guardAudit(options.audit, log),
+    isStopping: false,
+    deadlines: new Deadlines(),
+    authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
+    snapshots: scopes === undefined ? options.snapshots : recordSnapshots(options.snapshots, scopes),
+    snapshotMode: options.snapshotMode ?? "hybrid",
+    journal:
+      options.database === undefined || options.isDurable !== true ? undefined : new SessionJournal(options.database),
+    tools: new ToolCatalogue(undefined, scopes === undefined ? undefined : (tool) => recordTool(tool, scopes)),
+    recordings: options.recordings,
+    scopes,
+    replay: options.replay,
+    startedAt: clock.now(),
+    registry: registryOf(plugins),
+    handlersOf: rankPlugins(plugins),
+    pluginNames: plugins.map(({ name }) => name),
+  };
+}
+
+async function closePlugins(plugins: readonly LoadedPlugin[], log: Logger): Promise<void> {
+  for (const { name, plugin } of plugins.toReversed()) {
+    try {
+      await closeWithin(() => plugin.close?.());
+    } catch (error) {
+      log.error("a plugin could not close", { plugin: name, error });
+    }
+  }
+}

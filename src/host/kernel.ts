@@ -1,0 +1,83 @@
+// What all sessions of one host share, computed once: tables, routes, limits and services.
+import type { Capability } from "../protocol/capability.ts";
+import { core } from "../protocol/core.ts";
+import { canonicalCapability } from "../protocol/dialects.ts";
+import type { Limits } from "../protocol/limits.ts";
+import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
+import type { AuditLog } from "./audit.ts";
+import type { Authenticate } from "./authentication.ts";
+import type { Deadlines } from "./deadlines.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
+import type { Logger } from "./logger.ts";
+import type { Recordings } from "./recording/recorder.ts";
+import type { ReplayReport } from "./recording/replay-report.ts";
+import type { Scopes, Sources } from "./recording/tape.ts";
+import type { SessionJournal } from "./session-journal.ts";
+import type { SnapshotMode, SnapshotStore } from "./snapshot-store.ts";
+import type { ToolCatalogue } from "./tool-catalogue.ts";
+
+export interface Kernel extends Sources {
+  readonly hostId: string;
+  /** Under which id a session stands in the audit log. */
+  readonly auditSessionId: (sessionId: string) => string;
+  readonly isHandshakeRequired: boolean;
+  readonly limits: Limits;
+  readonly log: Logger;
+  readonly audit: AuditLog;
+  /** The host is going down: sessions end with it here, and not in the journal. */
+  isStopping: boolean;
+  readonly deadlines: Deadlines;
+  readonly authenticate: Authenticate;
+  readonly snapshots: SnapshotStore;
+  readonly snapshotMode: SnapshotMode;
+  /** Where sessions are written as they go; absent where they end with the process. */
+  readonly journal: SessionJournal | undefined;
+  readonly tools: ToolCatalogue;
+  /** Where sessions are recorded; absent where they are not. */
+  readonly recordings: Recordings | undefined;
+  /** Says on whose behalf code runs, in a host that records or replays. */
+  readonly scopes: Scopes | undefined;
+  /** Replays a recording apart from this host. */
+  readonly replay: ((recording: string) => Promise<ReplayReport>) | undefined;
+  readonly registry: TypeRegistry;
+  /** By capability: who handles its messages, in the order in which they are asked. */
+  readonly handlersOf: ReadonlyMap<string, readonly LoadedPlugin[]>;
+  readonly pluginNames: readonly string[];
+}
+
+/** By priority, highest first; an exclusive plugin alone. Equal priorities keep the order of the config. */
+export function rankPlugins(plugins: readonly LoadedPlugin[]): Map<string, LoadedPlugin[]> {
+  const byCapability = new Map<string, LoadedPlugin[]>();
+  for (const loaded of [...plugins].sort((one, other) => other.priority - one.priority)) {
+    const { name } = loaded.plugin.capability;
+    byCapability.set(name, [...(byCapability.get(name) ?? []), loaded]);
+  }
+  for (const [name, ranked] of byCapability) {
+    const sole = ranked.find((loaded) => loaded.exclusive);
+    if (sole !== undefined) byCapability.set(name, [sole]);
+  }
+  return byCapability;
+}
+
+/** Two plugins of one capability must share its table: the same value, not a copy that may differ. */
+export function registryOf(plugins: readonly LoadedPlugin[]): TypeRegistry {
+  const tables = new Map<string, Capability>();
+  for (const { name, plugin } of plugins) {
+    checkName(name, plugin.capability.name);
+    const known = tables.get(plugin.capability.name);
+    if (known !== undefined && known !== plugin.capability) {
+      throw new Error(`plugin "${name}" brings a second table for the capability "${plugin.capability.name}"`);
+    }
+    tables.set(plugin.capability.name, plugin.capability);
+  }
+  return createTypeRegistry(tables.values());
+}
+
+/** Agents may ask in any spelling; a table has the one by which grants and routes are kept. */
+function checkName(pluginName: string, name: string): void {
+  const canonical = canonicalCapability(name);
+  if (canonical !== name)
+    throw new Error(`plugin "${pluginName}" calls its capability "${name}"; the protocol calls it "${canonical}"`);
+  if (name === core.name)
+    throw new Error(`plugin "${pluginName}" calls its capability "core", which is the host's own`);
+}

@@ -1,0 +1,9 @@
+import type { Plugin } from "./plugin.ts";
+
+/** A plugin with its place in the host. */
+export interface LoadedPlugin {
+  readonly name: string;
+  readonly plugin: Plugin;
+  readonly priority: number;
+  readonly exclusive: boolean;
+}

@@ -1,0 +1,37 @@
+// What a host says to its operator. Never carries tokens, whole session ids or message bodies.
+
+export type LogFields = Record<string, unknown>;
+
+export interface Logger {
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
+
+/** One line per entry: time, level, text, fields. */
+export function createLogger(write: (line: string) => void): Logger {
+  const entry =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) => {
+      const tail = Object.entries(fields).map(([name, value]) => ` ${name}=${toText(value)}`);
+      write(`${new Date().toISOString()} ${level} ${message}${tail.join("")}\n`);
+    };
+  return { info: entry("info"), warn: entry("warn"), error: entry("error") };
+}
+
+/** Handlers may throw anything, and whatever it is gets logged: a cycle, a BigInt or a getter that throws is no reason to fail. */
+function toText(value: unknown): string {
+  try {
+    if (value instanceof Error) return JSON.stringify(value.stack ?? value.message);
+    return typeof value === "string" && /^[\w./:-]+$/.test(value) ? value : (JSON.stringify(value) ?? String(value));
+  } catch {
+    return typeof value === "bigint" ? String(value) : `(${typeof value} without a JSON form)`;
+  }
+}
+
+/** A session id is a secret: its first eight characters are enough to find it again. */
+export function shortId(sessionId: string): string {
+  return `${sessionId.slice(0, 8)}…`;
+}

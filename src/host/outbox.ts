@@ -1,0 +1,124 @@
+// What a session says, and to whom: a transport of this process, readers of its outbound log, or nobody yet.
+import { encodeMessage } from "../protocol/codec.ts";
+import type { Message } from "../protocol/envelope.ts";
+import type { Limits } from "../protocol/limits.ts";
+import type { Answer } from "./call-table.ts";
+import { OutboundLog, type Reader } from "./outbound-log.ts";
+import type { JournalEntry } from "./session-journal.ts";
+
+/** The host's end of a transport in the same process: takes messages as they are. */
+export interface DirectEnd {
+  deliver(message: Message): void;
+  closed(): void;
+}
+
+interface OutboxOptions {
+  limits: Limits;
+  createGap(from: number, to: number): Message;
+  /** Somebody stopped listening. */
+  onDetached(): void;
+  /** Where lines are written before they leave; absent where a session lives no longer than its process. */
+  journal?: Pick<JournalEntry, "stage" | "acknowledge">;
+  /** What was said could not be made durable, and so was not said. */
+  onNotDurable?(error: Error): void;
+  /** The transport of this process threw; what was said counts as said. */
+  onDeliveryFailed(error: unknown): void;
+}
+
+export class Outbox {
+  readonly #options: OutboxOptions;
+  #direct: DirectEnd | undefined;
+  /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
+  #log: OutboundLog | undefined;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  get readerCount(): number {
+    return (this.#log?.readerCount ?? 0) + (this.#direct === undefined ? 0 : 1);
+  }
+
+  get lastSeq(): number {
+    return this.#log?.lastSeq ?? 0;
+  }
+
+  /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
+  send(message: Message): Answer {
+    const { journal } = this.#options;
+    if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message));
+    if (this.#direct !== undefined && this.#log === undefined) {
+      this.#deliver(this.#direct, message);
+      return message;
+    }
+    const line = encodeMessage(message);
+    if (this.#direct !== undefined) this.#deliver(this.#direct, message);
+    this.#lines().append(line);
+    return line;
+  }
+
+  /** Nothing leaves before it is written: what a peer has seen must still be true after a crash. */
+  #sendDurably(journal: Pick<JournalEntry, "stage">, line: string): Answer {
+    journal.stage(line);
+    return line;
+  }
+
+  /** Lines of one turn are written, or could not be. */
+  released(lines: readonly string[], error?: Error): void {
+    if (error !== undefined) return this.#options.onNotDurable?.(error);
+    if (this.#direct !== undefined) for (const line of lines) this.#deliver(this.#direct, JSON.parse(line) as Message);
+    this.#lines().appendAll(lines);
+  }
+
+  /** Takes over what was said before this process began. */
+  restore(lines: readonly string[], lastSeq: number): void {
+    this.#lines().restore(lines, lastSeq);
+  }
+
+  #deliver(end: DirectEnd, message: Message): void {
+    try {
+      end.deliver(message);
+    } catch (error) {
+      this.#options.onDeliveryFailed(error);
+    }
+  }
+
+  resend(answer: Answer): void {
+    const { journal } = this.#options;
+    if (typeof answer !== "string") this.send(answer);
+    else if (journal !== undefined) this.#sendDurably(journal, answer);
+    else if (this.#direct !== undefined) this.send(JSON.parse(answer) as Message);
+    else this.#lines().append(answer);
+  }
+
+  bind(end: DirectEnd): () => void {
+    this.#direct = end;
+    return () => {
+      if (this.#direct !== end) return;
+      this.#direct = undefined;
+      this.#options.onDetached();
+    };
+  }
+
+  attach(from: number, wake: () => void): Reader {
+    return this.#lines().attach(from, wake, () => this.#options.onDetached());
+  }
+
+  acknowledge(seq: number): void {
+    if (!Number.isSafeInteger(seq)) return;
+    this.#log?.acknowledge(seq);
+    this.#options.journal?.acknowledge(seq);
+  }
+
+  /** Tells a transport of this process that nothing more will come. Readers of lines see it from the session. */
+  close(): void {
+    this.#direct?.closed();
+    this.#direct = undefined;
+  }
+
+  #lines(): OutboundLog {
+    const { limits, createGap } = this.#options;
+    this.#log ??= new OutboundLog({ limits, createGap });
+    return this.#log;
+  }
+}

@@ -1,0 +1,95 @@
+// The public API that every capability is written against, ours and a stranger's alike.
+import type { z } from "zod";
+import type { Capability, Push, RequestOf, ResultInputOf } from "../protocol/capability.ts";
+import type { Clock, IdSource } from "../protocol/envelope.ts";
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { CallContext, SessionInfo } from "./call-context.ts";
+import type { Database } from "./database.ts";
+import type { Logger } from "./logger.ts";
+import type { SessionState } from "./session-state.ts";
+import type { ToolCatalogue } from "./tool-catalogue.ts";
+
+type Awaitable<Value> = Value | Promise<Value>;
+
+/** What a plugin is given once, when the host starts. */
+export interface PluginContext {
+  /** The name under which the config lists this plugin. */
+  readonly name: string;
+  /** Where this plugin may keep files; created on first use of the host's data folder. */
+  readonly dataDir: string;
+  /** The folder that file tools are confined to. */
+  readonly workspaceDir: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Where what outlives a session is kept. */
+  readonly database: Database;
+  /** Tools that every session of the host sees. */
+  readonly tools: ToolCatalogue;
+}
+
+/** What a plugin is given for each session that negotiated its capability. */
+export interface SessionContext {
+  readonly session: SessionInfo;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly nextId: IdSource;
+  /** From 0 to 1; recorded, so that a replay draws the same. */
+  readonly random: () => number;
+  /** What this plugin keeps for the session. Already filled where the session was restored, forked or recovered. */
+  readonly state: SessionState;
+  /** Tools that this session sees: those of the host and its own. */
+  readonly tools: ToolCatalogue;
+  /** Sends a message that nobody asked for. */
+  push<P extends Push>(push: P, payload: z.input<P["payload"]>): void;
+}
+
+/** One function per call of the table. Returning undefined declines: another plugin of the capability may answer. */
+export type Handlers<C extends Capability> = {
+  [Name in keyof C["calls"]]: (
+    request: RequestOf<C["calls"][Name]>,
+    context: CallContext,
+  ) => Awaitable<ResultInputOf<C["calls"][Name]> | undefined>;
+};
+
+/** A plugin within one session: its handlers and the state they share. */
+export interface SessionPart<C extends Capability = Capability> {
+  readonly handlers: Handlers<C>;
+  /**
+   * What this part holds beside `context.state`, as JSON; with `restore` it is saved with the session. Parts that keep
+   * everything in `context.state` need neither: they are opened anew on the state that is put back.
+   */
+  snapshot?(): Awaitable<JsonValue>;
+  /** Replaces it by what `snapshot` of the same `stateVersion` returned. */
+  restore?(state: JsonValue): Awaitable<void>;
+  /** Prepares the state with which a fork of this session begins, where a plain copy would share what lies outside of it. */
+  fork?(forked: SessionState): void;
+  /** Takes over what a fork of this session changed outside of its state; the state itself is merged by the host. */
+  merge?(fork: SessionState): { merged: number; conflicts: string[] };
+  close?(): Awaitable<void>;
+}
+
+export interface Plugin<C extends Capability = Capability> {
+  readonly capability: C;
+  /** Higher ones are asked first; the config may override it. */
+  readonly priority?: number;
+  /** The sole handler of its capability, whoever else declares it; the config may override it. */
+  readonly exclusive?: boolean;
+  /** Raise it when the shape of snapshots changes; older ones are then refused with a clear error, not misread. */
+  readonly stateVersion?: number;
+  /** What a fork of a session gets: a copy of the state (the default), nothing of its own, or no fork at all. */
+  readonly forking?: "copied" | "overlaid" | "shared" | "refused";
+  /** Opens what all sessions share. A rejection stops the start of the host. */
+  setup?(context: PluginContext): Awaitable<void>;
+  /** Called for each session, so it must be cheap: share tables and connections, keep state. */
+  session(context: SessionContext): Awaitable<SessionPart<C>>;
+  /** Called once, after the last session was closed. */
+  close?(): Awaitable<void>;
+}
+
+/** What the `cls` of a config names: makes a plugin from its `metadata` and the rest of its entry. */
+export type PluginFactory = (options: JsonObject) => Awaitable<Plugin>;
+
+/** Declares a plugin; a missing handler or a wrong result does not compile. */
+export function plugin<C extends Capability>(capability: C, rest: Omit<Plugin<C>, "capability">): Plugin<C> {
+  return { capability, ...rest };
+}

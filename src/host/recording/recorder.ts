@@ -1,0 +1,176 @@
+// Writes down what a session is told, what it says, and what it draws from outside. Never fails or delays a call: what
+// cannot be recorded ends the recording.
+import type { JsonValue } from "../../protocol/json.ts";
+import type { CallContext } from "../call-context.ts";
+import { isThenable } from "../thenable.ts";
+import { toRecordedError } from "./recorded-error.ts";
+import type { Outcome, RecordingEntry, RecordingHeader } from "./recording.ts";
+import { createSources, type EffectKind, replaceIn, type Scope, type Scopes, type Sources, type Tape } from "./tape.ts";
+
+/** Where recordings are kept, one per session and life of the host. */
+export interface Recordings {
+  /** Never throws: one that cannot be written loses what is put into it, and says so in the log. */
+  create(sessionId: string): RecordingFile;
+  /** Resolves when everything is written. */
+  close(): Promise<void>;
+}
+
+export interface RecordingFile {
+  /** Takes whole lines and returns at once. */
+  write(lines: string): void;
+  /** Everything written so far; undefined where some of it is lost. */
+  read(): Promise<string | undefined>;
+  close(): void;
+}
+
+interface RecorderOptions {
+  header: RecordingHeader;
+  file: RecordingFile;
+  scopes: Scopes;
+  sources: Sources;
+  maxBytes: number;
+}
+
+export class Recorder implements Tape {
+  readonly sources: Sources;
+  readonly #file: RecordingFile;
+  readonly #scopes: Scopes;
+  readonly #session: Scope = { tape: this, id: "", effectCount: 0 };
+  #bytesLeft: number;
+  #isEnded = false;
+
+  constructor({ header, file, scopes, sources, maxBytes }: RecorderOptions) {
+    this.#file = file;
+    this.#scopes = scopes;
+    this.#bytesLeft = maxBytes;
+    this.sources = createSources(this, sources);
+    this.#writeLine(() => header);
+  }
+
+  receive(line: string | undefined, handle: () => void): void {
+    this.#write(() => ["in", line === undefined ? null : withoutToken(line)]);
+    this.#scopes.run(this.#session, handle);
+  }
+
+  within(callId: string, work: () => void): void {
+    this.#scopes.run(callId === "" ? this.#session : { tape: this, id: callId, effectCount: 0 }, work);
+  }
+
+  expire(callId: string, end: () => void): void {
+    this.#write(() => ["expire", callId]);
+    this.within(callId, end);
+  }
+
+  say(line: string): void {
+    this.#write(() => [this.#scope === undefined ? "aside" : "out", line]);
+  }
+
+  value<Value>(kind: string, produce: () => Value): Value {
+    const scope = this.#scope;
+    if (scope === undefined) return produce();
+    try {
+      const value = produce();
+      this.#write(() =>
+        value === undefined ? ["value", scope.id, kind] : ["value", scope.id, kind, value as JsonValue],
+      );
+      return value;
+    } catch (error) {
+      this.#write(() => ["thrown", scope.id, kind, toRecordedError(error)]);
+      throw error;
+    }
+  }
+
+  effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context?: CallContext): Result {
+    const scope = this.#scope;
+    if (scope === undefined) return run(context as CallContext);
+    scope.effectCount += 1;
+    const id = `${scope.id}/${scope.effectCount}`;
+    let mustRunAgain = false;
+    let isAtOnce = true;
+    const settle = (outcome: Outcome) =>
+      this.#write(() => ["effect", id, kind, isAtOnce, mustRunAgain ? { again: true } : outcome]);
+    const watched = () =>
+      context &&
+      replaceIn(context, {
+        emit: (event, data) => {
+          this.#write(() => ["event", id, isAtOnce, event, data]);
+          this.#scopes.run(scope, () => context.emit(event, data));
+        },
+        get call() {
+          mustRunAgain = true;
+          return context.call;
+        },
+      });
+    try {
+      // In a scope of its own: what it draws is not drawn again where its result is taken from the recording.
+      const result = this.#scopes.run({ tape: this, id, effectCount: 0 }, () => run(watched() as CallContext));
+      if (!isThenable(result)) {
+        settle({ value: result as JsonValue });
+        return result;
+      }
+      isAtOnce = false;
+      return (result as PromiseLike<unknown>).then(
+        (value) => {
+          settle({ value: value as JsonValue });
+          return value;
+        },
+        (error: unknown) => {
+          settle({ error: toRecordedError(error) });
+          throw error;
+        },
+      ) as Result;
+    } catch (error) {
+      settle({ error: toRecordedError(error) });
+      throw error;
+    }
+  }
+
+  read(): Promise<string | undefined> {
+    return this.#file.read();
+  }
+
+  close(): void {
+    this.#end("closed");
+  }
+
+  /** The scope that runs, where it is one of this session. */
+  get #scope(): Scope | undefined {
+    const scope = this.#scopes.getStore();
+    return scope?.tape === this ? scope : undefined;
+  }
+
+  #end(reason: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#file.write(`${JSON.stringify(["end", reason])}\n`);
+    this.#file.close();
+  }
+
+  #write(entry: () => RecordingEntry): void {
+    this.#writeLine(entry);
+  }
+
+  #writeLine(content: () => RecordingEntry | RecordingHeader): void {
+    if (this.#isEnded) return;
+    try {
+      const line = `${JSON.stringify(content())}\n`;
+      this.#bytesLeft -= line.length;
+      if (this.#bytesLeft < 0) return this.#end("maxRecordingBytes was reached");
+      this.#file.write(line);
+    } catch (error) {
+      this.#end(`something had no JSON form: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}
+
+/** Secrets do not belong into recordings; who the token stood for is recorded instead. */
+function withoutToken(line: string): string {
+  if (!line.includes("auth_token")) return line;
+  try {
+    const message = JSON.parse(line) as { auth_token?: unknown } | null;
+    if (typeof message?.auth_token !== "string" || message.auth_token === "") return line;
+    return JSON.stringify({ ...message, auth_token: "" });
+  } catch {
+    return line;
+  }
+}

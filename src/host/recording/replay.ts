@@ -1,0 +1,209 @@
+// Runs a recorded session again, apart from everything real, and finds the first line in which it differs.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Dialect } from "../../protocol/dialects.ts";
+import { createIdSource, systemClock } from "../../protocol/envelope.ts";
+import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import type { Limits } from "../../protocol/limits.ts";
+import type { A2EHost, HostOptions } from "../host.ts";
+import type { Session, SessionBeginning } from "../session.ts";
+import type { SessionState as SavedState } from "../session-snapshots.ts";
+import { SessionState } from "../session-state.ts";
+import { findDifference } from "./difference.ts";
+import { type PendingEffect, Player, streamOf } from "./player.ts";
+import { parseRecording, type Recording, RecordingError, type RecordingHeader } from "./recording.ts";
+import type { Divergence, ReplayReport } from "./replay-report.ts";
+import { createScopes } from "./tape.ts";
+
+/** What the host in which a recording is replayed must be started with; where it keeps things is up to the caller. */
+export type ReplayHostOptions = Pick<HostOptions, "limits" | "isHandshakeRequired" | "snapshotMode" | "scopes">;
+
+export interface ReplayOptions {
+  /** Starts a host with the plugins of the recorded one and nothing to lose. It is closed at the end. */
+  startHost(options: ReplayHostOptions): Promise<A2EHost>;
+  /** Runs tools again, with all they do, in place of taking their results from the recording. */
+  mustRunTools?: boolean;
+  /** How long to wait for a line that the recording has. */
+  waitMs?: number;
+}
+
+/** Rejects with a RecordingError where the text cannot be replayed. */
+export async function replayRecording(text: string, options: ReplayOptions): Promise<ReplayReport> {
+  const { startHost, mustRunTools = false, waitMs = 10_000 } = options;
+  const recording = parseRecording(text);
+  const { header } = recording;
+  const scopes = createScopes();
+  const sources = { clock: systemClock, nextId: createIdSource(), random: Math.random };
+  const player = new Player({ recording, scopes, sources, mustRunTools });
+  const host = await startHost({
+    limits: header.host.limits as Partial<Limits>,
+    isHandshakeRequired: header.host.is_handshake_required,
+    snapshotMode: header.host.snapshot_mode,
+    scopes,
+  });
+  try {
+    checkPlugins(host, header);
+    const session = host.sessions.replay(header.session_id, player, toBeginning(header));
+    return await new Replay(recording, player, session, waitMs).run();
+  } finally {
+    await host.close(0);
+  }
+}
+
+class Replay {
+  readonly #recording: Recording;
+  readonly #player: Player;
+  readonly #session: Session;
+  readonly #waitMs: number;
+  readonly #requestTypes = new Map<string, string>();
+  #messages = 0;
+
+  constructor(recording: Recording, player: Player, session: Session, waitMs: number) {
+    this.#recording = recording;
+    this.#player = player;
+    this.#session = session;
+    this.#waitMs = waitMs;
+  }
+
+  async run(): Promise<ReplayReport> {
+    const { cut } = this.#recording;
+    const divergence = await this.#findDivergence();
+    return {
+      messages: this.#messages,
+      is_identical: divergence === undefined,
+      ...(cut === undefined ? {} : { cut }),
+      ...(divergence === undefined ? {} : { divergence }),
+    };
+  }
+
+  /** What came from outside is given in the order of the recording, and not before what the session had said by then. */
+  async #findDivergence(): Promise<Divergence | undefined> {
+    const cutOff = new Set<string>();
+    for (const entry of this.#recording.entries) {
+      let divergence: Divergence | undefined;
+      if (entry[0] === "in") this.#receive(entry[1]);
+      else if (entry[0] === "expire") this.#session.expireCall(entry[1]);
+      else if (entry[0] === "out") divergence = await this.#compareNext(entry[1]);
+      else if (entry[0] === "aside") cutOff.add(streamOf(entry[1]));
+      else if (entry[0] === "event") {
+        const [, id, isAtOnce, kind, data] = entry;
+        if (!isAtOnce) divergence = await this.#release(id, (effect) => effect.emit(kind, data as JsonObject));
+      } else if (entry[0] === "effect") {
+        const [, id, , , outcome] = entry;
+        divergence = await this.#release(id, (effect) => effect.settle(outcome));
+      }
+      if (divergence !== undefined) return divergence;
+    }
+    // A recording that was cut may lack what the session said to its last requests.
+    return this.#recording.cut === undefined ? this.#findLeftLine(cutOff) : undefined;
+  }
+
+  #receive(line: string | null): void {
+    if (line === null) return this.#session.receiveTooLong();
+    this.#noteRequest(line);
+    this.#session.receiveLine(line);
+  }
+
+  #noteRequest(line: string): void {
+    try {
+      const { id, type } = JSON.parse(line) as { id?: unknown; type?: unknown };
+      if (typeof id === "string" && typeof type === "string") this.#requestTypes.set(id, type);
+    } catch {
+      // What is no JSON was refused then, and will be now.
+    }
+  }
+
+  async #compareNext(expected: string): Promise<Divergence | undefined> {
+    const stream = streamOf(expected);
+    const found = await this.#waitFor(() => this.#player.nextLine(stream));
+    if (found === undefined)
+      return this.#diverge(
+        stream,
+        { field: "", expected: JSON.parse(expected) as JsonValue },
+        "nothing was said in time",
+      );
+    const difference = findDifference(expected, found);
+    if (difference !== undefined) return this.#diverge(stream, difference);
+    this.#messages += 1;
+    return undefined;
+  }
+
+  async #release(id: string, go: (effect: PendingEffect) => void): Promise<Divergence | undefined> {
+    if (!this.#player.isWaitedFor(id)) return undefined;
+    const effect = await this.#waitFor(() => this.#player.pending(id));
+    const [callId = ""] = id.split("/");
+    if (effect === undefined) return this.#diverge(callId, { field: "" }, "the call did not use what it had used");
+    go(effect);
+    // Whoever waited goes on before anything else comes in.
+    await nextTurn();
+    return undefined;
+  }
+
+  async #findLeftLine(cutOff: ReadonlySet<string>): Promise<Divergence | undefined> {
+    await nextTurn();
+    const line = this.#player.leftLine(cutOff);
+    if (line === undefined) return undefined;
+    return this.#diverge(
+      streamOf(line),
+      { field: "", found: JSON.parse(line) as JsonValue },
+      "the recording has no such line",
+    );
+  }
+
+  async #waitFor<Thing>(take: () => Thing | undefined): Promise<Thing | undefined> {
+    const deadline = performance.now() + this.#waitMs;
+    for (;;) {
+      const thing = take();
+      const left = deadline - performance.now();
+      if (thing !== undefined || left <= 0) return thing;
+      await this.#player.changed(left);
+    }
+  }
+
+  #diverge(stream: string, where: Pick<Divergence, "field" | "expected" | "found">, about?: string): Divergence {
+    const { missing } = this.#player;
+    const notes = [about, missing === undefined ? undefined : `the recording lacks ${missing}`].filter(
+      (note) => note !== undefined,
+    );
+    return {
+      message: this.#messages + 1,
+      req_id: stream,
+      request_type: this.#requestTypes.get(stream) ?? "",
+      ...where,
+      ...(notes.length === 0 ? {} : { note: notes.join("; ") }),
+    };
+  }
+}
+
+function checkPlugins(host: A2EHost, { host: { plugins } }: RecordingHeader): void {
+  const missing = plugins.filter(
+    ({ name, capability }) =>
+      !host.plugins.some((loaded) => loaded.name === name && loaded.plugin.capability.name === capability),
+  );
+  if (missing.length === 0) return;
+  const names = missing.map(({ name, capability }) => (name === capability ? name : `${name} (${capability})`));
+  throw new RecordingError(`the recorded host had plugins that this one lacks: ${names.join(", ")}`);
+}
+
+function toBeginning({ origin, restore_from }: RecordingHeader): SessionBeginning {
+  if (origin !== undefined) {
+    const { principal, granted, dialect, created_at, parent, states, lines, last_seq, acknowledged } = origin;
+    return {
+      origin: {
+        principal,
+        granted: new Set(granted),
+        dialect: dialect as Dialect,
+        createdAt: created_at,
+        states: new Map(
+          Object.entries(states).map(([name, state]) => [
+            name,
+            SessionState.fromLayers([new Map(Object.entries(state))]),
+          ]),
+        ),
+        stored: { layers: [], lines, lastSeq: last_seq, acknowledged },
+        ...(parent === undefined ? {} : { parent }),
+      },
+    };
+  }
+  if (restore_from === undefined) return {};
+  return { restoreFrom: { snapshot_id: restore_from.snapshot_id, state: restore_from.state as SavedState } };
+}

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import type { Database } from "./database.ts";
+import { type JournalEntry, SessionJournal } from "./session-journal.ts";
+import { SessionState } from "./session-state.ts";
+
+const record = {
+  principal: { id: "ada", isAuthenticated: true },
+  granted: ["counter"],
+  dialect: "full",
+  createdAt: 1,
+  lastActiveAt: 2,
+};
+
+let database: Database;
+let journal: SessionJournal;
+let released: { lines: readonly string[]; error: Error | undefined }[];
+
+beforeEach(async () => {
+  database = await createSqliteDatabase({ path: ":memory:" });
+  journal = new SessionJournal(database);
+  released = [];
+});
+
+afterEach(() => database.close());
+
+function open(id: string, layers = [journal.createLayer()]): { entry: JournalEntry; state: SessionState } {
+  const start = { layers, lastSeq: 0, acknowledged: 0 };
+  const entry = journal.open(
+    id,
+    start,
+    () => record,
+    (lines, error) => void released.push({ lines, error }),
+  );
+  const state = new SessionState();
+  entry.track("counter", state);
+  return { entry, state };
+}
+
+function fork(entry: JournalEntry, id: string) {
+  const forked = open(id, [...entry.splitLayer(), journal.createLayer()]);
+  forked.entry.touch();
+  return forked;
+}
+
+/** Waits for the commit of this turn. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const layersOf = (id: string) => journal.load(id)?.record.layers;
+const rowsOf = (layer = 0) =>
+  database.prepare("SELECT count(*) AS count FROM session_state WHERE layer = ?").get(layer)?.count;
+
+test("the lines of a turn are released together, and come back with their numbers and what was acknowledged", async () => {
+  const { entry } = open("one");
+  entry.stage("a");
+  entry.stage("b");
+  expect(released).toEqual([]);
+  await turn();
+  entry.acknowledge(1);
+  entry.stage("c");
+  await turn();
+
+  expect(released.map(({ lines }) => lines)).toEqual([["a", "b"], ["c"]]);
+  expect(journal.load("one")).toMatchObject({ lines: ["a", "b", "c"], lastSeq: 3, acknowledged: 1 });
+});
+
+test("lines whose turn cannot be written are reported and not stored", async () => {
+  const { entry, state } = open("one");
+  entry.touch();
+  await turn();
+  entry.stage("a");
+  state.setLive("broken", () => {
+    throw new Error("no value");
+  });
+  await turn();
+
+  expect(released).toEqual([{ lines: ["a"], error: expect.objectContaining({ message: "no value" }) }]);
+  expect(journal.load("one")).toMatchObject({ lines: [], lastSeq: 0 });
+});
+
+test("however often a session is forked, it stands on as many layers as it changed between forks", async () => {
+  const { entry, state } = open("parent");
+  state.set("count", 1);
+  for (let index = 0; index < 5; index++) fork(entry, `fork ${index}`);
+  await turn();
+  expect(layersOf("parent")).toHaveLength(2);
+  expect(layersOf("fork 4")?.slice(0, -1)).toEqual(layersOf("parent")?.slice(0, -1));
+
+  state.set("count", 2);
+  fork(entry, "late");
+  await turn();
+  expect(layersOf("parent")).toHaveLength(3);
+});
+
+test("a layer goes with the last session that stands on it, also where others were stored by an earlier host", async () => {
+  const { entry, state } = open("parent");
+  state.set("count", 1);
+  fork(entry, "fork");
+  await turn();
+  const [shared] = layersOf("parent") ?? [];
+  expect(rowsOf(shared)).toBe(1);
+
+  entry.forget();
+  expect(rowsOf(shared)).toBe(1);
+  journal = new SessionJournal(database);
+  const recovered = open("fork", layersOf("fork"));
+  recovered.entry.forget();
+  expect(rowsOf(shared)).toBe(0);
+});

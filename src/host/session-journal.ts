@@ -1,0 +1,271 @@
+// Sessions that outlive the process. What a session says and what its plugins keep is written in one transaction per
+// turn, and no line leaves before that transaction is durable: what a peer has seen has happened.
+import type { JsonValue } from "../protocol/json.ts";
+import type { Database, SqlStatement } from "./database.ts";
+import type { SessionState } from "./session-state.ts";
+
+/** What a session is, beside its lines and its state. */
+export interface SessionRecord {
+  principal: { id: string; isAuthenticated: boolean };
+  granted: string[];
+  dialect: string;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  lastActiveAt: number;
+  /** Where its state lies, oldest layer first; the last one is its own. */
+  layers: number[];
+  parent?: string;
+}
+
+export interface StoredSession {
+  record: SessionRecord;
+  acknowledged: number;
+  /** Consecutive; the last one has number `lastSeq`. */
+  lines: string[];
+  lastSeq: number;
+  /** Layers of state by plugin, as many for each as the record names. */
+  state: Map<string, Map<string, JsonValue | undefined>[]>;
+}
+
+const migrations = [
+  `CREATE TABLE session (id TEXT PRIMARY KEY, record TEXT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0, last_seq INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+   CREATE TABLE session_line (session TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, lines TEXT NOT NULL, PRIMARY KEY (session, first_seq)) STRICT, WITHOUT ROWID;
+   CREATE TABLE session_state (layer INTEGER NOT NULL, plugin TEXT NOT NULL, key TEXT NOT NULL, value TEXT, PRIMARY KEY (layer, plugin, key)) STRICT, WITHOUT ROWID;`,
+  // A turn writes one row and not the session's too, so that row also says what the peer had acknowledged by then. Rows
+  // lie in the order of writing: that takes half the time of a table that is sorted by session.
+  `ALTER TABLE session_line RENAME TO old_session_line;
+   CREATE TABLE session_line (id INTEGER PRIMARY KEY, session TEXT NOT NULL, last_seq INTEGER NOT NULL, acknowledged INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
+   CREATE INDEX session_line_place ON session_line (session, last_seq);
+   INSERT INTO session_line (session, last_seq, acknowledged, lines) SELECT session, last_seq, 0, lines FROM old_session_line ORDER BY session, first_seq;
+   DROP TABLE old_session_line;`,
+];
+
+/** One session's part of the journal. */
+export interface JournalEntry {
+  readonly sessionId: string;
+  /** Writes the line with this turn. */
+  stage(line: string): void;
+  /** Collects the changes of a plugin's state from now on. */
+  track(plugin: string, state: SessionState): void;
+  /** The session's record has changed. */
+  touch(): void;
+  /** Calls back when everything said so far has left or failed. */
+  settled(callback: () => void): void;
+  acknowledge(seq: number): void;
+  /** Lets what was written of a session so far become the ground of a fork: both write above it from now on. */
+  splitLayer(): number[];
+  forget(): void;
+}
+
+/** How many lines are kept that the peer has acknowledged: a repeated request is still answered from them. */
+const keptLines = 2048;
+
+export class SessionJournal {
+  readonly #database: Database;
+  readonly #sql: Record<
+    | "putSession"
+    | "putLines"
+    | "putState"
+    | "dropState"
+    | "prune"
+    | "getSession"
+    | "getLines"
+    | "getState"
+    | "deleteSession"
+    | "deleteLines"
+    | "listSessions"
+    | "maxLayer",
+    SqlStatement
+  >;
+  #nextLayer: number;
+  /** Which layers each session stands on, and how many stand on each: one that nobody needs any more can go. */
+  readonly #layersOf = new Map<string, readonly number[]>();
+  readonly #uses = new Map<number, number>();
+
+  constructor(database: Database) {
+    this.#database = database;
+    database.migrate("session", migrations);
+    this.#sql = {
+      putSession: database.prepare(
+        "INSERT INTO session (id, record, acknowledged, last_seq) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET record = excluded.record, acknowledged = excluded.acknowledged, last_seq = excluded.last_seq",
+      ),
+      putLines: database.prepare(
+        "INSERT INTO session_line (session, last_seq, acknowledged, lines) VALUES (?, ?, ?, ?)",
+      ),
+      putState: database.prepare(
+        "INSERT INTO session_state (layer, plugin, key, value) VALUES (?, ?, ?, ?) ON CONFLICT (layer, plugin, key) DO UPDATE SET value = excluded.value",
+      ),
+      dropState: database.prepare("DELETE FROM session_state WHERE layer = ?"),
+      prune: database.prepare("DELETE FROM session_line WHERE session = ? AND last_seq <= ?"),
+      getSession: database.prepare("SELECT record, acknowledged, last_seq FROM session WHERE id = ?"),
+      getLines: database.prepare(
+        "SELECT lines, last_seq, acknowledged FROM session_line WHERE session = ? ORDER BY last_seq",
+      ),
+      getState: database.prepare("SELECT plugin, key, value FROM session_state WHERE layer = ?"),
+      deleteSession: database.prepare("DELETE FROM session WHERE id = ?"),
+      deleteLines: database.prepare("DELETE FROM session_line WHERE session = ?"),
+      listSessions: database.prepare("SELECT id, record FROM session"),
+      maxLayer: database.prepare("SELECT max(layer) AS layer FROM session_state"),
+    };
+    this.#nextLayer = Number(this.#sql.maxLayer.get()?.layer ?? 0) + 1;
+    for (const { id, record } of this.#records()) {
+      this.#hold(id, record.layers);
+      this.#nextLayer = Math.max(this.#nextLayer, ...record.layers.map((layer) => layer + 1));
+    }
+  }
+
+  /** Ids of the sessions that are stored, with their records. */
+  list(): { id: string; record: SessionRecord }[] {
+    return [...this.#records()];
+  }
+
+  *#records(): Generator<{ id: string; record: SessionRecord }> {
+    for (const row of this.#sql.listSessions.all())
+      yield { id: String(row.id), record: JSON.parse(String(row.record)) as SessionRecord };
+  }
+
+  createLayer(): number {
+    this.#nextLayer += 1;
+    return this.#nextLayer - 1;
+  }
+
+  load(sessionId: string): StoredSession | undefined {
+    const row = this.#sql.getSession.get(sessionId);
+    if (row === undefined) return undefined;
+    const record = JSON.parse(String(row.record)) as SessionRecord;
+    const turns = this.#sql.getLines.all(sessionId);
+    const lines = turns.flatMap(({ lines }) => String(lines).split("\n"));
+    const last = turns.at(-1);
+    const lastSeq = Math.max(Number(row.last_seq), Number(last?.last_seq ?? 0));
+    const acknowledged = Math.max(Number(row.acknowledged), Number(last?.acknowledged ?? 0));
+    const state: StoredSession["state"] = new Map();
+    record.layers.forEach((layer, depth) => {
+      for (const { plugin, key, value } of this.#sql.getState.all(layer)) {
+        const layers = state.get(String(plugin)) ?? record.layers.map(() => new Map<string, JsonValue | undefined>());
+        state.set(String(plugin), layers);
+        layers[depth]?.set(String(key), value === null ? undefined : (JSON.parse(String(value)) as JsonValue));
+      }
+    });
+    return { record, acknowledged, lines, lastSeq, state };
+  }
+
+  /**
+   * Opens the entry of a session, new or stored. `read` gives the record as it is when it is written; `released` is called
+   * with the lines of a turn once they are durable, or with the reason why they are not.
+   */
+  open(
+    sessionId: string,
+    start: { layers: number[]; lastSeq: number; acknowledged: number },
+    read: () => Omit<SessionRecord, "layers">,
+    released: (lines: readonly string[], error?: Error) => void,
+  ): JournalEntry {
+    const { prune, putLines, putSession, putState } = this.#sql;
+    const database = this.#database;
+    const tracked = new Map<string, SessionState>();
+    let { layers, lastSeq, acknowledged } = start;
+    let staged: string[] = [];
+    let isScheduled = false;
+    let isTouched = true;
+    let isForgotten = false;
+    let prunedAt = lastSeq;
+    /** Whether the topmost layer may have something in it. */
+    let isTopUsed = this.#layersOf.has(sessionId);
+    this.#hold(sessionId, layers);
+
+    const schedule = () => {
+      if (isScheduled || isForgotten) return;
+      isScheduled = true;
+      database.beforeCommit(flush);
+    };
+
+    const flush = () => {
+      isScheduled = false;
+      if (isForgotten) return;
+      const lines = staged;
+      staged = [];
+      // First, so that what fails below is told as well.
+      if (lines.length > 0) database.afterCommit((error) => released(lines, error));
+      const top = layers.at(-1) as number;
+      for (const [plugin, state] of tracked) {
+        for (const { key, value } of state.takeChanges()) {
+          isTopUsed = true;
+          putState.run(top, plugin, key, value === undefined ? null : JSON.stringify(value));
+        }
+      }
+      if (lines.length > 0) {
+        const text = lines.length === 1 ? (lines[0] as string) : lines.join("\n");
+        lastSeq += lines.length;
+        putLines.run(sessionId, lastSeq, acknowledged, text);
+      }
+      if (lastSeq - prunedAt >= keptLines) {
+        prunedAt = lastSeq;
+        isTouched = true;
+        prune.run(sessionId, Math.min(acknowledged, lastSeq - keptLines));
+      }
+      if (isTouched) putSession.run(sessionId, JSON.stringify({ ...read(), layers }), acknowledged, lastSeq);
+      isTouched = false;
+    };
+
+    return {
+      sessionId,
+      stage(line) {
+        staged.push(line);
+        schedule();
+      },
+      track(plugin, state) {
+        tracked.set(plugin, state);
+        state.track(schedule);
+      },
+      touch() {
+        isTouched = true;
+        schedule();
+      },
+      settled(callback) {
+        schedule();
+        // Within the turn's commit, and after the lines that it releases.
+        database.beforeCommit(() => database.afterCommit(() => callback()));
+      },
+      acknowledge(seq) {
+        // Not worth a commit of its own: at worst a line is offered again to a peer that says what it has.
+        if (seq > acknowledged && seq <= lastSeq) acknowledged = seq;
+      },
+      splitLayer: () => {
+        database.write(flush);
+        if (!isTopUsed) return layers.slice(0, -1);
+        const ground = layers;
+        layers = [...ground, this.createLayer()];
+        this.#hold(sessionId, layers);
+        isTopUsed = false;
+        isTouched = true;
+        schedule();
+        return ground;
+      },
+      forget: () => {
+        isForgotten = true;
+        database.write(() => {
+          this.#sql.deleteSession.run(sessionId);
+          this.#sql.deleteLines.run(sessionId);
+          for (const layer of this.#release(sessionId)) this.#sql.dropState.run(layer);
+        });
+      },
+    };
+  }
+
+  #hold(sessionId: string, layers: readonly number[]): void {
+    for (const layer of layers) this.#uses.set(layer, (this.#uses.get(layer) ?? 0) + 1);
+    this.#release(sessionId);
+    this.#layersOf.set(sessionId, layers);
+  }
+
+  /** The layers that nobody stands on any more. */
+  #release(sessionId: string): number[] {
+    const layers = this.#layersOf.get(sessionId) ?? [];
+    this.#layersOf.delete(sessionId);
+    return layers.filter((layer) => {
+      const uses = (this.#uses.get(layer) ?? 1) - 1;
+      if (uses > 0) this.#uses.set(layer, uses);
+      else this.#uses.delete(layer);
+      return uses === 0;
+    });
+  }
+}

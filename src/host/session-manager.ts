@@ -1,0 +1,164 @@
+// Creates, finds, lists and ends sessions, and ends those that nobody uses any more.
+import { AsyncResource } from "node:async_hooks";
+import type { Dialect } from "../protocol/dialects.ts";
+import { A2EError } from "../protocol/errors.ts";
+import type { Kernel } from "./kernel.ts";
+import { shortId } from "./logger.ts";
+import { createRecorder } from "./recording/create-recorder.ts";
+import type { Tape } from "./recording/tape.ts";
+import { Session, type SessionBeginning, type SessionOrigin } from "./session.ts";
+import { SessionSnapshots } from "./session-snapshots.ts";
+import { SessionState } from "./session-state.ts";
+import type { StoredSnapshot } from "./snapshot-store.ts";
+
+/** How often sessions are looked over for expiry. */
+const sweepMs = 1_000;
+
+export class SessionManager {
+  readonly #kernel: Kernel;
+  readonly #createId: () => string;
+  readonly #sessions = new Map<string, Session>();
+  /** Bound to where the host was made: a fork would have the timer go on in the name of the call that asked for it. */
+  readonly #startTimer = AsyncResource.bind(() => setInterval(() => this.#expire(), sweepMs).unref());
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(kernel: Kernel, createId: () => string) {
+    this.#kernel = kernel;
+    this.#createId = createId;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  create(): Session {
+    const id = this.#createId();
+    if (this.#sessions.has(id)) throw new Error("the source of session ids repeats itself");
+    return this.#add(id);
+  }
+
+  /** A session that is live, or was when the host last ran. */
+  get(sessionId: string): Session | undefined {
+    return this.#sessions.get(sessionId) ?? this.#recover(sessionId);
+  }
+
+  /** Brings back a session from the journal as it was when its last line was written. */
+  #recover(sessionId: string): Session | undefined {
+    const stored = this.#isClosed ? undefined : this.#kernel.journal?.load(sessionId);
+    if (stored === undefined) return undefined;
+    const { record, state, lines, lastSeq, acknowledged } = stored;
+    const states = new Map([...state].map(([plugin, layers]) => [plugin, SessionState.fromLayers(layers)]));
+    return this.#add(sessionId, {
+      origin: {
+        principal: record.principal,
+        granted: new Set(record.granted),
+        dialect: record.dialect as Dialect,
+        createdAt: record.createdAt,
+        states,
+        stored: { layers: record.layers, lines, lastSeq, acknowledged },
+        ...(record.parent === undefined ? {} : { parent: record.parent }),
+      },
+    });
+  }
+
+  readonly createId = (): string => this.#createId();
+
+  /** Adds a fork that a session has prepared. */
+  fork(sessionId: string, origin: SessionOrigin): Session {
+    const { stored } = origin;
+    const { journal } = this.#kernel;
+    if (stored === undefined || journal === undefined) return this.#add(sessionId, { origin });
+    const layers = [...stored.layers, journal.createLayer()];
+    return this.#add(sessionId, { origin: { ...origin, stored: { ...stored, layers } } });
+  }
+
+  /** Adds a session that takes what lies outside of it from a recording. */
+  replay(sessionId: string, tape: Tape, beginning: SessionBeginning): Session {
+    return this.#add(sessionId, beginning, tape);
+  }
+
+  list(): Session[] {
+    return [...this.#sessions.values()];
+  }
+
+  /** Ends a session; false where there is none. */
+  async delete(sessionId: string, reason = "deleted"): Promise<boolean> {
+    const session = this.get(sessionId);
+    if (session === undefined) return false;
+    await session.close(reason);
+    return true;
+  }
+
+  /**
+   * Brings back a session that this host no longer holds, under its old id, from a snapshot; the newest where none is
+   * named. Its agent must shake hands again, as the principal that owned it. Undefined where nothing was saved.
+   */
+  async revive(sessionId: string, snapshotId = ""): Promise<Session | undefined> {
+    const live = this.get(sessionId);
+    if (live !== undefined) return live;
+    const { snapshots, snapshotMode, pluginNames } = this.#kernel;
+    const saved = await new SessionSnapshots(snapshots, snapshotMode).load(sessionId, snapshotId, pluginNames);
+    if (saved === undefined) return undefined;
+    // Somebody may have been quicker while the store was read.
+    return this.#sessions.get(sessionId) ?? this.#add(sessionId, { restoreFrom: saved });
+  }
+
+  /** Snapshots of a session, live or not; newest first. */
+  listSnapshots(sessionId: string): Promise<StoredSnapshot[]> {
+    const { snapshots, snapshotMode } = this.#kernel;
+    return new SessionSnapshots(snapshots, snapshotMode).list(sessionId);
+  }
+
+  #add(sessionId: string, beginning: SessionBeginning = {}, tape?: Tape): Session {
+    if (this.#isClosed) throw new A2EError("cancelled", "the host is shutting down");
+    if (this.#sessions.size >= this.#kernel.limits.maxSessions) {
+      const detail = { limit: "maxSessions", retry_after_ms: 1_000 };
+      throw new A2EError("rate_limited", `this host has ${this.#sessions.size} sessions and takes no more`, { detail });
+    }
+    const open = () =>
+      new Session(sessionId, this.#kernel, {
+        onClosed: () => this.#sessions.delete(sessionId),
+        neighbours: this,
+        tape: tape ?? createRecorder(this.#kernel, sessionId, beginning),
+        ...beginning,
+      });
+    // A fork is opened in its own name, not in that of the call that asked for it.
+    const session = this.#kernel.scopes === undefined ? open() : this.#kernel.scopes.run(undefined, open);
+    this.#sessions.set(sessionId, session);
+    this.#timer ??= this.#startTimer();
+    return session;
+  }
+
+  #expire(): void {
+    const { clock, limits, log } = this.#kernel;
+    const now = clock.now();
+    for (const session of this.#sessions.values()) {
+      const reason = expiry(session, now, limits);
+      if (reason === undefined) continue;
+      log.info("session expired", { session: shortId(session.id), reason });
+      void session.close(reason);
+    }
+    if (this.#sessions.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+
+  /** Ends all sessions; each may finish its calls for `drainMs`. */
+  async close(drainMs: number): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.list().map((session) => session.close("host is shutting down", drainMs)));
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+function expiry(session: Session, now: number, limits: Kernel["limits"]): string | undefined {
+  if (session.status === "closing" || session.status === "closed") return undefined;
+  if (now - session.createdAt >= limits.sessionMaxAgeMs) return "maximum age reached";
+  if (session.status === "new" && now - session.createdAt >= limits.handshakeTimeoutMs) return "no handshake";
+  if (!session.isAttached && session.pendingCalls === 0 && now - session.lastActiveAt >= limits.sessionIdleMs)
+    return "idle";
+  return undefined;
+}

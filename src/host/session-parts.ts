@@ -1,0 +1,293 @@
+// The plugins of one session: opened as capabilities are granted, asked in their order, saved and closed together.
+import { createMessage } from "../protocol/codec.ts";
+import type { Message } from "../protocol/envelope.ts";
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { SessionInfo } from "./call-context.ts";
+import { closeWithin } from "./close-within.ts";
+import type { Kernel } from "./kernel.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
+import { shortId } from "./logger.ts";
+import type { SessionContext, SessionPart } from "./plugin.ts";
+import type { Sources } from "./recording/tape.ts";
+import { mergeState, SessionState } from "./session-state.ts";
+import { isThenable } from "./thenable.ts";
+import { ToolCatalogue } from "./tool-catalogue.ts";
+
+/** What a plugin keeps of a session: its state, and what its part holds beside it. */
+export type SavedPart = { own?: JsonValue; entries: JsonObject };
+
+export type Forking = "copied" | "overlaid" | "shared" | "refused";
+
+/** By plugin: keys with what they hold now, or alone where they are gone. */
+export type ForkChanges = Record<string, [key: string, value?: JsonValue][]>;
+
+interface SessionPartsOptions {
+  sources: Sources;
+  send(message: Message): void;
+  /** What plugins keep of this session already, by their names. */
+  states?: Map<string, SessionState>;
+  /** Told of each state there is, before anybody changes it. */
+  onState?(plugin: string, state: SessionState): void;
+}
+
+/** Where a part's own snapshot lies beside what it keeps in its state. */
+const ownKey = "local:snapshot";
+
+export class SessionParts {
+  readonly #kernel: Kernel;
+  readonly #session: SessionInfo;
+  readonly #sources: Sources;
+  readonly #send: (message: Message) => void;
+  readonly #parts = new Map<LoadedPlugin, SessionPart>();
+  readonly #byCapability = new Map<string, SessionPart[]>();
+  readonly #states: Map<string, SessionState>;
+  readonly #onState: (plugin: string, state: SessionState) => void;
+  #tools: ToolCatalogue | undefined;
+  #isClosed = false;
+
+  constructor(
+    kernel: Kernel,
+    session: SessionInfo,
+    { sources, send, states = new Map(), onState = () => {} }: SessionPartsOptions,
+  ) {
+    this.#kernel = kernel;
+    this.#session = session;
+    this.#sources = sources;
+    this.#send = send;
+    this.#states = states;
+    this.#onState = onState;
+    for (const [plugin, state] of states) onState(plugin, state);
+  }
+
+  get all(): ReadonlyMap<LoadedPlugin, SessionPart> {
+    return this.#parts;
+  }
+
+  of(capability: string): readonly SessionPart[] {
+    return this.#byCapability.get(capability) ?? [];
+  }
+
+  /** Opens what these capabilities lack; returns a promise only where a plugin needs one. */
+  open(capabilities: Iterable<string>): Promise<unknown> | undefined {
+    const later: Promise<void>[] = [];
+    for (const name of capabilities) {
+      for (const loaded of this.#kernel.handlersOf.get(name) ?? []) {
+        if (this.#parts.has(loaded)) continue;
+        const part = this.#openPart(loaded);
+        if (isThenable(part)) later.push(this.#addLater(loaded, part));
+        else this.#add(loaded, part);
+      }
+    }
+    return later.length === 0 ? undefined : allOrFirstFailure(later);
+  }
+
+  /** What a plugin throws waits like what it rejects with: others may be opening already, and nobody may forget them. */
+  #openPart(loaded: LoadedPlugin): SessionPart | PromiseLike<SessionPart> {
+    try {
+      const part = loaded.plugin.session(this.#contextFor(loaded));
+      const own = this.#states.get(loaded.name)?.get(ownKey);
+      if (own !== undefined) return this.#withOwn(loaded, part, own);
+      return isThenable(part) ? part : toPart(loaded, part);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** A part that holds something beside its state gets it back before anybody uses it. */
+  async #withOwn(
+    loaded: LoadedPlugin,
+    opening: SessionPart | PromiseLike<SessionPart>,
+    own: JsonValue,
+  ): Promise<SessionPart> {
+    const part = toPart(loaded, await opening);
+    await part.restore?.(own);
+    return part;
+  }
+
+  async #addLater(loaded: LoadedPlugin, opening: PromiseLike<SessionPart>): Promise<void> {
+    const part = toPart(loaded, await opening);
+    if (!this.#isClosed) return this.#add(loaded, part);
+    await this.#close(loaded, part);
+    throw new Error("the session was closed while a plugin was opening it");
+  }
+
+  #add(loaded: LoadedPlugin, part: SessionPart): void {
+    this.#parts.set(loaded, part);
+    const { name } = loaded.plugin.capability;
+    const order = this.#kernel.handlersOf.get(name) ?? [];
+    this.#byCapability.set(
+      name,
+      order.flatMap((ranked) => this.#parts.get(ranked) ?? []),
+    );
+  }
+
+  /** What a plugin keeps for this session. */
+  stateOf(loaded: LoadedPlugin): SessionState {
+    const known = this.#states.get(loaded.name);
+    if (known !== undefined) return known;
+    const state = new SessionState();
+    this.#states.set(loaded.name, state);
+    this.#onState(loaded.name, state);
+    return state;
+  }
+
+  #contextFor(loaded: LoadedPlugin): SessionContext {
+    const { log } = this.#kernel;
+    const { clock, nextId, random } = this.#sources;
+    const parts = this;
+    return {
+      session: this.#session,
+      log,
+      clock,
+      nextId,
+      random,
+      get state() {
+        return parts.stateOf(loaded);
+      },
+      // Most sessions bring no tools of their own, so most never need a catalogue of their own.
+      get tools() {
+        parts.#tools ??= new ToolCatalogue(parts.#kernel.tools);
+        return parts.#tools;
+      },
+      push: (push, payload) => {
+        parts.#send(createMessage(push.type, nextId(), clock.now(), push.payload.parse(payload) as object));
+      },
+    };
+  }
+
+  /** A call of this capability has ended: what its parts hold beside their state may have changed. */
+  noteChange(capability: string): void {
+    for (const [loaded, part] of this.#parts) {
+      if (part.snapshot === undefined || loaded.plugin.capability.name !== capability) continue;
+      this.stateOf(loaded).setLive(ownKey, () => this.#ownNow(loaded, part));
+    }
+  }
+
+  #ownNow(loaded: LoadedPlugin, part: SessionPart): JsonValue {
+    const own = part.snapshot?.();
+    if (!isThenable(own)) return own ?? null;
+    const { name } = loaded;
+    this.#kernel.log.warn("a plugin that saves its state asynchronously is not recovered after a crash", {
+      plugin: name,
+    });
+    return null;
+  }
+
+  /** Everything a plugin keeps of this session, as JSON; undefined for one that keeps nothing. */
+  async save(loaded: LoadedPlugin): Promise<SavedPart | undefined> {
+    const part = this.#parts.get(loaded);
+    const state = this.#states.get(loaded.name);
+    if (state === undefined && part?.snapshot === undefined) return undefined;
+    const entries: JsonObject = {};
+    for (const [key, value] of state?.entries() ?? []) if (key !== ownKey) entries[key] = value;
+    const own = await part?.snapshot?.();
+    return own === undefined ? { entries } : { own, entries };
+  }
+
+  /** Whether a plugin has anything to restore into. */
+  canRestore(loaded: LoadedPlugin): boolean {
+    return this.#states.has(loaded.name) || this.#parts.get(loaded)?.restore !== undefined;
+  }
+
+  /** Puts a plugin back to what `save` returned. One that keeps its state with the host is opened anew on it. */
+  async restore(loaded: LoadedPlugin, { own, entries }: SavedPart): Promise<void> {
+    const part = this.#parts.get(loaded);
+    const state = this.#states.get(loaded.name);
+    if (state !== undefined) {
+      state.replace(Object.entries(entries));
+      if (part !== undefined) await this.#reopen(loaded, part);
+    }
+    if (own !== undefined) await this.#parts.get(loaded)?.restore?.(own);
+  }
+
+  /** States for a fork of this session, and what becomes of each capability in it. */
+  async fork(): Promise<{ states: Map<string, SessionState>; capabilities: Record<string, Forking> }> {
+    const states = new Map<string, SessionState>();
+    const capabilities: Record<string, Forking> = {};
+    for (const [loaded, part] of this.#parts) {
+      const { capability, forking } = loaded.plugin;
+      const isStateless = part.snapshot === undefined && !this.#states.has(loaded.name);
+      const mode = forking ?? (isStateless ? "shared" : "copied");
+      capabilities[capability.name] = mode;
+      if (mode === "refused" || isStateless) continue;
+      if (part.snapshot !== undefined) this.stateOf(loaded).set(ownKey, await part.snapshot());
+      const forked = this.stateOf(loaded).fork();
+      part.fork?.(forked);
+      states.set(loaded.name, forked);
+    }
+    return { states, capabilities };
+  }
+
+  /** What a fork has changed since it began, by plugin. */
+  changes(): ForkChanges {
+    const changes: ForkChanges = {};
+    for (const [name, state] of this.#states) {
+      changes[name] = Array.from(state.changesSinceFork(), ({ key, after }) =>
+        after === undefined ? [key] : [key, after],
+      );
+    }
+    return changes;
+  }
+
+  /** Makes the same changes; where they were made already, nothing is touched. */
+  adopt(changes: ForkChanges): void {
+    for (const [name, state] of this.#states) {
+      for (const [key, value] of changes[name] ?? []) {
+        if (JSON.stringify(state.get(key)) === JSON.stringify(value)) continue;
+        if (value === undefined) state.delete(key);
+        else state.set(key, value);
+      }
+    }
+  }
+
+  /** Takes over what a fork changed, key by key; what was changed here as well stays and is reported. */
+  async merge(fork: SessionParts): Promise<Record<string, { merged: number; conflicts: string[] }>> {
+    const report: Record<string, { merged: number; conflicts: string[] }> = {};
+    // A copy: a part that is opened anew takes its place in the map again, at the end.
+    for (const [loaded, part] of [...this.#parts]) {
+      const other = fork.#states.get(loaded.name);
+      if (other === undefined) continue;
+      const outcome = mergeState(this.stateOf(loaded), other);
+      const outside = part.merge?.(other);
+      report[loaded.plugin.capability.name] = {
+        merged: outcome.merged + (outside?.merged ?? 0),
+        conflicts: [...outcome.conflicts, ...(outside?.conflicts ?? [])],
+      };
+      if (outcome.merged > 0) await this.#reopen(loaded, part);
+    }
+    return report;
+  }
+
+  async #reopen(loaded: LoadedPlugin, part: SessionPart): Promise<void> {
+    await this.#close(loaded, part);
+    this.#parts.delete(loaded);
+    await this.open([loaded.plugin.capability.name]);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const [loaded, part] of this.#parts) await this.#close(loaded, part);
+  }
+
+  async #close(loaded: LoadedPlugin, part: SessionPart): Promise<void> {
+    try {
+      await closeWithin(() => part.close?.());
+    } catch (error) {
+      const session = shortId(this.#session.id);
+      this.#kernel.log.error("a plugin could not close a session", { plugin: loaded.name, session, error });
+    }
+  }
+}
+
+function toPart(loaded: LoadedPlugin, part: SessionPart): SessionPart {
+  const handlers: unknown = (part as SessionPart | null | undefined)?.handlers;
+  if (typeof handlers === "object" && handlers !== null) return part;
+  throw new Error(`plugin "${loaded.name}" opened a session without handlers`);
+}
+
+/** Waits for all even where one fails: an agent that tries again must not find a plugin half open. */
+async function allOrFirstFailure(work: readonly Promise<void>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(work)) {
+    if (outcome.status === "rejected") throw outcome.reason;
+  }
+}

@@ -1,0 +1,673 @@
+// One agent's place on the host: an executor, an outbound log, the plugins' state, a principal. Transports come and go.
+import type { RequestOf, ResultInputOf } from "../protocol/capability.ts";
+import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../protocol/codec.ts";
+import {
+  core,
+  gap,
+  handshake,
+  type merge,
+  ping,
+  type replay,
+  type restore,
+  shutdownReport,
+  type snapshot,
+} from "../protocol/core.ts";
+import { type Dialect, detectDialect } from "../protocol/dialects.ts";
+import { isCompatibleVersion, type Message } from "../protocol/envelope.ts";
+import { A2EError } from "../protocol/errors.ts";
+import { copyJson } from "../protocol/json.ts";
+import type { RequestEntry } from "./active-call.ts";
+import type { SessionInfo } from "./call-context.ts";
+import type { Answer } from "./call-table.ts";
+import { Executor, type ExecutorPort } from "./executor.ts";
+import { negotiate } from "./handshake.ts";
+import type { Kernel } from "./kernel.ts";
+import { shortId } from "./logger.ts";
+import type { OutboundLine, Reader } from "./outbound-log.ts";
+import { type DirectEnd, Outbox } from "./outbox.ts";
+import type { Handlers, SessionPart } from "./plugin.ts";
+import { anonymous, type Principal } from "./principal.ts";
+import type { Sources, Tape } from "./recording/tape.ts";
+import type { JournalEntry } from "./session-journal.ts";
+import { type Forking, SessionParts } from "./session-parts.ts";
+import { type SavedSession, SessionSnapshots } from "./session-snapshots.ts";
+import type { SessionState } from "./session-state.ts";
+
+export type SessionStatus = "new" | "open" | "closing" | "closed";
+
+export interface SessionSummary {
+  session_id: string;
+  agent_id: string;
+  status: SessionStatus;
+  capabilities: string[];
+  created_at: number;
+  last_active_at: number;
+  calls_in_flight: number;
+  readers: number;
+}
+
+/** Other sessions, as far as one of them may be needed by its neighbour. */
+export interface SessionNeighbours {
+  get(sessionId: string): Session | undefined;
+  createId(): string;
+  fork(sessionId: string, origin: SessionOrigin): Session;
+}
+
+/** What a session begins with, where it is not new. */
+export interface SessionOrigin {
+  principal: Principal;
+  granted: ReadonlySet<string>;
+  dialect: Dialect;
+  createdAt: number;
+  states: Map<string, SessionState>;
+  /** Its place in the journal; absent where sessions end with the process. */
+  stored?: { layers: number[]; lines: readonly string[]; lastSeq: number; acknowledged: number };
+  parent?: string;
+}
+
+/** How a session begins, where it is not simply new. */
+export interface SessionBeginning {
+  /** State to restore once the agent has shaken hands. */
+  restoreFrom?: SavedSession;
+  /** A session that was open before: forked, or recovered after a crash. */
+  origin?: SessionOrigin;
+}
+
+interface SessionOptions extends SessionBeginning {
+  onClosed?(session: Session): void;
+  neighbours?: SessionNeighbours;
+  /** Where the session is recorded or replayed. */
+  tape?: Tape | undefined;
+}
+
+interface Waiting {
+  decoded: Decoded;
+  bytesIn: number;
+}
+
+type HandshakeAnswer = ResultInputOf<typeof handshake>;
+
+export class Session implements ExecutorPort {
+  readonly id: string;
+  readonly info: SessionInfo;
+  readonly createdAt: number;
+  readonly parent: string | undefined;
+  readonly tape: Tape | undefined;
+  readonly sources: Sources;
+  /** The bearer token of the transport, for agents that do not put one into the handshake. */
+  bearerToken = "";
+  readonly #kernel: Kernel;
+  readonly #executor: Executor;
+  readonly #outbox: Outbox;
+  readonly #parts: SessionParts;
+  readonly #coreParts: readonly SessionPart[];
+  readonly #onClosed: (session: Session) => void;
+  readonly #neighbours: SessionNeighbours | undefined;
+  readonly #journal: JournalEntry | undefined;
+  readonly #closeListeners = new Set<() => void>();
+  #snapshots: SessionSnapshots | undefined;
+  #restoreFrom: SavedSession | undefined;
+  #principal: Principal = anonymous;
+  #granted: ReadonlySet<string> = new Set();
+  #status: SessionStatus = "new";
+  #dialect: Dialect = "full";
+  #failedHandshakes = 0;
+  #lastActiveAt: number;
+  /** The handshake as it came: its version fields tell the dialect, and the table has no place for them. */
+  #handshakeMessage: Message | undefined;
+  /** Messages that came while plugins were still opening. */
+  #backlog: Waiting[] | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(id: string, kernel: Kernel, options: SessionOptions = {}) {
+    const { onClosed = () => {}, restoreFrom, origin, neighbours, tape } = options;
+    const session = this;
+    this.id = id;
+    this.info = {
+      id,
+      get principal() {
+        return session.#principal;
+      },
+      get granted() {
+        return session.#granted;
+      },
+    };
+    this.#kernel = kernel;
+    this.tape = tape;
+    this.sources = tape?.sources ?? kernel;
+    this.#onClosed = onClosed;
+    this.#neighbours = neighbours;
+    this.#journal = this.#openJournal(origin);
+    this.#restoreFrom = restoreFrom;
+    this.#executor = new Executor(kernel, this);
+    this.#outbox = new Outbox({
+      limits: kernel.limits,
+      ...(this.#journal === undefined ? {} : { journal: this.#journal }),
+      onNotDurable: (error) => this.#discard(error),
+      createGap: (from, to) => createMessage(gap.type, kernel.nextId(), kernel.clock.now(), { from, to }),
+      onDetached: () => {
+        this.#lastActiveAt = kernel.clock.now();
+      },
+      onDeliveryFailed: (error) => kernel.log.error("a transport failed", { session: shortId(id), error }),
+    });
+    this.#parts = new SessionParts(kernel, this.info, {
+      sources: this.sources,
+      send: (message) => {
+        if (this.#status !== "closed") this.send(this.#dialect === "docs" ? inDocsSpelling(message, kernel) : message);
+      },
+      ...(origin === undefined ? {} : { states: origin.states }),
+      onState: (plugin, state) => this.#journal?.track(plugin, state),
+    });
+    this.#coreParts = [{ handlers: this.#coreHandlers() as unknown as SessionPart["handlers"] }];
+    this.#lastActiveAt = kernel.clock.now();
+    this.createdAt = origin?.createdAt ?? this.#lastActiveAt;
+    this.parent = origin?.parent;
+    if (origin !== undefined && tape === undefined) this.#continue(origin);
+    else if (origin !== undefined) tape?.within("", () => this.#continue(origin));
+  }
+
+  #openJournal(origin: SessionOrigin | undefined): JournalEntry | undefined {
+    const { journal } = this.#kernel;
+    if (journal === undefined) return undefined;
+    const start = origin?.stored ?? { layers: [journal.createLayer()], lastSeq: 0, acknowledged: 0 };
+    const read = () => ({
+      principal: { ...this.#principal },
+      granted: [...this.#granted],
+      dialect: this.#dialect,
+      createdAt: this.createdAt,
+      lastActiveAt: this.#lastActiveAt,
+      ...(this.parent === undefined ? {} : { parent: this.parent }),
+    });
+    return journal.open(this.id, start, read, (lines, error) => this.#outbox.released(lines, error));
+  }
+
+  /** Goes on where a session was: its agent has shaken hands before. */
+  #continue({ principal, granted, dialect, stored }: SessionOrigin): void {
+    this.#dialect = dialect;
+    if (stored !== undefined) {
+      const unread = stored.lines.slice(Math.max(0, stored.lines.length - (stored.lastSeq - stored.acknowledged)));
+      this.#outbox.restore(unread, stored.lastSeq);
+      this.#executor.calls.recall(stored.lines);
+    }
+    if (granted.size === 0) return;
+    void this.#open(
+      principal,
+      granted,
+      () => {},
+      () => {},
+    );
+  }
+
+  /** What was said last could not be written: this session's memory is ahead of what a crash would leave, so it goes. */
+  #discard(error: Error): void {
+    if (this.#status === "closed") return;
+    this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), error });
+    this.#status = "closed";
+    this.#executor.calls.cancelAll("the host could not save this session");
+    this.#end();
+  }
+
+  get status(): SessionStatus {
+    return this.#status;
+  }
+
+  get lastActiveAt(): number {
+    return this.#lastActiveAt;
+  }
+
+  get pendingCalls(): number {
+    return this.#executor.calls.pendingCount;
+  }
+
+  get dialect(): Dialect {
+    return this.#dialect;
+  }
+
+  /** True while somebody listens: such a session is not idle, however silent it is. */
+  get isAttached(): boolean {
+    return this.#outbox.readerCount > 0;
+  }
+
+  /** How many streams read this session now. */
+  get readerCount(): number {
+    return this.#outbox.readerCount;
+  }
+
+  summary(): SessionSummary {
+    return {
+      session_id: this.id,
+      agent_id: this.#principal.id,
+      status: this.#status,
+      capabilities: [...this.#granted],
+      created_at: this.createdAt / 1000,
+      last_active_at: this.#lastActiveAt / 1000,
+      calls_in_flight: this.#executor.calls.pendingCount,
+      readers: this.#outbox.readerCount,
+    };
+  }
+
+  /** Takes one line from the peer. Never throws: whatever is wrong with it is answered. */
+  receiveLine(line: string): void {
+    if (this.tape === undefined) this.#takeLine(line);
+    else this.tape.receive(line, () => this.#takeLine(line));
+  }
+
+  #takeLine(line: string): void {
+    this.#accept(decodeLine(line, this.#kernel.limits, this.sources.nextId), line.length);
+  }
+
+  /** Takes a message that was never text. It stays the sender's: nothing of it is kept or written to. */
+  receiveMessage(message: unknown): void {
+    if (this.tape !== undefined) return this.#receiveRecorded(this.tape, message);
+    this.#accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0);
+  }
+
+  /** A line was longer than the limit and was skipped by whoever cut the stream into lines. */
+  receiveTooLong(): void {
+    const take = () => this.#accept(tooLong(this.#kernel.limits), 0);
+    if (this.tape === undefined) take();
+    else this.tape.receive(undefined, take);
+  }
+
+  /** What is recorded is text, so it is also text that is handled: a replay must see the same. */
+  #receiveRecorded(tape: Tape, message: unknown): void {
+    let line: string | undefined;
+    try {
+      line = JSON.stringify(message);
+    } catch {
+      // Refused below, as it would be without a recording.
+    }
+    if (line !== undefined) return this.receiveLine(line);
+    tape.within("", () => this.#accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0));
+  }
+
+  /** The time of a call is over: in a replay, when the recording says so. */
+  expireCall(callId: string): void {
+    const expire = () => this.#executor.calls.expireById(callId);
+    if (this.tape === undefined) expire();
+    else this.tape.within(callId, expire);
+  }
+
+  #accept(decoded: Decoded, bytesIn: number): void {
+    if (this.#status === "closed") return;
+    const now = this.sources.clock.now();
+    const type = decoded.message?.type;
+    this.#lastActiveAt = now;
+    if (this.#status === "new" && !this.#kernel.isHandshakeRequired && type !== handshake.type)
+      if (this.#backlog === undefined) this.#openWithoutHandshake();
+    if (this.#backlog !== undefined && type !== ping.type && this.#status !== "closing")
+      return this.#holdBack(this.#backlog, decoded, bytesIn, now);
+    if (type === handshake.type) this.#handshakeMessage = decoded.message;
+    this.#executor.handle(decoded, bytesIn, now);
+  }
+
+  #holdBack(backlog: Waiting[], decoded: Decoded, bytesIn: number, now: number): void {
+    const { message, req_id } = decoded;
+    if (backlog.length >= this.#kernel.limits.maxQueuedCalls) {
+      const busy = new A2EError("rate_limited", "the session is still opening", { detail: { retry_after_ms: 100 } });
+      return this.#executor.refuse(busy, message?.type ?? "", req_id, bytesIn, now);
+    }
+    try {
+      // The message may still be its sender's, who is free to change it meanwhile.
+      backlog.push({ decoded: message === undefined ? decoded : { ...decoded, message: copyJson(message) }, bytesIn });
+    } catch (cause) {
+      const unsayable = new A2EError("schema_violation", `no JSON form: ${(cause as Error).message}`);
+      this.#executor.refuse(unsayable, message?.type ?? "", req_id, bytesIn, now);
+    }
+  }
+
+  /** The session ends before its plugins were open: whoever waited for them is told. */
+  #refuseBacklog(error: A2EError): void {
+    const now = this.sources.clock.now();
+    for (const { decoded, bytesIn } of this.#backlog?.splice(0) ?? []) {
+      this.#executor.refuse(decoded.error ?? error, decoded.message?.type ?? "", decoded.req_id, bytesIn, now);
+    }
+  }
+
+  #releaseBacklog(): void {
+    const waiting = this.#backlog ?? [];
+    this.#backlog = undefined;
+    for (const { decoded, bytesIn } of waiting) this.#accept(decoded, bytesIn);
+  }
+
+  refuse({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
+    if (call === ping) return undefined;
+    // What a call in flight needs of others it still gets, or it could not finish.
+    if (this.#status === "closing" && !isNested) return new A2EError("cancelled", "the session is shutting down");
+    if (call === handshake) return undefined;
+    if (this.#status !== "open" && this.#status !== "closing")
+      return new A2EError("unauthorized", "shake hands first: send handshake/req", {
+        capability_name: capability.name,
+      });
+    if (capability === core || this.#granted.has(capability.name)) return undefined;
+    const message = `the capability "${capability.name}" was not negotiated: name it in agent_caps of the handshake`;
+    return new A2EError("capability_missing", message, { capability_name: capability.name });
+  }
+
+  partsOf(capability: string): readonly SessionPart[] {
+    return capability === core.name ? this.#coreParts : this.#parts.of(capability);
+  }
+
+  send(message: Message): Answer {
+    this.tape?.say(encodeMessage(message));
+    return this.#outbox.send(message);
+  }
+
+  /** A call has ended: what its capability holds may have changed with it. */
+  noteChange(capability: string): void {
+    if (this.#journal !== undefined) this.#parts.noteChange(capability);
+  }
+
+  resend(answer: Answer): void {
+    this.tape?.say(typeof answer === "string" ? answer : encodeMessage(answer));
+    this.#outbox.resend(answer);
+  }
+
+  /** Wires a transport of this process to the session; there is one at a time. */
+  bindTransport(end: DirectEnd): () => void {
+    if (this.#status === "closed") throw new Error("session is closed");
+    return this.#outbox.bind(end);
+  }
+
+  /** Reads what the session says after line `from`. Several readers each get everything. */
+  attach(from: number, wake: () => void): Reader {
+    if (this.#status === "closed") throw new Error("session is closed");
+    return this.#outbox.attach(from, wake);
+  }
+
+  /** The number of the newest line. */
+  get lastSeq(): number {
+    return this.#outbox.lastSeq;
+  }
+
+  /** The peer says that it has every line up to `seq`. */
+  acknowledge(seq: number): void {
+    this.#outbox.acknowledge(seq);
+  }
+
+  /** The same as `attach`, for those who would rather loop. Ends when the session closes or the signal aborts. */
+  async *stream({
+    from = 0,
+    signal,
+  }: {
+    from?: number;
+    signal?: AbortSignal;
+  } = {}): AsyncGenerator<OutboundLine, void> {
+    let wake = () => {};
+    const reader = this.attach(from, () => wake());
+    const stop = () => wake();
+    signal?.addEventListener("abort", stop);
+    const forget = this.onClosed(stop);
+    try {
+      while (signal?.aborted !== true) {
+        const lines = reader.read(this.#kernel.limits.maxReaderBytes);
+        if (lines.length > 0) {
+          yield* lines;
+          continue;
+        }
+        // Nothing may be awaited between the read and the wait: a wake in between would be lost.
+        if (this.#status === "closed") return;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    } finally {
+      reader.close();
+      signal?.removeEventListener("abort", stop);
+      forget();
+    }
+  }
+
+  /** Calls back once when the session is closed, at once where it is. Returns what takes the listener away. */
+  onClosed(listener: () => void): () => void {
+    if (this.#status === "closed") listener();
+    else this.#closeListeners.add(listener);
+    return () => this.#closeListeners.delete(listener);
+  }
+
+  #coreHandlers(): Handlers<typeof core> {
+    return {
+      handshake: (request) => this.#shakeHands(request),
+      ping: () => ({ uptime_seconds: (this.sources.clock.now() - this.sources.startedAt) / 1000 }),
+      cancel: ({ call_id, reason }) => ({ cancelled: this.#executor.calls.cancel(call_id, reason) }),
+      snapshot: ({ label }) => this.saveSnapshot(label),
+      restore: ({ snapshot_id }) => this.restoreSnapshot(snapshot_id),
+      listSnapshots: async () => ({ snapshots: await this.#saved.list(this.id) }),
+      fork: async () => {
+        const { session, capabilities } = await this.fork();
+        return { session_id: session.id, capabilities };
+      },
+      replay: () => this.#replay(),
+      merge: async ({ session_id }) => ({ capabilities: await this.merge(session_id) }),
+    };
+  }
+
+  #shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
+    const message = this.#handshakeMessage;
+    this.#handshakeMessage = undefined;
+    // Closing comes a turn later, and many guesses may have come in this one.
+    if (this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts) return this.#rejectHandshake("auth_failed");
+    if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e))
+      return this.#rejectHandshake("version_mismatch");
+    const token = request.auth_token === "" ? this.bearerToken : request.auth_token;
+    const principal = this.#authenticate(request.agent_id, token);
+    if (typeof principal === "string") return this.#rejectHandshake(principal);
+    if (message !== undefined) this.#dialect = detectDialect(message);
+    const negotiation = negotiate(request.agent_caps, this.#dialect, this.#kernel.handlersOf);
+    if (negotiation.isFruitless) return this.#rejectHandshake("no_caps");
+
+    return this.#open(
+      principal,
+      negotiation.granted,
+      () => ({
+        ok: true,
+        reason: "",
+        session_id: this.id,
+        accepted_caps: negotiation.accepted_caps,
+        max_parallel: this.#kernel.limits.maxParallelCalls,
+      }),
+      () => this.#rejectHandshake("server_error"),
+    );
+  }
+
+  #authenticate(agent_id: string, token: string): Principal | "auth_failed" | "server_error" {
+    let principal: Principal | undefined;
+    try {
+      const decide = () => this.#kernel.authenticate({ agent_id, token });
+      principal = this.tape === undefined ? decide() : this.tape.value("principal", decide);
+    } catch (error) {
+      this.#kernel.log.error("authentication failed to decide", { session: shortId(this.id), error });
+      return "server_error";
+    }
+    if (principal === undefined) return "auth_failed";
+    // A session belongs to whom it was opened for: its id alone must not hand it to another agent.
+    const owner = this.#status === "open" ? this.#principal.id : this.#restoreFrom?.state.principal_id;
+    return owner === undefined || owner === principal.id ? principal : "auth_failed";
+  }
+
+  #rejectHandshake(reason: string): HandshakeAnswer {
+    this.#failedHandshakes += 1;
+    if (this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts) setImmediate(() => void this.close(reason));
+    return {
+      ok: false,
+      reason,
+      session_id: this.id,
+      accepted_caps: [],
+      max_parallel: this.#kernel.limits.maxParallelCalls,
+    };
+  }
+
+  /** With `handshake.required: false` an agent that just starts talking gets everything the host has, if it may come in. */
+  #openWithoutHandshake(): void {
+    const principal = this.#authenticate(this.#principal.id, this.bearerToken);
+    if (typeof principal === "string") return;
+    void this.#open(
+      principal,
+      new Set(this.#kernel.handlersOf.keys()),
+      () => {},
+      () => {},
+    );
+  }
+
+  /** Opens the plugins' parts, at once where they allow it; messages that come meanwhile wait. */
+  #open<Outcome>(
+    principal: Principal,
+    capabilities: ReadonlySet<string>,
+    succeed: () => Outcome,
+    fail: () => Outcome,
+  ): Outcome | Promise<Outcome> {
+    this.#principal = principal;
+    const opened = () => {
+      this.#granted = new Set([...this.#granted, ...capabilities]);
+      if (this.#status === "new") this.#status = "open";
+      this.#journal?.touch();
+      return succeed();
+    };
+    const failed = (error: unknown) => {
+      this.#kernel.log.error("a plugin could not open a session", { session: shortId(this.id), error });
+      return fail();
+    };
+    try {
+      const opening = this.#parts.open(capabilities);
+      if (opening === undefined && this.#restoreFrom === undefined) return opened();
+      this.#backlog ??= [];
+      return this.#finishOpening(opening)
+        .then(opened, failed)
+        .finally(() => setImmediate(() => this.#releaseBacklog()));
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  async #finishOpening(opening: Promise<unknown> | undefined): Promise<void> {
+    await opening;
+    if (this.#restoreFrom === undefined) return;
+    await this.#saved.apply(this.id, this.#restoreFrom, this.#parts);
+    this.#restoreFrom = undefined;
+  }
+
+  get #saved(): SessionSnapshots {
+    this.#snapshots ??= new SessionSnapshots(this.#kernel.snapshots, this.#kernel.snapshotMode);
+    return this.#snapshots;
+  }
+
+  async saveSnapshot(label = ""): Promise<ResultInputOf<typeof snapshot>> {
+    const { info, capabilities } = await this.#saved.save(this.id, this.#parts, {
+      principal_id: this.#principal.id,
+      granted: [...this.#granted],
+      label,
+      created_at: this.sources.clock.now() / 1000,
+    });
+    return { snapshot_id: info.snapshot_id, created_at: info.created_at, bytes: info.bytes, capabilities };
+  }
+
+  async restoreSnapshot(snapshotId = ""): Promise<ResultInputOf<typeof restore>> {
+    const found = await this.#saved.load(this.id, snapshotId, this.#kernel.pluginNames);
+    if (found === undefined) {
+      const which = snapshotId === "" ? "no snapshot" : `no snapshot "${snapshotId}"`;
+      throw new A2EError("runtime_error", `this session has ${which}`, { retryable: false });
+    }
+    const capabilities = await this.#saved.apply(this.id, found, this.#parts);
+    return { snapshot_id: found.snapshot_id, capabilities };
+  }
+
+  /** A session with a copy of everything in this one. Costs what changed since the last fork, not what there is. */
+  async fork(): Promise<{ session: Session; capabilities: Record<string, Forking> }> {
+    if (this.#neighbours === undefined)
+      throw new A2EError("runtime_error", "this session stands alone", { retryable: false });
+    const { states, capabilities } = await this.#parts.fork();
+    const layers = this.#journal?.splitLayer();
+    const granted = new Set([...this.#granted].filter((name) => capabilities[name] !== "refused"));
+    const { createId } = this.#neighbours;
+    const id = this.tape === undefined ? createId() : this.tape.value("session", createId);
+    const session = this.#neighbours.fork(id, {
+      principal: this.#principal,
+      granted,
+      dialect: this.#dialect,
+      createdAt: this.sources.clock.now(),
+      states,
+      parent: this.id,
+      ...(layers === undefined ? {} : { stored: { layers, lines: [], lastSeq: 0, acknowledged: 0 } }),
+    });
+    return { session, capabilities };
+  }
+
+  /** Takes over what a fork of this session changed. */
+  async merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
+    const fork = this.#neighbours?.get(forkId);
+    if (fork?.parent !== this.id)
+      throw new A2EError("runtime_error", "that is no fork of this session", { retryable: false });
+    // What was done in the fork is no part of this session's recording, and in a replay nobody does it.
+    if (this.tape !== undefined) fork.#parts.adopt(this.tape.value("fork", () => fork.#parts.changes()));
+    return this.#parts.merge(fork.#parts);
+  }
+
+  /** Runs the recording of this session once more, elsewhere: nothing of it reaches this session or what others see. */
+  async #replay(): Promise<ResultInputOf<typeof replay>> {
+    const { tape } = this;
+    if (tape === undefined)
+      throw new A2EError("runtime_error", "this session is not recorded: the host's config has no recording.enabled", {
+        retryable: false,
+      });
+    return tape.effect("replay", async () => {
+      const recording = await tape.read();
+      if (recording === undefined || this.#kernel.replay === undefined)
+        throw new A2EError("runtime_error", "the recording of this session cannot be replayed here", {
+          retryable: false,
+        });
+      return this.#kernel.replay(recording);
+    });
+  }
+
+  /** Takes no more calls, waits for those in flight, reports what it had to cut off, and closes. */
+  shutdown(timeoutMs: number): void {
+    void this.close("shutdown", Math.min(timeoutMs, this.#kernel.limits.maxCallTimeoutMs));
+  }
+
+  /** Ends the session; closing twice is closing once. */
+  close(reason = "closed", drainMs = 0): Promise<void> {
+    this.#closing ??= this.#close(reason, drainMs);
+    return this.#closing;
+  }
+
+  async #close(reason: string, drainMs: number): Promise<void> {
+    this.#status = "closing";
+    this.#refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
+    const cutOff = drainMs > 0 ? await this.#executor.calls.drain(drainMs) : this.#executor.calls.pendingIds;
+    this.#executor.calls.cancelAll(`session ended: ${reason}`);
+    // A session that the next host takes up again is not closed for its agent, only cut off.
+    if (this.#journal === undefined || !this.#kernel.isStopping)
+      this.send(
+        createMessage(shutdownReport.type, this.sources.nextId(), this.sources.clock.now(), {
+          reason,
+          cut_off: cutOff,
+        }),
+      );
+    await this.#journalled();
+    this.#status = "closed";
+    await this.#parts.close();
+    if (!this.#kernel.isStopping) this.#journal?.forget();
+    this.#end();
+  }
+
+  /** Waits until what was said has left, where it is written first. */
+  async #journalled(): Promise<void> {
+    const journal = this.#journal;
+    if (journal !== undefined) await new Promise<void>((resolve) => journal.settled(resolve));
+  }
+
+  #end(): void {
+    for (const listener of [...this.#closeListeners]) listener();
+    this.#closeListeners.clear();
+    this.#outbox.close();
+    this.tape?.close();
+    this.#onClosed(this);
+  }
+}
+
+/** A push under the name that the documentation gives it: the first of its other names. */
+function inDocsSpelling(message: Message, { registry }: Kernel): Message {
+  const entry = registry.get(message.type);
+  const spelling = entry?.kind === "push" ? entry.push.aliases[0] : undefined;
+  return spelling === undefined ? message : { ...message, type: spelling };
+}

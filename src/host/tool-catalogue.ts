@@ -1,0 +1,114 @@
+// Tools that plugins contribute, whichever capability they belong to. The kernel neither lists nor calls them.
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { CallContext } from "./call-context.ts";
+
+/** What the catalogue knows of a tool: enough to show it and to run it. */
+export interface CatalogueTool {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: string;
+  readonly tags: readonly string[];
+  readonly version: string;
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: JsonObject;
+  /** JSON Schema of the data it returns, where it says so. */
+  readonly outputSchema?: JsonObject;
+  readonly isIdempotent: boolean;
+  readonly isStreaming: boolean;
+  /** False for one whose `run` takes no context: it cannot emit, and needs nothing that collects what it emits. */
+  readonly usesContext?: boolean;
+  /** Left out of lists unless asked for, to keep a model's context small. */
+  readonly isDeferred: boolean;
+  /** The toolkit it came with. */
+  readonly toolkit?: string;
+  /** Where it came from: the plugin, or the server behind it. */
+  readonly source: string;
+  readonly annotations?: JsonObject;
+  readonly timeoutMs?: number;
+  /** Returns what is wrong with the arguments, or the arguments with defaults filled. */
+  check(args: JsonObject): { value: JsonObject } | { problems: ToolProblem[] };
+  run(args: JsonObject, context: CallContext): ToolOutput | Promise<ToolOutput>;
+}
+
+export interface ToolProblem {
+  /** Where in the arguments, as in `filters[2].name`. */
+  path: string;
+  message: string;
+}
+
+/** What a tool returns. A failure that the agent should see as a result, not as an error, has `error`. */
+export interface ToolOutput {
+  data: JsonValue;
+  summary?: string;
+  truncated?: boolean;
+  exit_code?: number;
+  error?: string;
+  error_code?: string;
+}
+
+export class ToolCatalogue {
+  readonly #tools = new Map<string, CatalogueTool>();
+  readonly #parent: ToolCatalogue | undefined;
+  readonly #wrap: ((tool: CatalogueTool) => CatalogueTool) | undefined;
+  readonly #listeners = new Set<() => void>();
+  #listed: { inherited: readonly CatalogueTool[]; tools: readonly CatalogueTool[] } | undefined;
+
+  /** A session's catalogue shows its parent's tools beneath its own. `wrap` is given each tool that is added. */
+  constructor(parent?: ToolCatalogue, wrap?: (tool: CatalogueTool) => CatalogueTool) {
+    this.#parent = parent;
+    this.#wrap = wrap ?? (parent === undefined ? undefined : parent.#wrap);
+  }
+
+  /** Adds tools and returns what takes them away again. A name that is taken is an error: silence would hide one of the two. */
+  add(tools: Iterable<CatalogueTool>): () => void {
+    const added = this.#wrap === undefined ? [...tools] : Array.from(tools, this.#wrap);
+    const names = new Map<string, CatalogueTool>();
+    for (const tool of added) {
+      const holder = this.get(tool.name) ?? names.get(tool.name);
+      names.set(tool.name, tool);
+      if (holder !== undefined)
+        throw new Error(`tool "${tool.name}" of ${tool.source} exists already, from ${holder.source}`);
+    }
+    for (const tool of added) this.#tools.set(tool.name, tool);
+    this.#changed();
+    return () => {
+      let isChanged = false;
+      for (const tool of added) {
+        if (this.#tools.get(tool.name) === tool) isChanged = this.#tools.delete(tool.name) || isChanged;
+      }
+      if (isChanged) this.#changed();
+    };
+  }
+
+  get(name: string): CatalogueTool | undefined {
+    return this.#tools.get(name) ?? this.#parent?.get(name);
+  }
+
+  list(): readonly CatalogueTool[] {
+    const inherited = this.#parent?.list() ?? noTools;
+    // Most sessions bring no tools of their own, and all of those share one list.
+    if (this.#tools.size === 0) return inherited;
+    if (this.#listed?.inherited === inherited) return this.#listed.tools;
+    // The host may have been given a tool of the same name since: as in `get`, the session's own stands.
+    const tools = [...inherited.filter((tool) => !this.#tools.has(tool.name)), ...this.#tools.values()];
+    this.#listed = { inherited, tools };
+    return tools;
+  }
+
+  /** Tells of additions and removals here or in the parent, until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    const stopParent = this.#parent?.onChange(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      stopParent?.();
+    };
+  }
+
+  #changed(): void {
+    this.#listed = undefined;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const noTools: readonly CatalogueTool[] = [];

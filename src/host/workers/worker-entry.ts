@@ -1,0 +1,72 @@
+// What runs in a worker thread: imports the module a job names, calls its export, sends back what comes of it.
+import { parentPort } from "node:worker_threads";
+import { A2EError } from "../../protocol/errors.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+
+export type ToWorker = { job: { module: string; exportName: string; args: unknown } } | { abort: string };
+export type FromWorker =
+  | { started: true }
+  | { message: unknown }
+  | { output: string }
+  | { result: unknown }
+  | { error: { message: string; code?: string; detail?: JsonObject; retryable?: boolean } };
+
+/** What a job's function gets beside its arguments. */
+export interface WorkerContext {
+  /** Aborted when nobody waits for the result; the thread is ended soon after. */
+  readonly signal: AbortSignal;
+  send(message: unknown): void;
+}
+
+type JobFunction = (args: unknown, context: WorkerContext) => unknown;
+
+// What is printed goes the way of messages: a host that read the thread's own streams would be kept alive by them.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.write = (text: string | Uint8Array) => {
+    post({ output: (typeof text === "string" ? text : Buffer.from(text).toString()).trimEnd() });
+    return true;
+  };
+}
+
+let controller = new AbortController();
+
+parentPort?.on("message", (message: ToWorker) => {
+  if ("abort" in message) controller.abort(new A2EError("cancelled", message.abort));
+  else void runJob(message.job);
+});
+
+async function runJob(job: Extract<ToWorker, { job: unknown }>["job"]): Promise<void> {
+  controller = new AbortController();
+  let isEnded = false;
+  const context: WorkerContext = {
+    signal: controller.signal,
+    send: (message) => {
+      if (!isEnded) post({ message });
+    },
+  };
+  try {
+    // Starting the thread is not the job's time; loading its module is, for that may block as well.
+    post({ started: true });
+    const loaded = (await import(job.module)) as Record<string, JobFunction>;
+    const run = loaded[job.exportName];
+    if (run === undefined) throw new Error(`${job.module} has no export "${job.exportName}"`);
+    context.signal.throwIfAborted();
+    const result = await run(job.args, context);
+    isEnded = true;
+    post({ result });
+  } catch (error) {
+    isEnded = true;
+    post({ error: toWorkerError(error) });
+  }
+}
+
+function toWorkerError(error: unknown): Extract<FromWorker, { error: unknown }>["error"] {
+  if (error instanceof A2EError) {
+    return { message: error.message, code: error.code, detail: error.detail, retryable: error.retryable };
+  }
+  return { message: error instanceof Error ? error.message : String(error) };
+}
+
+function post(message: FromWorker): void {
+  parentPort?.postMessage(message);
+}
