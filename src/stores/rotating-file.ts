@@ -1,0 +1,116 @@
+// A file of lines that is moved aside when it is full: path -> path.1 -> … -> path.N, and the oldest is dropped.
+import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+
+export interface RotatingFileOptions {
+  path: string;
+  /** No file grows beyond it, unless a single line is longer: lines are never split. */
+  maxBytes: number;
+  maxBackups: number;
+}
+
+/** For one writer: calls of `append` must not overlap, and the file must not be written by others. */
+export interface RotatingFile {
+  /**
+   * Adds whole lines. Never rejects: `written` says how many bytes of them, always whole lines, are in the files, and
+   * `cause` why the rest is not. A file that was removed or replaced meanwhile is noticed and made anew.
+   */
+  append(lines: Buffer): Promise<{ written: number; cause?: unknown }>;
+  close(): Promise<void>;
+}
+
+const newline = 10;
+
+export function createRotatingFile({ path, maxBytes, maxBackups }: RotatingFileOptions): RotatingFile {
+  // At the start, and after a failure, the folder may be missing and the file may end in half a line.
+  let isSound = false;
+  let held: { file: FileHandle; ino: number; dev: number } | undefined;
+
+  /** The file that is at the path now, with its size. */
+  async function current(): Promise<{ file: FileHandle; size: number }> {
+    if (held !== undefined) {
+      const there = await stat(path).catch(() => undefined);
+      if (there?.ino === held.ino && there.dev === held.dev) return { file: held.file, size: there.size };
+      await release();
+    }
+    const file = await open(path, "a+", 0o600);
+    const { ino, dev, size } = await file.stat();
+    held = { file, ino, dev };
+    return { file, size };
+  }
+
+  async function release(): Promise<void> {
+    const file = held?.file;
+    held = undefined;
+    await file?.close();
+  }
+
+  async function appendWhatFits(lines: Buffer): Promise<number> {
+    let { file, size } = await current();
+    if (!isSound && (await endsTorn(file, size))) size += (await file.write("\n")).bytesWritten;
+    isSound = true;
+    const length = lengthThatFits(lines, maxBytes - size, size === 0);
+    await writeWhole(file, lines.subarray(0, length), size);
+    return length;
+  }
+
+  async function rotate(): Promise<void> {
+    await release();
+    if (maxBackups === 0) return rm(path, { force: true });
+    for (let index = maxBackups; index > 0; index--) {
+      await renameIfThere(index === 1 ? path : `${path}.${index - 1}`, `${path}.${index}`);
+    }
+  }
+
+  return {
+    async append(lines) {
+      let written = 0;
+      try {
+        if (!isSound && lines.length > 0) await mkdir(dirname(path), { recursive: true });
+        while (written < lines.length) {
+          const length = await appendWhatFits(lines.subarray(written));
+          if (length === 0) await rotate();
+          written += length;
+        }
+        return { written };
+      } catch (cause) {
+        isSound = false;
+        await release().catch(() => {});
+        return { written, cause };
+      }
+    },
+    close: release,
+  };
+}
+
+/** As many whole lines as there is room for; into an empty file at least one. */
+function lengthThatFits(lines: Buffer, room: number, isEmpty: boolean): number {
+  if (lines.length <= room) return lines.length;
+  const fitting = room > 0 ? lines.lastIndexOf(newline, room - 1) + 1 : 0;
+  return fitting === 0 && isEmpty ? lines.indexOf(newline) + 1 : fitting;
+}
+
+/** All or nothing: what a full disk took of it is cut off again. */
+async function writeWhole(file: FileHandle, bytes: Buffer, sizeBefore: number): Promise<void> {
+  try {
+    for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten;
+  } catch (cause) {
+    // Where even this fails, the torn end is closed with a newline later.
+    await file.truncate(sizeBefore).catch(() => {});
+    throw cause;
+  }
+}
+
+async function endsTorn(file: FileHandle, size: number): Promise<boolean> {
+  if (size === 0) return false;
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer[0] !== newline;
+}
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSqliteDatabase } from "./sqlite-database.ts";
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "a2e-database-"));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const openDatabase = () => createSqliteDatabase({ path: join(folder, "a2e.sqlite") });
+
+test("callbacks come in the order of the commits they wait for, however many syncs are under way", async () => {
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
+  const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
+  const order: number[] = [];
+  for (let count = 0; count < 50; count++) {
+    database.write(() => insert.run(count));
+    database.afterCommit((error) => {
+      if (error === undefined) order.push(count);
+    });
+    // A turn of its own for each, and no waiting for its sync.
+    await new Promise(setImmediate);
+  }
+  await database.close();
+
+  expect(order).toEqual(Array.from({ length: 50 }, (_, index) => index));
+});
+
+test("closing waits until the last turn is on disk", async () => {
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
+  database.write(() => database.prepare("INSERT INTO number (value) VALUES (?)").run(1));
+  const errors: unknown[] = [];
+  database.afterCommit((error) => errors.push(error));
+  await database.close();
+  expect(errors).toEqual([undefined]);
+
+  const again = await openDatabase();
+  expect(again.prepare("SELECT value FROM number").all()).toEqual([{ value: 1 }]);
+  await again.close();
+});
+
+test("a write that fails undoes itself and nothing else of its turn", async () => {
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL UNIQUE)"]);
+  const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
+  database.write(() => insert.run(1));
+  expect(() =>
+    database.write(() => {
+      insert.run(2);
+      insert.run(1);
+    }),
+  ).toThrow(/UNIQUE/);
+  database.write(() => insert.run(3));
+  await database.close();
+
+  const again = await openDatabase();
+  expect(again.prepare("SELECT value FROM number ORDER BY value").all()).toEqual([{ value: 1 }, { value: 3 }]);
+  await again.close();
+});
+
+test("tables of a newer release are refused by name", async () => {
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE one (value INTEGER)", "CREATE TABLE two (value INTEGER)"]);
+  expect(() => database.migrate("test", ["CREATE TABLE one (value INTEGER)"])).toThrow(
+    /tables of "test" have version 2, written by a newer release/,
+  );
+  await database.close();
+});

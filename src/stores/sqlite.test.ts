@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { openSqlite } from "./sqlite.ts";
+import { useTemporaryFolder } from "./temporary-folder.suite.ts";
+
+const newPlace = useTemporaryFolder();
+
+test("a database is opened in WAL mode with every commit synced", async () => {
+  const database = await openSqlite({ path: newPlace(), migrations: [], busyTimeoutMs: 1234 });
+
+  expect(database.prepare("PRAGMA journal_mode").get()).toMatchObject({ journal_mode: "wal" });
+  expect(database.prepare("PRAGMA synchronous").get()).toMatchObject({ synchronous: 2 });
+  expect(database.prepare("PRAGMA busy_timeout").get()).toMatchObject({ timeout: 1234 });
+  database.close();
+});
+
+test("an older schema is brought up to date, step by step, and keeps its rows", async () => {
+  const path = newPlace();
+  const first = ["CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('kept')"];
+  const old = await openSqlite({ path, migrations: first });
+  old.close();
+
+  const migrations = [...first, "ALTER TABLE notes ADD COLUMN stars INTEGER", "UPDATE notes SET stars = 5"];
+  const database = await openSqlite({ path, migrations });
+
+  expect({ ...database.prepare("SELECT * FROM notes").get() }).toEqual({ text: "kept", stars: 5 });
+  expect(database.prepare("PRAGMA user_version").get()).toMatchObject({ user_version: 3 });
+  database.close();
+});
+
+test("a migration that fails changes nothing", async () => {
+  const path = newPlace();
+  await expect(openSqlite({ path, migrations: ["CREATE TABLE notes (text TEXT)", "nonsense"] })).rejects.toThrow(
+    `database ${path} failed`,
+  );
+
+  const database = await openSqlite({ path, migrations: [] });
+  expect(database.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()).toMatchObject({ tables: 0 });
+  expect(database.prepare("PRAGMA user_version").get()).toMatchObject({ user_version: 0 });
+  database.close();
+});
+
+test("a path that is a folder is reported by name", async () => {
+  const folder = newPlace();
+  const database = await openSqlite({ path: `${folder}/inner.db`, migrations: [] });
+  database.close();
+
+  await expect(openSqlite({ path: folder, migrations: [] })).rejects.toThrow(`database ${folder} failed`);
+});

@@ -1,0 +1,111 @@
+// SQLite for the stores: the only file that knows which library speaks it. One database file belongs to one store.
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+
+export type SqliteValue = string | number | bigint | null | Uint8Array;
+export type SqliteRow = Record<string, unknown>;
+
+/** The part of `DatabaseSync` in `node:sqlite` that the stores use; the package that stands in for it has the same shape. */
+export interface SqliteDatabase {
+  exec(sql: string): void;
+  prepare(sql: string): SqliteStatement;
+  close(): void;
+}
+
+export interface SqliteStatement {
+  run(...values: SqliteValue[]): { changes: number | bigint; lastInsertRowid: number | bigint };
+  get(...values: SqliteValue[]): SqliteRow | undefined;
+  all(...values: SqliteValue[]): SqliteRow[];
+}
+
+export interface SqliteOptions {
+  path: string;
+  /** SQL that leads from version n to n + 1 of the schema. Only ever add to the end: released ones have run. */
+  migrations: readonly string[];
+  /** How long a statement waits for another process that holds the database. */
+  busyTimeoutMs?: number;
+}
+
+/** Opens or creates a database whose commits survive a power cut, and brings its schema up to date. */
+export async function openSqlite({ path, migrations, busyTimeoutMs = 5000 }: SqliteOptions): Promise<SqliteDatabase> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const Database = await loadSqlite();
+  let database: SqliteDatabase | undefined;
+  try {
+    database = new Database(path);
+    // The timeout first: switching to WAL already needs the lock.
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    database.exec("PRAGMA journal_mode = WAL");
+    database.exec("PRAGMA synchronous = FULL");
+    migrate(database, path, migrations);
+    return withCheckpointOnClose(database);
+  } catch (error) {
+    database?.close();
+    throw explainSqliteError(error, path);
+  }
+}
+
+/**
+ * The package leaves prepared statements, and with them the connection, to the garbage collector, and so never gets to the
+ * checkpoint of a last close. This makes the file complete without its -wal at that point.
+ */
+function withCheckpointOnClose(database: SqliteDatabase): SqliteDatabase {
+  return {
+    exec: (sql) => database.exec(sql),
+    prepare: (sql) => database.prepare(sql),
+    close() {
+      try {
+        database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      } finally {
+        database.close();
+      }
+    },
+  };
+}
+
+const damageCodes = new Set([
+  11, // SQLITE_CORRUPT
+  26, // SQLITE_NOTADB
+]);
+
+/** Says which file and what to do where SQLite only says that something is wrong; anything else comes back as it is. */
+export function explainSqliteError(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return error;
+  // The low byte is the error, the rest its variety.
+  const advice = damageCodes.has(error.errcode & 0xff)
+    ? `is damaged or not a SQLite database: restore it from a backup, or move it away together with ${path}-wal and ${path}-shm to start with an empty one`
+    : "failed";
+  return new Error(`database ${path} ${advice} (${error.message})`, { cause: error });
+}
+
+function migrate(database: SqliteDatabase, path: string, migrations: readonly string[]): void {
+  if (readVersion(database) === migrations.length) return;
+  // Immediate: of two processes that open an old file at once, one migrates and the other then finds it done.
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const version = readVersion(database);
+    if (version > migrations.length) {
+      throw new Error(
+        `database ${path} has schema version ${version}, written by a newer release; this one knows up to ${migrations.length}`,
+      );
+    }
+    for (const sql of migrations.slice(version)) database.exec(sql);
+    database.exec(`PRAGMA user_version = ${migrations.length}`);
+    database.exec("COMMIT");
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function readVersion(database: SqliteDatabase): number {
+  return Number(database.prepare("PRAGMA user_version").get()?.user_version);
+}
+
+type SqliteConstructor = new (path: string) => SqliteDatabase;
+
+/** The built-in where this Node has it; otherwise the package, whose native code is loaded only now. */
+async function loadSqlite(): Promise<SqliteConstructor> {
+  const builtIn = process.getBuiltinModule("node:sqlite") as { DatabaseSync: SqliteConstructor } | undefined;
+  return builtIn?.DatabaseSync ?? (await import("@photostructure/sqlite")).DatabaseSync;
+}
