@@ -1,0 +1,338 @@
+// The agent's side: connects, shakes hands, calls, listens. Runs wherever its transport does, browsers included.
+import type { z } from "zod";
+import type { Call, Capability, Push, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import { createMessage } from "../protocol/codec.ts";
+import { type acceptedCap, cancel, errorPayload, eventPayload, gap, handshake, ping } from "../protocol/core.ts";
+import { canonicalCapability, protocolCapabilities } from "../protocol/dialects.ts";
+import { type Clock, createIdSource, type IdSource, type Message, systemClock } from "../protocol/envelope.ts";
+import { A2EError } from "../protocol/errors.ts";
+import { copyJson, isJsonObject } from "../protocol/json.ts";
+import { parseWith } from "../protocol/parse.ts";
+import type { Transport } from "../protocol/transport.ts";
+import { type CapabilityApi, createApi } from "./api.ts";
+import { A2EClientError, A2EConnectionError } from "./errors.ts";
+import { abortError, type PendingCall, PendingCalls } from "./pending-calls.ts";
+import { backoffMs, type RetryOptions, wait } from "./retry.ts";
+import type { RpcOptions } from "./rpc.ts";
+
+export interface ClientOptions {
+  transport: Transport;
+  agentId?: string;
+  /** Capabilities to ask for; by default all of the protocol, of which the host grants what it has. */
+  capabilities?: readonly string[];
+  authToken?: string;
+  /** How long a call waits for its answer unless it says otherwise; 0 waits for ever. */
+  timeoutMs?: number;
+  /** Repeats calls that failed with a retryable error; off by default, since only the caller knows whether it is safe. */
+  retry?: RetryOptions;
+  clock?: Clock;
+  nextId?: IdSource;
+}
+
+export type AcceptedCap = z.output<typeof acceptedCap>;
+export type PushHandler = (message: Message) => void;
+
+const defaultTimeoutMs = 60_000;
+
+export class A2EClient {
+  readonly agentId: string;
+  readonly #transport: Transport;
+  readonly #options: ClientOptions;
+  readonly #clock: Clock;
+  readonly #nextId: IdSource;
+  readonly #timeoutMs: number;
+  readonly #pending: PendingCalls;
+  readonly #pushHandlers = new Map<string, Set<PushHandler>>();
+  readonly #apis = new Map<Capability, unknown>();
+  /** Aborted when the client closes. */
+  readonly #ended = new AbortController();
+  #state: "new" | "open" | "closed" = "new";
+  #closeReason: Error | undefined;
+  #sessionId = "";
+  #acceptedCaps: readonly AcceptedCap[] = [];
+  #maxParallel = 0;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#transport = options.transport;
+    this.#clock = options.clock ?? systemClock;
+    this.#nextId = options.nextId ?? createIdSource();
+    this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+    this.#pending = new PendingCalls(this.#clock, (call) => this.#cancelOnHost(call.message.id));
+    this.agentId = options.agentId ?? `agent-${this.#nextId().slice(0, 8)}`;
+  }
+
+  /** Opens the transport and shakes hands. */
+  static async connect(options: ClientOptions): Promise<A2EClient> {
+    const client = new A2EClient(options);
+    await client.connect();
+    return client;
+  }
+
+  async connect(): Promise<void> {
+    if (this.#state !== "new")
+      throw new A2EConnectionError("not_connected", "this client was connected before; make a new one");
+    this.#state = "open";
+    try {
+      await this.#transport.open({
+        receive: (message) => this.#receive(message),
+        restored: () => this.#repeatPending(),
+        closed: (reason) => this.#lost(reason),
+      });
+      await this.handshake();
+    } catch (error) {
+      this.#lost(error as Error);
+      await this.#transport.close();
+      throw error;
+    }
+  }
+
+  get isConnected(): boolean {
+    return this.#state === "open";
+  }
+
+  /** A secret: whoever has it can act in this session. */
+  get sessionId(): string {
+    return this.#sessionId;
+  }
+
+  /** How many calls of this session the host runs at once; further ones wait there. */
+  get maxParallel(): number {
+    return this.#maxParallel;
+  }
+
+  /** Capabilities the host granted. */
+  capabilities(): readonly AcceptedCap[] {
+    return this.#acceptedCaps.filter((cap) => cap.enabled);
+  }
+
+  /** Capabilities the host was asked for, with the reason where it refused one. */
+  acceptedCaps(): readonly AcceptedCap[] {
+    return this.#acceptedCaps;
+  }
+
+  has(capability: string): boolean {
+    const name = canonicalCapability(capability);
+    return this.#acceptedCaps.some((cap) => cap.enabled && canonicalCapability(cap.capability) === name);
+  }
+
+  async handshake(): Promise<void> {
+    const { capabilities = protocolCapabilities, authToken = "" } = this.#options;
+    const request = { agent_id: this.agentId, agent_caps: [...capabilities], auth_token: authToken };
+    const answer = await this.#callOnce(handshake, request, {});
+    if (!answer.ok) throw new A2EConnectionError("handshake_failed", `Handshake failed: ${answer.reason}`);
+    this.#sessionId = answer.session_id;
+    this.#acceptedCaps = answer.accepted_caps;
+    this.#maxParallel = answer.max_parallel;
+  }
+
+  /** Sends one request and resolves with its result; an error answer is thrown as A2EClientError. */
+  rpc<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions = {}): Promise<ResultOf<C>> {
+    const retry = options.retry ?? this.#options.retry;
+    return retry === undefined
+      ? this.#callOnce(call, request, options)
+      : this.#callWithRetry(call, request, options, retry);
+  }
+
+  async #callWithRetry<C extends Call>(
+    call: C,
+    request: RequestInputOf<C>,
+    options: RpcOptions,
+    retry: RetryOptions,
+  ): Promise<ResultOf<C>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#callOnce(call, request, options);
+      } catch (error) {
+        const isLast = attempt >= (retry.maxAttempts ?? 3);
+        if (isLast || !(error instanceof A2EClientError) || !error.retryable) throw error;
+        const asked = error.detail.retry_after_ms;
+        await this.#pause(typeof asked === "number" ? asked : backoffMs(attempt, retry), options.signal);
+      }
+    }
+  }
+
+  /** Ends early, by throwing, where the caller gives up or the client closes. */
+  async #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const closed = this.#ended.signal;
+    try {
+      await wait(delayMs, signal === undefined ? closed : AbortSignal.any([closed, signal]));
+    } catch {
+      throw signal?.aborted === true ? abortError(signal) : this.#closedError();
+    }
+  }
+
+  #callOnce<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions): Promise<ResultOf<C>> {
+    return new Promise((resolve, reject) => {
+      if (this.#state !== "open") return reject(this.#closedError());
+      if (options.signal?.aborted === true) return reject(abortError(options.signal));
+      const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
+      const fields = wantsEvents ? { streaming: true, ...request } : request;
+      const now = this.#clock.now();
+      const message = createMessage(call.type, this.#nextId(), now, fields);
+      const { timeoutMs = this.#timeoutMs } = options;
+      const pending: PendingCall = {
+        message,
+        call,
+        options,
+        timeoutMs,
+        expiresAt: timeoutMs > 0 ? now + timeoutMs : Number.POSITIVE_INFINITY,
+        events: undefined,
+        sequence: 0,
+        entry: undefined,
+        onAbort: undefined,
+        resolve: resolve as PendingCall["resolve"],
+        reject,
+      };
+      this.#pending.add(pending);
+      try {
+        this.#transport.send(message);
+        this.#pending.watch();
+      } catch (cause) {
+        this.#pending.remove(pending);
+        reject(new A2EConnectionError("connection_lost", `could not send: ${(cause as Error).message}`, cause));
+      }
+    });
+  }
+
+  /** The host is told, and nobody waits for what it says: the call is over for its caller either way. */
+  #cancelOnHost(call_id: string): void {
+    if (this.#state !== "open") return;
+    try {
+      this.#transport.send(createMessage(cancel.type, this.#nextId(), this.#clock.now(), { call_id }));
+    } catch {
+      // The link is gone, and the call with it.
+    }
+  }
+
+  #receive(message: Message): void {
+    // Transports hand over whatever JSON the peer wrote.
+    if (!isJsonObject(message) || typeof message.type !== "string") return;
+    const { req_id, type } = message;
+    const pending = typeof req_id === "string" ? this.#pending.get(req_id) : undefined;
+    if (pending === undefined) return this.#receivePush(message);
+    if (type !== pending.call.responseType && type.endsWith("/event")) return receiveEvent(pending, message);
+    this.#pending.remove(pending);
+    if (type === "error") return pending.reject(toError(message, pending));
+    const result = pending.call.parseResult(message);
+    if (!(result instanceof A2EError)) return pending.resolve(result);
+    const problem = `the answer to ${pending.call.type} has the wrong shape: ${result.message}`;
+    pending.reject(new A2EConnectionError("invalid_answer", problem));
+  }
+
+  #receivePush(message: Message): void {
+    if (message.type === gap.type) this.#repeatPending();
+    for (const key of [message.type, "*"]) {
+      for (const handler of this.#pushHandlers.get(key) ?? []) {
+        const own = copyJson(message);
+        guarded(() => handler(own));
+      }
+    }
+  }
+
+  /** Calls back for each message of this type that answers no call; `*` stands for all. Returns what ends it. */
+  onPush(push: Push | string, handler: PushHandler): () => void {
+    const type = typeof push === "string" ? push : push.type;
+    const handlers = this.#pushHandlers.get(type) ?? new Set();
+    this.#pushHandlers.set(type, handlers.add(handler));
+    return () => handlers.delete(handler);
+  }
+
+  /** The typed calls of a table: `client.use(memory).store({ … })`. */
+  use<C extends Capability>(capability: C): CapabilityApi<C> {
+    const known = this.#apis.get(capability);
+    if (known !== undefined) return known as CapabilityApi<C>;
+    const api = createApi(this, capability);
+    this.#apis.set(capability, api);
+    return api;
+  }
+
+  /** Milliseconds to the host and back. */
+  async ping(options: RpcOptions = {}): Promise<number> {
+    const startedAt = performance.now();
+    await this.#callOnce(ping, {}, options);
+    return performance.now() - startedAt;
+  }
+
+  /** A link that was cut is back: whatever has no answer goes out again under its id, and the host runs nothing twice. */
+  #repeatPending(): void {
+    for (const { message } of this.#pending.all()) {
+      try {
+        this.#transport.send(message);
+      } catch {
+        return; // Cut again; the next restoration repeats.
+      }
+    }
+  }
+
+  #lost(reason?: Error): void {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    this.#closeReason = reason;
+    this.#pending.rejectAll(() => this.#closedError());
+    this.#ended.abort();
+  }
+
+  #closedError(): A2EConnectionError {
+    if (this.#state === "new") return new A2EConnectionError("not_connected", "connect first");
+    const why = this.#closeReason === undefined ? "the client was disconnected" : this.#closeReason.message;
+    return new A2EConnectionError("connection_lost", why, this.#closeReason);
+  }
+
+  /** Says goodbye and closes; calls in flight may still finish for `timeoutMs`. Twice is once. */
+  async disconnect({ timeoutMs = 0 }: { timeoutMs?: number } = {}): Promise<void> {
+    if (this.#state === "open" && timeoutMs > 0) {
+      const timer = new AbortController();
+      await Promise.race([this.#pending.whenEmpty(), wait(timeoutMs, timer.signal).catch(() => {})]);
+      timer.abort();
+    }
+    // Meanwhile the link may have been lost, or the client disconnected by someone in more of a hurry.
+    if (this.isConnected) this.#sayGoodbye();
+    this.#lost();
+    await this.#transport.close();
+  }
+
+  #sayGoodbye(): void {
+    try {
+      this.#transport.send(createMessage("shutdown", this.#nextId(), this.#clock.now(), { timeout: 0 }));
+    } catch {
+      // The link is gone, and goodbye with it.
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.disconnect();
+  }
+}
+
+function receiveEvent(pending: PendingCall, message: Message): void {
+  // Hosts of the documentation's dialect send text where the protocol has an object.
+  const { data } = message;
+  const payload = data === undefined || isJsonObject(data) ? message : { ...message, data: { value: data } };
+  const event = parseWith(eventPayload, payload);
+  if (event instanceof A2EError) return;
+  pending.events ??= [];
+  pending.events.push(event);
+  guarded(() => pending.options.onEvent?.(event));
+}
+
+function toError(message: Message, pending: PendingCall): A2EClientError {
+  const payload = parseWith(errorPayload, message);
+  const unreadable = { code: "invalid_message", message: "unreadable error" };
+  return new A2EClientError(
+    payload instanceof A2EError ? errorPayload.parse(unreadable) : payload,
+    pending.message.id,
+    pending.events,
+  );
+}
+
+/** What an application's callback throws must not break the reader it was called from; it surfaces on its own. */
+function guarded(callback: () => void): void {
+  try {
+    callback();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

@@ -1,0 +1,117 @@
+// Calls that wait for their answer: found by id, given up on time or on request.
+import type { Call } from "../protocol/capability.ts";
+import type { Clock, Message } from "../protocol/envelope.ts";
+import { type IdEntry, IdTable } from "../protocol/id-table.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import { A2EConnectionError, type CallEvent } from "./errors.ts";
+
+/** How late a timeout may be noticed. */
+const sweepMs = 25;
+
+export interface PendingOptions {
+  signal?: AbortSignal;
+  onEvent?(event: CallEvent): void;
+}
+
+export interface PendingCall {
+  readonly message: Message;
+  readonly call: Call;
+  readonly options: PendingOptions;
+  readonly timeoutMs: number;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  events: CallEvent[] | undefined;
+  /** Counts the calls in the order in which they were made. */
+  sequence: number;
+  entry: IdEntry<PendingCall> | undefined;
+  onAbort: (() => void) | undefined;
+  resolve(result: JsonObject): void;
+  reject(error: Error): void;
+}
+
+export class PendingCalls {
+  readonly #table = new IdTable<PendingCall>();
+  readonly #clock: Clock;
+  readonly #onGivenUp: (call: PendingCall) => void;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #added = 0;
+  #emptyWaiters: (() => void)[] = [];
+
+  constructor(clock: Clock, onGivenUp: (call: PendingCall) => void) {
+    this.#clock = clock;
+    this.#onGivenUp = onGivenUp;
+  }
+
+  get(id: string): PendingCall | undefined {
+    return this.#table.get(id);
+  }
+
+  /** In the order in which they were made. */
+  all(): PendingCall[] {
+    return this.#table.values().sort((first, second) => first.sequence - second.sequence);
+  }
+
+  add(call: PendingCall): void {
+    call.sequence = this.#added;
+    this.#added += 1;
+    call.entry = this.#table.set(call.message.id, call);
+    const { signal } = call.options;
+    if (signal === undefined) return;
+    call.onAbort = () => this.#giveUp(call, abortError(signal));
+    signal.addEventListener("abort", call.onAbort, { once: true });
+  }
+
+  /** Looks after calls that were not answered as they were sent, as an agent in the host's process is. */
+  watch(): void {
+    // One timer for all: thousands of calls may come and go within one tick of it.
+    if (this.#table.size > 0) this.#timer ??= setInterval(() => this.#expire(), sweepMs);
+  }
+
+  /** Nobody waits for it any more. */
+  remove(call: PendingCall): void {
+    if (call.entry !== undefined) this.#table.remove(call.entry);
+    if (call.onAbort !== undefined) call.options.signal?.removeEventListener("abort", call.onAbort);
+    if (this.#emptyWaiters.length > 0 && this.#table.size === 0)
+      for (const resume of this.#emptyWaiters.splice(0)) resume();
+  }
+
+  rejectAll(createError: () => Error): void {
+    for (const call of this.all()) {
+      this.remove(call);
+      call.reject(createError());
+    }
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Resolves when nothing waits any more. */
+  async whenEmpty(): Promise<void> {
+    if (this.#table.size > 0) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
+  }
+
+  #giveUp(call: PendingCall, error: Error): void {
+    this.remove(call);
+    this.#onGivenUp(call);
+    call.reject(error);
+  }
+
+  #expire(): void {
+    if (this.#table.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
+    const now = this.#clock.now();
+    for (const call of this.#table.values()) {
+      if (call.expiresAt > now) continue;
+      this.#giveUp(
+        call,
+        new A2EConnectionError("timeout", `no answer to ${call.call.type} within ${call.timeoutMs} ms`),
+      );
+    }
+  }
+}
+
+export function abortError(signal: AbortSignal): A2EConnectionError {
+  return new A2EConnectionError("aborted", "the call was aborted by its caller", signal.reason);
+}

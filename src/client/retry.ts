@@ -1,0 +1,37 @@
+export interface RetryOptions {
+  /** All attempts together, the first included. */
+  maxAttempts?: number;
+  firstDelayMs?: number;
+  maxDelayMs?: number;
+}
+
+/** Doubles with each attempt; half of it is random, so that clients cut off together do not come back together. */
+export function backoffMs(
+  attempt: number,
+  { firstDelayMs = 100, maxDelayMs = 30_000 }: RetryOptions,
+  random = Math.random,
+): number {
+  const ceiling = Math.min(maxDelayMs, firstDelayMs * 2 ** (attempt - 1));
+  return ceiling / 2 + (random() * ceiling) / 2;
+}
+
+/** The longest a timer can wait; asked for more, it would fire at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
+export function wait(delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(signal.reason);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      },
+      Math.min(delayMs, maxTimerMs),
+    );
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}

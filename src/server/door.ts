@@ -1,0 +1,42 @@
+// What every route of one server shares.
+import type { IncomingMessage } from "node:http";
+import type { A2EHost } from "../host/host.ts";
+import type { OutboundLine } from "../host/outbound-log.ts";
+import { isLoopbackName } from "./request-guard.ts";
+
+/** An open stream to a reader, whatever carries it. */
+export interface OpenStream {
+  /** Called once per keep-alive interval. */
+  keepAlive(): void;
+  /** Ends the stream because the server stops. */
+  end(): void;
+}
+
+export interface Door {
+  readonly host: A2EHost;
+  readonly streams: Set<OpenStream>;
+  /** Many readers of one session are given the same lines: formatted once, written many times. */
+  readonly formatted: WeakMap<readonly OutboundLine[], Buffer>;
+  isDraining: boolean;
+}
+
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+}
+
+/** A sequence number as a peer names it; 0 for anything else. */
+export function parseSeq(text: string | string[] | null | undefined): number {
+  return typeof text === "string" && /^\d{1,15}$/.test(text) ? Number(text) : 0;
+}
+
+/** Numbers beyond the newest line belong to an earlier life of the session: its reader has seen nothing of this one. */
+export function resumeFrom(session: { readonly lastSeq: number }, seq: number): number {
+  return seq > session.lastSeq ? 0 : seq;
+}
+
+/** May look at all sessions: whoever has the token; on a host without one, whoever sits at the same machine. */
+export function isOperator({ host }: Door, request: IncomingMessage): boolean {
+  const principal = host.authenticate({ agent_id: "", token: bearerToken(request.headers.authorization) ?? "" });
+  if (principal === undefined) return false;
+  return principal.isAuthenticated || isLoopbackName(request.socket.remoteAddress ?? "");
+}

@@ -1,0 +1,216 @@
+// The HTTP door of a host: listens, guards, routes, and closes without leaving anything behind.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import type { A2EHost } from "../host/host.ts";
+import { A2EError } from "../protocol/errors.ts";
+import type { Door } from "./door.ts";
+import { replyError, replyJson } from "./reply.ts";
+import { createRequestGuard, preflightHeaders } from "./request-guard.ts";
+import { receiveLines } from "./send-route.ts";
+import {
+  createSession,
+  deleteSession,
+  listSessions,
+  listSnapshots,
+  restoreSnapshot,
+  saveSnapshot,
+} from "./session-routes.ts";
+import { openEventStream } from "./sse-stream.ts";
+import { createWebSocketDoor } from "./websocket.ts";
+
+export interface ServerOptions {
+  /** Address to bind to. */
+  host?: string;
+  /** 0 takes any free port. */
+  port?: number;
+  /** Web origins that may use this host from a browser, `*` for all; none by default. */
+  corsOrigins?: readonly string[];
+  /** Names under which a server bound to loopback may be addressed besides localhost: those of a reverse proxy. */
+  allowedHosts?: readonly string[];
+  /** How often a silent stream carries a sign of life. */
+  keepAliveMs?: number;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Takes no new sessions, waits up to `drainMs` until no stream is open, then ends what is left. Whoever drains closes
+   * the host at the same time: ending its sessions is what ends the streams. Closing twice is closing once.
+   */
+  close(drainMs?: number): Promise<void>;
+}
+
+type Handler = (
+  door: Door,
+  request: IncomingMessage,
+  response: ServerResponse,
+  sessionId: string,
+) => void | Promise<void>;
+
+const routes = new Map<string, Readonly<Record<string, Handler>>>([
+  ["/session", { POST: createSession, DELETE: (door, request, response) => deleteSession(door, request, response) }],
+  ["/send", { POST: receiveLines }],
+  ["/stream", { GET: openEventStream }],
+  ["/health", { GET: (_door, _request, response) => replyJson(response, 200, { status: "ok" }) }],
+  ["/ready", { GET: replyReadiness }],
+  ["/sessions", { GET: listSessions }],
+  [
+    "/ws",
+    {
+      GET: (_door, _request, response) =>
+        replyError(response, 426, "this is a WebSocket", "", { upgrade: "websocket" }),
+    },
+  ],
+  ["/session/{id}", { DELETE: deleteSession }],
+  ["/session/{id}/snapshot", { POST: saveSnapshot }],
+  ["/session/{id}/restore", { POST: restoreSnapshot }],
+  ["/session/{id}/snapshots", { GET: listSnapshots }],
+]);
+
+const routeList = [...routes].map(([path, methods]) => `${Object.keys(methods).join("|")} ${path}`).join(", ");
+
+export async function startServer(host: A2EHost, options: ServerOptions = {}): Promise<RunningServer> {
+  const { host: boundTo = "127.0.0.1", port = 8765, keepAliveMs = 15_000 } = options;
+  const { corsOrigins = [], allowedHosts = [] } = options;
+  const guard = createRequestGuard({ boundTo, corsOrigins, allowedHosts });
+  const door: Door = { host, streams: new Set(), formatted: new WeakMap(), isDraining: false };
+  const webSockets = createWebSocketDoor(door);
+
+  // An agent thinks for minutes between two calls; its connection should still be there.
+  const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
+    const { headers } = request;
+    const refusal = guard.refuse(headers);
+    if (headers.origin !== undefined) {
+      const cors = guard.corsHeaders(headers.origin);
+      for (const name in cors) response.setHeader(name, cors[name] as string);
+    }
+    if (refusal !== undefined) return replyError(response, 403, refusal);
+    if (request.method === "POST" && request.url === "/send") return receiveLines(door, request, response);
+    route(door, request, response);
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    const refusal = guard.refuse(request.headers);
+    if (refusal !== undefined) return refuseRaw(socket, "403 Forbidden", refusal);
+    if (pathOf(request) !== "/ws") return refuseRaw(socket, "404 Not Found", "only /ws upgrades");
+    webSockets.accept(request, socket, head);
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const isHuge = error.code === "HPE_HEADER_OVERFLOW";
+    refuseRaw(
+      socket,
+      isHuge ? "431 Request Header Fields Too Large" : "400 Bad Request",
+      isHuge ? "headers are too large" : "not HTTP",
+    );
+  });
+
+  const address = await listen(server, boundTo, port);
+  const keepAlive = setInterval(() => {
+    for (const stream of door.streams) stream.keepAlive();
+  }, keepAliveMs).unref();
+  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
+
+  let closing: Promise<void> | undefined;
+  return {
+    url: `http://${name}:${address.port}`,
+    port: address.port,
+    close(drainMs = 0) {
+      closing ??= close(drainMs);
+      return closing;
+    },
+  };
+
+  async function close(drainMs: number): Promise<void> {
+    door.isDraining = true;
+    const deadline = Date.now() + drainMs;
+    while (door.streams.size > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+    clearInterval(keepAlive);
+    const isClosed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const stream of [...door.streams]) stream.end();
+    server.closeIdleConnections();
+    // What was written last is on its way; whoever does not take it is not waited for.
+    const force = setTimeout(() => {
+      server.closeAllConnections();
+      webSockets.terminate();
+    }, 250);
+    await Promise.all([isClosed, webSockets.closed()]);
+    clearTimeout(force);
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
+    server.listen(port, host, () => resolve(server.address() as AddressInfo));
+  });
+}
+
+function explain(cause: NodeJS.ErrnoException, host: string, port: number): Error {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `port ${port} on ${host} is in use: stop what listens there, or choose another port (0 takes any free one)`,
+    EACCES: `port ${port} may not be opened by this user: choose one above 1023`,
+    EADDRNOTAVAIL: `${host} is no address of this machine: bind to 127.0.0.1, or to 0.0.0.0 for all`,
+    ENOTFOUND: `the name ${host} has no address`,
+  };
+  return new Error(reasons[cause.code ?? ""] ?? `could not listen on ${host}:${port}: ${cause.message}`, { cause });
+}
+
+function route(door: Door, request: IncomingMessage, response: ServerResponse): void {
+  const path = pathOf(request);
+  const ofSession = /^\/session\/([^/]+)(\/[a-z]+)?$/.exec(path);
+  const methods = routes.get(ofSession === null ? path : `/session/{id}${ofSession[2] ?? ""}`);
+  if (methods === undefined) return replyError(response, 404, "no such route", routeList);
+  const method = request.method === "HEAD" && path !== "/stream" ? "GET" : (request.method ?? "");
+  const handler = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  if (handler === undefined) {
+    const allow = Object.keys(methods).join(", ");
+    if (method !== "OPTIONS") return replyError(response, 405, `${path} takes ${allow}`, "", { allow });
+    response.writeHead(204, response.hasHeader("access-control-allow-origin") ? preflightHeaders : { allow });
+    return void response.end();
+  }
+  let sessionId = "";
+  try {
+    sessionId = decodeURIComponent(ofSession?.[1] ?? "");
+  } catch {
+    return replyError(response, 400, "the session id in the path is not well encoded");
+  }
+  const work = handler(door, request, response, sessionId);
+  if (work instanceof Promise) work.catch((error: unknown) => replyFailure(door, response, error));
+}
+
+function pathOf(request: IncomingMessage): string {
+  const url = request.url ?? "/";
+  const end = url.indexOf("?");
+  return end === -1 ? url : url.slice(0, end);
+}
+
+const statusOfCode: Record<string, number> = {
+  rate_limited: 503,
+  cancelled: 503,
+  invalid_message: 400,
+  runtime_error: 409,
+};
+
+function replyFailure({ host }: Door, response: ServerResponse, error: unknown): void {
+  const status = error instanceof A2EError ? statusOfCode[error.code] : undefined;
+  if (status !== undefined)
+    return replyError(response, status, (error as A2EError).message, "", status === 503 ? { "retry-after": "1" } : {});
+  host.log.error("a request failed", { error });
+  replyError(response, 500, "the host could not answer; its log says why");
+}
+
+function replyReadiness({ isDraining }: Door, _request: IncomingMessage, response: ServerResponse): void {
+  if (isDraining) replyJson(response, 503, { status: "draining" });
+  else replyJson(response, 200, { status: "ok" });
+}
+
+/** For connections that never became a request with a response of its own. */
+function refuseRaw(socket: Duplex, status: string, error: string): void {
+  if (!socket.writable) return void socket.destroy();
+  const body = JSON.stringify({ error });
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,52 @@
+// Answers of the HTTP door, all of them JSON. An error says what is wrong and what to do, never how the host works inside.
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+export function replyJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  if (response.headersSent || response.destroyed) return;
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+    "cache-control": "no-store",
+    ...headers,
+  });
+  response.end(text);
+}
+
+export function replyError(
+  response: ServerResponse,
+  status: number,
+  error: string,
+  hint = "",
+  headers: Record<string, string> = {},
+): void {
+  replyJson(response, status, hint === "" ? { error } : { error, hint }, headers);
+}
+
+/** Collects the body once and hands it over whole; undefined where it is larger than `maxBytes`. Not called if the peer leaves. */
+export function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffer | undefined) => void): void {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return done(undefined);
+  let first: Buffer | undefined;
+  let more: Buffer[] | undefined;
+  let bytes = 0;
+  request.on("data", (chunk: Buffer) => {
+    const wasWithin = bytes <= maxBytes;
+    bytes += chunk.length;
+    if (bytes > maxBytes) {
+      if (wasWithin) done(undefined);
+      more = undefined;
+    } else if (first === undefined) first = chunk;
+    else if (more === undefined) more = [first, chunk];
+    else more.push(chunk);
+  });
+  request.on("end", () => {
+    if (bytes <= maxBytes) done(more === undefined ? (first ?? nothing) : Buffer.concat(more, bytes));
+  });
+}
+
+const nothing = Buffer.alloc(0);

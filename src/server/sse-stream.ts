@@ -1,0 +1,85 @@
+// GET /stream: what a session says, as server-sent events. All lines of one turn leave in one write, and a reader that
+// does not keep up stops its own cursor, not the host's memory.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { OutboundLine } from "../host/outbound-log.ts";
+import { createOutboundPump, type OutboundPump } from "../host/outbound-pump.ts";
+import { bootHeader, formatSseEvent, keepAliveComment } from "../protocol/sse.ts";
+import { type Door, type OpenStream, parseSeq, resumeFrom } from "./door.ts";
+import { replyError } from "./reply.ts";
+
+/**
+ * A reader that names no `Last-Event-ID` is given everything the session still keeps, a later one too: agents that
+ * know no ids reconnect like that, and a repeated line does no harm where a lost one does.
+ */
+export function openEventStream(door: Door, request: IncomingMessage, response: ServerResponse): void {
+  const { host, streams, formatted } = door;
+  const sessionId = request.headers["x-session-id"];
+  if (typeof sessionId !== "string" || sessionId === "") {
+    return replyError(
+      response,
+      400,
+      "header X-Session-Id is missing",
+      "POST /session creates a session and returns its id",
+    );
+  }
+  const session = host.sessions.get(sessionId);
+  if (session === undefined || session.status === "closed") {
+    return replyError(response, 404, "unknown session", "it was closed or has expired: POST /session for a new one");
+  }
+  let isQuiet = true;
+  const stream: OpenStream = {
+    keepAlive() {
+      if (isQuiet && !response.writableNeedDrain) response.write(keepAliveComment);
+      isQuiet = true;
+    },
+    end() {
+      // The session may still have something to say, and there is nobody left to say it to.
+      pump.close();
+      response.end();
+    },
+  };
+  const from = resumeFrom(session, parseSeq(request.headers["last-event-id"]));
+  const pump: OutboundPump = createOutboundPump(session, from, host.limits.maxReaderBytes, {
+    write(lines) {
+      isQuiet = false;
+      const { socket } = response;
+      socket?.cork();
+      const isTaken =
+        session.readerCount > 1
+          ? response.write(formatShared(lines, formatted))
+          : response.write(format(lines), "latin1");
+      socket?.uncork();
+      return isTaken;
+    },
+    ended: () => response.end(),
+  });
+  response.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store, no-transform",
+    "x-accel-buffering": "no",
+    "last-event-id": pump.start,
+    [bootHeader]: host.bootId,
+  });
+  response.write(": open\n\n");
+  streams.add(stream);
+  response.on("drain", pump.resume);
+  response.on("close", () => {
+    pump.close();
+    streams.delete(stream);
+  });
+}
+
+function format(lines: readonly OutboundLine[]): string {
+  let text = "";
+  for (const { seq, line } of lines) text += formatSseEvent(seq, line);
+  return text;
+}
+
+function formatShared(lines: readonly OutboundLine[], formatted: Door["formatted"]): Buffer {
+  let buffer = formatted.get(lines);
+  if (buffer === undefined) {
+    buffer = Buffer.from(format(lines), "latin1");
+    formatted.set(lines, buffer);
+  }
+  return buffer;
+}

@@ -1,0 +1,148 @@
+// GET /ws: a session over one WebSocket. The first frame says where the log is read from; after it each text frame
+// carries the lines of one turn, which the peer counts, so that it can name its place when it comes back.
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { OutboundLine } from "../host/outbound-log.ts";
+import { createOutboundPump, type OutboundPump } from "../host/outbound-pump.ts";
+import type { Session } from "../host/session.ts";
+import { createMessage, encodeMessage } from "../protocol/codec.ts";
+import { resumed } from "../protocol/core.ts";
+import { createIdSource, type IdSource } from "../protocol/envelope.ts";
+import { A2EError } from "../protocol/errors.ts";
+import {
+  parseAcknowledgement,
+  parseSubprotocols,
+  webSocketCloseCodes,
+  webSocketProtocol,
+} from "../protocol/websocket.ts";
+import { bearerToken, type Door, type OpenStream, parseSeq, resumeFrom } from "./door.ts";
+import { forEachLine } from "./send-route.ts";
+
+/** Lines that travel in one frame. A frame that is cut is lost whole, so a bad link gets ahead only by small ones. */
+const maxFrameLength = 4 * 1024;
+
+export interface WebSocketDoor {
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Cuts what has not closed by itself. */
+  terminate(): void;
+  /** Resolves when no socket is open. */
+  closed(): Promise<void>;
+}
+
+export function createWebSocketDoor(door: Door): WebSocketDoor {
+  const nextId = createIdSource();
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: door.host.limits.maxBodyBytes,
+    clientTracking: true,
+    // Only the version is echoed: the other subprotocols carry secrets.
+    handleProtocols: (protocols) => (protocols.has(webSocketProtocol) ? webSocketProtocol : false),
+  });
+  return {
+    accept(request, socket, head) {
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        webSocket.on("error", () => webSocket.terminate());
+        const session = chooseSession(door, request, webSocket);
+        if (session !== undefined) serve(door, session, request, webSocket, socket, nextId);
+      });
+    },
+    terminate() {
+      for (const webSocket of server.clients) webSocket.terminate();
+    },
+    closed() {
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function chooseSession(
+  { host, isDraining }: Door,
+  request: IncomingMessage,
+  webSocket: WebSocket,
+): Session | undefined {
+  const asked = parseSubprotocols(request.headers["sec-websocket-protocol"] ?? "");
+  const header = request.headers["x-session-id"];
+  const sessionId = asked.sessionId ?? (typeof header === "string" ? header : undefined);
+  let session: Session | undefined;
+  if (sessionId !== undefined) {
+    session = host.sessions.get(sessionId);
+    if (session === undefined || session.status === "closed") {
+      webSocket.close(webSocketCloseCodes.unknownSession, "unknown session");
+      return undefined;
+    }
+  } else {
+    try {
+      if (isDraining) throw new A2EError("cancelled", "the host is shutting down");
+      session = host.sessions.create();
+    } catch (error) {
+      webSocket.close(1013, error instanceof A2EError ? error.message : "");
+      return undefined;
+    }
+  }
+  session.bearerToken = asked.token ?? bearerToken(request.headers.authorization) ?? session.bearerToken;
+  return session;
+}
+
+function serve(
+  door: Door,
+  session: Session,
+  request: IncomingMessage,
+  webSocket: WebSocket,
+  socket: Duplex,
+  nextId: IdSource,
+): void {
+  const { host, streams } = door;
+  let isAlive = true;
+  const stream: OpenStream = {
+    keepAlive() {
+      // No pong since the last ping: the peer is gone without a word.
+      if (!isAlive) return webSocket.terminate();
+      isAlive = false;
+      webSocket.ping();
+    },
+    end: () => webSocket.close(1001, "the host is shutting down"),
+  };
+  const asked = parseSeq(new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "").get("from"));
+  const pump: OutboundPump = createOutboundPump(session, resumeFrom(session, asked), host.limits.maxReaderBytes, {
+    write(lines) {
+      socket.cork();
+      forEachFrame(lines, (frame) => webSocket.send(frame));
+      socket.uncork();
+      return !socket.writableNeedDrain;
+    },
+    ended: () => webSocket.close(webSocketCloseCodes.sessionEnded, "the session has ended"),
+  });
+  const position = { session_id: session.id, seq: pump.start, last: session.lastSeq };
+  webSocket.send(encodeMessage(createMessage(resumed.type, nextId(), Date.now(), position)));
+  streams.add(stream);
+  socket.on("drain", pump.resume);
+  webSocket.on("pong", () => {
+    isAlive = true;
+  });
+  webSocket.on("message", (data: Buffer, isBinary: boolean) => {
+    isAlive = true;
+    if (isBinary) return webSocket.close(1003, "text frames only");
+    const text = data.toString("utf8");
+    const acknowledged = parseAcknowledgement(text);
+    if (acknowledged === undefined) forEachLine(text, session);
+    else session.acknowledge(acknowledged);
+  });
+  webSocket.on("close", () => {
+    pump.close();
+    streams.delete(stream);
+  });
+}
+
+function forEachFrame(lines: readonly OutboundLine[], send: (frame: string) => void): void {
+  let frame = "";
+  for (const { line } of lines) {
+    if (frame !== "" && frame.length + line.length > maxFrameLength) {
+      send(frame);
+      frame = "";
+    }
+    frame += frame === "" ? line : `\n${line}`;
+  }
+  send(frame);
+}

@@ -1,0 +1,46 @@
+// Agent and host in one process. Nothing is serialised and nothing is copied here: each side takes what it receives
+// through a table, which makes fresh values of it, before `send` returns. So neither can reach into the other's objects.
+import type { Message } from "../protocol/envelope.ts";
+import type { Transport, TransportEvents } from "../protocol/transport.ts";
+
+/** What the transport needs of a session; `Session` of the host is one. */
+export interface DirectSession {
+  receiveMessage(message: Message): void;
+  bindTransport(end: { deliver(message: Message): void; closed(): void }): () => void;
+  close(reason?: string): Promise<void>;
+}
+
+export function createDirectTransport(openSession: () => DirectSession): Transport {
+  let session: DirectSession | undefined;
+  let unbind = () => {};
+  let isClosed = false;
+
+  return {
+    async open(events: TransportEvents) {
+      if (isClosed || session !== undefined) throw new Error("transport was opened already");
+      session = openSession();
+      unbind = session.bindTransport({
+        deliver: (message) => {
+          if (!isClosed) events.receive(message);
+        },
+        closed: () => queueMicrotask(() => finish(events)),
+      });
+    },
+    send(message) {
+      if (session === undefined || isClosed) throw new Error("transport is not open");
+      session.receiveMessage(message);
+    },
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      unbind();
+      await session?.close("agent left");
+    },
+  };
+
+  function finish(events: TransportEvents): void {
+    if (isClosed) return;
+    isClosed = true;
+    events.closed(new Error("the host closed the session"));
+  }
+}
