@@ -1,0 +1,184 @@
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { toolLimits } from "../limits.ts";
+import { createTestCall, runTool } from "../test-call-context.suite.ts";
+import { Workspace } from "../workspace.ts";
+import { type BuiltinName, builtinTools } from "./all.ts";
+import type { BuiltinEnvironment } from "./environment.ts";
+
+let root: string;
+let environment: BuiltinEnvironment;
+const pool = new WorkerPool();
+afterAll(() => pool.close());
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "a2e-files-"));
+  environment = { workspace: new Workspace(root), pool } as BuiltinEnvironment;
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const run = (name: BuiltinName, args: JsonObject, call = createTestCall()) =>
+  runTool(builtinTools[name](environment), args, call);
+
+async function fill(files: Record<string, string>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(join(root, path, ".."), { recursive: true });
+    await writeFile(join(root, path), content);
+  }
+}
+
+test("read_file returns the lines that were asked for and says where more are", async () => {
+  await fill({ "a.txt": "one\ntwo\nthree\nfour" });
+  expect(await run("read_file", { path: "a.txt" })).toMatchObject({
+    data: { content: "one\ntwo\nthree\nfour", lines: 4 },
+    truncated: false,
+  });
+  expect(await run("read_file", { path: "a.txt", offset: 1, limit: 2 })).toMatchObject({
+    data: { content: "two\nthree\n", lines: 2, offset: 1 },
+    truncated: true,
+    summary: "there is more: continue with offset 3",
+  });
+  expect(await run("read_file", { path: "a.txt", offset: 9 })).toMatchObject({
+    data: { content: "", lines: 0 },
+    truncated: false,
+  });
+});
+
+test("read_file cuts at its limit without cutting a character", async () => {
+  await fill({ "big.txt": "ü".repeat(toolLimits.maxReadBytes) });
+  const { data, truncated } = await run("read_file", { path: "big.txt" });
+  const { content } = data as { content: string };
+  expect(truncated).toBe(true);
+  expect(Buffer.byteLength(content)).toBeLessThanOrEqual(toolLimits.maxReadBytes);
+  expect(content).toMatch(/^ü+$/);
+});
+
+test("read_file reads across chunk borders", async () => {
+  const text = Array.from({ length: 20_000 }, (_, index) => `line ${index} €`).join("\n");
+  await fill({ "long.txt": text });
+  expect(await run("read_file", { path: "long.txt", offset: 0 })).toMatchObject({
+    data: { content: text, lines: 20_000 },
+  });
+});
+
+test("read_file refuses binary as text and returns it as base64", async () => {
+  await writeFile(join(root, "b.bin"), Buffer.from([0, 1, 2, 255]));
+  await expect(run("read_file", { path: "b.bin" })).rejects.toThrow("base64");
+  expect(await run("read_file", { path: "b.bin", encoding: "base64" })).toMatchObject({
+    data: { content: "AAEC/w==" },
+    truncated: false,
+  });
+  expect(await run("read_file", { path: "b.bin", encoding: "base64", offset: 1, limit: 2 })).toMatchObject({
+    data: { content: "AQI=" },
+    truncated: true,
+  });
+});
+
+test("read_file of a pipe fails instead of waiting for a writer", async () => {
+  execFileSync("mkfifo", [join(root, "pipe")]);
+  await expect(run("read_file", { path: "pipe" })).rejects.toThrow("not a regular file");
+  await expect(run("write_file", { path: "pipe", content: "x" })).rejects.toThrow("not a regular file");
+  await expect(run("write_file", { path: "pipe", content: "x", append: true })).rejects.toThrow("not a regular file");
+});
+
+test("write_file makes folders, replaces, appends and keeps the mode", async () => {
+  expect(await run("write_file", { path: "x/y/z.txt", content: "one" })).toMatchObject({
+    data: { path: "x/y/z.txt", bytes_written: 3, created: true },
+  });
+  await chmod(join(root, "x/y/z.txt"), 0o640);
+  expect(await run("write_file", { path: "x/y/z.txt", content: "two" })).toMatchObject({ data: { created: false } });
+  await run("write_file", { path: "x/y/z.txt", content: "IQ==", encoding: "base64", append: true });
+  expect(await readFile(join(root, "x/y/z.txt"), "utf8")).toBe("two!");
+  expect((await stat(join(root, "x/y/z.txt"))).mode & 0o777).toBe(0o640);
+  expect(await readdir(join(root, "x/y"))).toEqual(["z.txt"]);
+});
+
+test("write_file leaves nothing behind when it fails", async () => {
+  await mkdir(join(root, "folder"));
+  await expect(run("write_file", { path: "folder", content: "x" })).rejects.toThrow("not a regular file");
+  await expect(run("write_file", { path: ".", content: "x" })).rejects.toThrow("workspace itself");
+  expect(await readdir(root)).toEqual(["folder"]);
+});
+
+test("list_dir shows types and sizes, below only on request and never through links", async () => {
+  await fill({ "a.txt": "12345", "sub/b.txt": "1", "sub/deep/c.txt": "", ".git/config": "x" });
+  await symlink("..", join(root, "sub", "up"));
+  const names = async (args: JsonObject) =>
+    ((await run("list_dir", args)).data as { entries: { path: string }[] }).entries.map(({ path }) => path);
+
+  expect((await run("list_dir", {})).data).toEqual({
+    path: ".",
+    entries: [
+      { path: ".git", type: "folder" },
+      { path: "a.txt", type: "file", size_bytes: 5 },
+      { path: "sub", type: "folder" },
+    ],
+  });
+  expect(await names({ recursive: true })).toEqual([
+    ".git",
+    "a.txt",
+    "sub",
+    "sub/b.txt",
+    "sub/deep",
+    "sub/up",
+    "sub/deep/c.txt",
+  ]);
+  expect(await names({ recursive: true, max_depth: 2, path: "sub" })).toEqual([
+    "sub/b.txt",
+    "sub/deep",
+    "sub/up",
+    "sub/deep/c.txt",
+  ]);
+  expect(await run("list_dir", { recursive: true, max_entries: 2 })).toMatchObject({
+    truncated: true,
+    data: { entries: { length: 2 } },
+  });
+  await expect(run("list_dir", { path: "nope" })).rejects.toThrow("does not exist");
+  await expect(run("list_dir", { path: "sub/up/.." })).resolves.toBeDefined();
+});
+
+test("glob finds files by pattern", async () => {
+  await fill({ "src/a.ts": "", "src/b.md": "", "src/in/c.ts": "", "node_modules/d.ts": "", "e.ts": "" });
+  const paths = async (args: JsonObject) => ((await run("glob", args)).data as { paths: string[] }).paths;
+  expect(await paths({ pattern: "**/*.ts" })).toEqual(["e.ts", "src/a.ts", "src/in/c.ts"]);
+  expect(await paths({ pattern: "src/*.{ts,md}" })).toEqual(["src/a.ts", "src/b.md"]);
+  expect(await paths({ pattern: "*.ts", path: "src" })).toEqual(["src/a.ts"]);
+  expect(await paths({ pattern: "**/d.ts", include_ignored: true })).toEqual(["node_modules/d.ts"]);
+  expect(await run("glob", { pattern: "**", max_results: 1 })).toMatchObject({ truncated: true });
+});
+
+test("grep finds lines with their context and skips what is binary", async () => {
+  await fill({ "a.txt": "alpha\nbeta\ngamma\n", "b.md": "BETA\r\n", "c.bin": "beta\0" });
+  expect((await run("grep", { pattern: "^beta$" })).data).toEqual({
+    matches: [{ path: "a.txt", line: 2, text: "beta" }],
+  });
+  expect((await run("grep", { pattern: "beta", ignore_case: true, glob: "*.md" })).data).toEqual({
+    matches: [{ path: "b.md", line: 1, text: "BETA" }],
+  });
+  expect((await run("grep", { pattern: "beta", path: "a.txt", context: 1 })).data).toEqual({
+    matches: [{ path: "a.txt", line: 2, text: "beta", before: ["alpha"], after: ["gamma"] }],
+  });
+  expect(await run("grep", { pattern: "a", max_results: 2 })).toMatchObject({
+    truncated: true,
+    data: { matches: { length: 2 } },
+  });
+  await expect(run("grep", { pattern: "(" })).rejects.toThrow("no regular expression");
+  await expect(run("grep", { pattern: "x", path: "../.." })).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test("grep with a catastrophic pattern is stopped and never blocks the host", async () => {
+  await fill({ "evil.txt": `${"a".repeat(50)}b` });
+  const call = createTestCall();
+  const running = run("grep", { pattern: "^(a+)+$" }, call);
+  const outcome = expect(running).rejects.toThrow("out of time");
+  // The event loop still turns while the worker is stuck.
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 5));
+  call.abort(new Error("out of time"));
+  await outcome;
+  expect((await run("grep", { pattern: "b$" })).data).toMatchObject({ matches: [{ path: "evil.txt" }] });
+});

@@ -1,0 +1,111 @@
+// The part of grep that runs in a worker.
+import { constants } from "node:fs";
+import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
+import { walkFolder } from "../folder-walk.ts";
+import { toolLimits } from "../limits.ts";
+import { createPathWildcard } from "../wildcard.ts";
+import { Workspace } from "../workspace.ts";
+
+export interface GrepArguments {
+  root: string;
+  start: string[];
+  pattern: string;
+  glob: string;
+  ignore_case: boolean;
+  context: number;
+  max_results: number;
+  include_ignored: boolean;
+}
+
+interface GrepMatch {
+  [field: string]: string | number | string[];
+  path: string;
+  line: number;
+  text: string;
+}
+
+export interface GrepResult {
+  matches: GrepMatch[];
+  truncated: boolean;
+}
+
+export async function grepFiles(args: GrepArguments, { signal }: WorkerContext): Promise<GrepResult> {
+  const workspace = new Workspace(args.root);
+  const expression = toExpression(args.pattern, args.ignore_case);
+  const isWanted = args.glob === "" ? () => true : createPathWildcard(args.glob);
+  const matches: GrepMatch[] = [];
+  const searchFile = async (segments: readonly string[]) => {
+    const text = await readText(workspace, segments);
+    if (text !== undefined) addMatches(matches, segments.join("/"), text, expression, args);
+    return matches.length > args.max_results;
+  };
+  const finish = (truncated: boolean) => ({
+    matches: matches.slice(0, args.max_results),
+    truncated: truncated || matches.length > args.max_results,
+  });
+
+  if (await isFile(workspace, args.start)) return finish(await searchFile(args.start));
+  const options = { maxDepth: toolLimits.maxFolderDepth, includeIgnored: args.include_ignored, signal };
+  const walk = walkFolder(workspace, args.start, options);
+  for (let step = await walk.next(); ; step = await walk.next()) {
+    if (step.done) return finish(step.value);
+    const { segments, type } = step.value;
+    if (type !== "file" || !isWanted(segments.slice(args.start.length).join("/"))) continue;
+    if (await searchFile(segments)) return finish(true);
+  }
+}
+
+/** Unicode mode where the pattern allows it: older patterns with needless escapes are legal only without. */
+function toExpression(pattern: string, ignoreCase: boolean): RegExp {
+  const flags = ignoreCase ? "i" : "";
+  try {
+    return new RegExp(pattern, `u${flags}`);
+  } catch {
+    return new RegExp(pattern, flags);
+  }
+}
+
+async function isFile(workspace: Workspace, segments: string[]): Promise<boolean> {
+  if (segments.length === 0) return false;
+  const file = await workspace.openFile(segments, constants.O_RDONLY).catch(() => undefined);
+  await file?.close();
+  return file !== undefined;
+}
+
+/** Undefined for what is not searched: binary, too large, gone. */
+async function readText(workspace: Workspace, segments: readonly string[]): Promise<string | undefined> {
+  const file = await workspace.openFile(segments, constants.O_RDONLY).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    if ((await file.stat()).size > toolLimits.maxSearchedFileBytes) return undefined;
+    const bytes = await file.readFile();
+    return bytes.includes(0) ? undefined : bytes.toString("utf8");
+  } finally {
+    await file.close();
+  }
+}
+
+function addMatches(
+  matches: GrepMatch[],
+  path: string,
+  text: string,
+  expression: RegExp,
+  options: GrepArguments,
+): void {
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  for (const [index, line] of lines.entries()) {
+    if (!expression.test(line)) continue;
+    const match: GrepMatch = { path, line: index + 1, text: shorten(line) };
+    if (options.context > 0) {
+      match.before = lines.slice(Math.max(0, index - options.context), index).map(shorten);
+      match.after = lines.slice(index + 1, index + 1 + options.context).map(shorten);
+    }
+    matches.push(match);
+    if (matches.length > options.max_results) return;
+  }
+}
+
+function shorten(line: string): string {
+  return line.length > toolLimits.maxShownLineLength ? `${line.slice(0, toolLimits.maxShownLineLength)}…` : line;
+}

@@ -1,0 +1,112 @@
+// HTTP requests that reach only allowed addresses, whatever a name resolves to and wherever an answer redirects.
+import { isIP, type LookupFunction } from "node:net";
+import { Agent, type Dispatcher, request } from "undici";
+import { A2EError } from "../../../protocol/errors.ts";
+import { toolLimits } from "../limits.ts";
+import type { HttpSettings } from "./environment.ts";
+
+export interface GuardedResponse {
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Dispatcher.ResponseData["headers"];
+  readonly bytes: Buffer;
+  /** There was more than `maxBytes`. */
+  readonly isCut: boolean;
+}
+
+export async function requestGuarded(
+  url: string,
+  headers: Record<string, string>,
+  http: HttpSettings,
+  signal: AbortSignal,
+): Promise<GuardedResponse> {
+  // One agent per call: a connection that outlived it would outlive the check of its address.
+  const agent = createGuardedAgent(http);
+  try {
+    const { response, target } = await follow(url, headers, http, agent, signal);
+    const { bytes, isCut } = await readBody(response, http.maxBytes);
+    return { url: target.href, status: response.statusCode, headers: response.headers, bytes, isCut };
+  } finally {
+    await agent.destroy();
+  }
+}
+
+async function follow(
+  url: string,
+  headers: Record<string, string>,
+  http: HttpSettings,
+  dispatcher: Agent,
+  signal: AbortSignal,
+) {
+  let target = checkUrl(url, undefined, http);
+  const { origin } = target;
+  for (let hops = 0; ; hops++) {
+    // What was meant for one server is not told to another.
+    const own = target.origin === origin ? headers : {};
+    const response = await request(target, { dispatcher, signal, headers: { ...own, "accept-encoding": "identity" } });
+    // Giving up on a body makes it emit an error, which nobody else listens for.
+    response.body.on("error", () => {});
+    const { location } = response.headers;
+    const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode) && typeof location === "string";
+    if (!isRedirect) return { response, target };
+    response.body.destroy();
+    if (hops >= toolLimits.httpMaxRedirects) throw new Error(`more than ${toolLimits.httpMaxRedirects} redirects`);
+    target = checkUrl(location, target, http);
+  }
+}
+
+/** What can be refused without asking anybody. URL itself turns `0x7f.1`, `017700000001` and `2130706433` into 127.0.0.1. */
+function checkUrl(text: string, base: URL | undefined, http: HttpSettings): URL {
+  if (!URL.canParse(text, base?.href))
+    throw new Error(`"${text}" is no URL; give one such as https://example.com/page`);
+  const url = new URL(text, base);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new A2EError("forbidden", `"${url.protocol}" is not allowed; only http: and https: are`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new A2EError("forbidden", "a URL with a user name or password is not allowed");
+  }
+  const literal = url.hostname.replace(/^\[|\]$/g, "");
+  // An address in a URL is connected to without asking the resolver below.
+  if (isIP(literal) !== 0 && !http.isAllowed(literal)) throw privateAddress(url.hostname, literal);
+  return url;
+}
+
+/** Checks where a name leads at the moment of connecting, and connects to just those addresses: no second answer can differ. */
+function createGuardedAgent({ resolve, isAllowed }: HttpSettings): Agent {
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    resolve(hostname).then(
+      (addresses) => {
+        const refused = addresses.find(({ address }) => !isAllowed(address));
+        const [first] = addresses;
+        if (refused !== undefined) callback(privateAddress(hostname, refused.address), "", 0);
+        else if (first === undefined) callback(new Error(`"${hostname}" has no address`), "", 0);
+        else if (options.all) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, "", 0),
+    );
+  };
+  // The caller's signal is the only clock; undici's own would cut a slow answer short under another name.
+  return new Agent({ connect: { lookup }, maxHeaderSize: 32 * 1024, pipelining: 0, bodyTimeout: 0, headersTimeout: 0 });
+}
+
+function privateAddress(hostname: string, address: string): A2EError {
+  const name = hostname === address || hostname === `[${address}]` ? address : `${hostname} (${address})`;
+  return new A2EError("forbidden", `${name} is not a public address; http_get reaches only the public internet`);
+}
+
+async function readBody(
+  response: Dispatcher.ResponseData,
+  maxBytes: number,
+): Promise<{ bytes: Buffer; isCut: boolean }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > maxBytes) break;
+  }
+  response.body.destroy();
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), isCut: size > maxBytes };
+}

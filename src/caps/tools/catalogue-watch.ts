@@ -1,0 +1,31 @@
+// Tells a session which tools came and went.
+import type { ToolCatalogue } from "../../host/tool-catalogue.ts";
+
+/** Reports all changes of one turn of the event loop at once, until the returned function is called. */
+export function watchCatalogue(
+  catalogue: ToolCatalogue,
+  isShown: (name: string) => boolean,
+  report: (change: { added: string[]; removed: string[] }) => void,
+): () => void {
+  // Tools, not names: the host's list is small and a session must be cheap.
+  let known = catalogue.list();
+  let scheduled: NodeJS.Immediate | undefined;
+  const compare = () => {
+    scheduled = undefined;
+    const current = catalogue.list();
+    const before = new Set(known);
+    const after = new Set(current);
+    const added = current.filter((tool) => !before.has(tool) && isShown(tool.name)).map(({ name }) => name);
+    const removed = known.filter((tool) => !after.has(tool) && isShown(tool.name)).map(({ name }) => name);
+    known = current;
+    if (added.length > 0 || removed.length > 0) report({ added, removed });
+  };
+  const stop = catalogue.onChange(() => {
+    scheduled ??= setImmediate(compare);
+  });
+  return () => {
+    stop();
+    clearImmediate(scheduled);
+    scheduled = undefined;
+  };
+}

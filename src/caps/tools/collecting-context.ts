@@ -1,0 +1,75 @@
+// The context of a tool whose agent did not ask for a stream: events are kept for the result instead of sent.
+import type { CallContext } from "../../host/call-context.ts";
+import { toEventData } from "../../protocol/core.ts";
+import { copyJson, type JsonObject } from "../../protocol/json.ts";
+import { remainingBytes } from "./json-size.ts";
+import { toolLimits } from "./limits.ts";
+
+interface CollectedEvent {
+  kind: string;
+  data: JsonObject;
+  seq: number;
+}
+
+/** Made for each call, so it is small; getters make what a tool asks for, also when it takes `emit` out of the context. */
+export class CollectingContext implements CallContext {
+  readonly #context: CallContext;
+  readonly #maxEvents: number;
+  #events: CollectedEvent[] | undefined;
+  #dropped = 0;
+  #room: number = toolLimits.maxCollectedEventBytes;
+
+  constructor(context: CallContext, maxEvents: number) {
+    this.#context = context;
+    this.#maxEvents = maxEvents;
+  }
+
+  get id() {
+    return this.#context.id;
+  }
+  get session() {
+    return this.#context.session;
+  }
+  get log() {
+    return this.#context.log;
+  }
+  get startedAt() {
+    return this.#context.startedAt;
+  }
+  get clock() {
+    return this.#context.clock;
+  }
+  get signal() {
+    return this.#context.signal;
+  }
+  get isEnded() {
+    return this.#context.isEnded;
+  }
+  get emit(): CallContext["emit"] {
+    return (kind, data) => this.#collect(kind, data);
+  }
+  get setTimeout(): CallContext["setTimeout"] {
+    return (timeoutMs) => this.#context.setTimeout(timeoutMs);
+  }
+  get call(): CallContext["call"] {
+    return (call, request, options) => this.#context.call(call, request, options);
+  }
+
+  /** The events so far, and a last one that counts those for which there was no room. */
+  takeEvents(): CollectedEvent[] {
+    if (this.#events === undefined) return [];
+    if (this.#dropped > 0)
+      this.#events.push({ kind: "log", data: { dropped_events: this.#dropped }, seq: this.#events.length + 1 });
+    return this.#events;
+  }
+
+  #collect(kind: string, given: JsonObject): void {
+    this.#events ??= [];
+    const data = toEventData(given);
+    const room = remainingBytes(data, this.#room);
+    if (this.#events.length < this.#maxEvents && room >= 0) {
+      this.#room = room;
+      this.#events.push({ kind, data: copyJson(data), seq: this.#events.length + 1 });
+    } else this.#dropped++;
+  }
+}

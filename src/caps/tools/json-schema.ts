@@ -1,0 +1,115 @@
+// The only file that knows ajv: checks arguments against a JSON Schema that came as data.
+import { createRequire } from "node:module";
+import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
+import type { ToolProblem } from "../../host/tool-catalogue.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../../protocol/json.ts";
+import { isLargerThan } from "./json-size.ts";
+import { toolLimits } from "./limits.ts";
+import { describeFound, describeValues, toPath, unknownProperty } from "./problems.ts";
+
+export type Checked = { value: JsonObject } | { problems: ToolProblem[] };
+
+/** Compiles on first use: a list of two hundred tools costs nothing until one of them is called. Throws on a broken schema. */
+export function createSchemaCheck(schema: JsonObject): (args: JsonObject) => Checked {
+  const hasDefaults = hasKeyword(schema, "default");
+  let validate: ValidateFunction | undefined;
+  let validateAll: ValidateFunction | undefined;
+  return (args) => {
+    validate ??= compile(schema, false);
+    // Filling in defaults writes to what is checked, and the caller's arguments are not ours to change.
+    const value = hasDefaults ? copyJson(args) : args;
+    if (validate(value)) return { value };
+    let errors = validate.errors ?? [];
+    if (!isLargerThan(args, toolLimits.maxArgumentBytesForAllProblems)) {
+      validateAll ??= compile(schema, true);
+      validateAll(copyJson(args));
+      errors = validateAll.errors ?? errors;
+    }
+    return { problems: toProblems(errors, args) };
+  };
+}
+
+// Two caches, not state: making an Ajv costs ten times the compiling of a schema, and loading it 60 ms.
+let firstError: Ajv2020 | undefined;
+let allErrors: Ajv2020 | undefined;
+
+function compile(schema: JsonObject, isComplete: boolean): ValidateFunction {
+  if (isComplete) allErrors ??= createAjv(true);
+  else firstError ??= createAjv(false);
+  const ajv = (isComplete ? allErrors : firstError) as Ajv2020;
+  // Tools of other systems name older drafts; what they use of them means the same in this one.
+  const { $schema: _draft, ...rest } = schema;
+  try {
+    return ajv.compile(rest);
+  } finally {
+    // Ajv would otherwise keep each schema it has ever seen.
+    ajv.removeSchema(rest);
+  }
+}
+
+function createAjv(isComplete: boolean): Ajv2020 {
+  const { Ajv2020 } = createRequire(import.meta.url)("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
+  return new Ajv2020({
+    allErrors: isComplete,
+    verbose: true,
+    useDefaults: true,
+    strict: false,
+    validateFormats: false,
+    addUsedSchema: false,
+    logger: false,
+  });
+}
+
+function hasKeyword(schema: JsonValue, keyword: string): boolean {
+  if (typeof schema !== "object" || schema === null) return false;
+  if (Array.isArray(schema)) return schema.some((item) => hasKeyword(item, keyword));
+  return Object.entries(schema).some(([key, value]) => key === keyword || hasKeyword(value, keyword));
+}
+
+function toProblems(errors: readonly ErrorObject[], args: JsonObject): ToolProblem[] {
+  const problems = new Map<string, ToolProblem>();
+  for (const error of errors) {
+    const path = toPath(fromPointer(error.instancePath, args));
+    const problem = { path, message: toMessage(error) };
+    // Each branch of an anyOf reports; the same complaint about the same place is said once.
+    problems.set(`${path}\n${problem.message}`, problem);
+    if (problems.size >= toolLimits.maxProblems) break;
+  }
+  return [...problems.values()];
+}
+
+function toMessage(error: ErrorObject): string {
+  const { keyword, params, data } = error;
+  switch (keyword) {
+    case "required":
+      return `property "${params.missingProperty}" is required and missing`;
+    case "additionalProperties":
+    case "unevaluatedProperties": {
+      const name = String(params.additionalProperty ?? params.unevaluatedProperty);
+      const properties = (error.parentSchema as { properties?: object } | undefined)?.properties ?? {};
+      return unknownProperty(name, Object.keys(properties));
+    }
+    case "type":
+      return `expected ${[params.type].flat().join(" or ")}, found ${describeFound(data)}`;
+    case "enum":
+      return `expected ${describeValues(params.allowedValues)}, found ${describeFound(data)}`;
+    case "const":
+      return `expected ${describeValues([params.allowedValue])}, found ${describeFound(data)}`;
+    default:
+      return `${error.message ?? keyword}, found ${describeFound(data)}`;
+  }
+}
+
+/** A JSON pointer as path segments; digits are an index only where the arguments have an array. */
+function fromPointer(pointer: string, args: JsonObject): (string | number)[] {
+  let place: unknown = args;
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((part) => {
+      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      const segment = Array.isArray(place) ? Number(name) : name;
+      place = (place as Record<string, unknown> | undefined)?.[name];
+      return segment;
+    });
+}

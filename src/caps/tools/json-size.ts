@@ -1,0 +1,50 @@
+// How large JSON would be, without writing it.
+import { toolLimits } from "./limits.ts";
+
+/** True where the JSON of a value takes more than `maxBytes` or nests too deeply, as a cycle does; stops as soon as that is certain. */
+export function isLargerThan(value: unknown, maxBytes: number): boolean {
+  return remainingBytes(value, maxBytes) < 0;
+}
+
+/** What is left of `budget` after a value; negative as soon as it is spent. Text counts as UTF-8, escapes are not counted. */
+export function remainingBytes(value: unknown, budget: number, depth: number = toolLimits.maxResultDepth): number {
+  switch (typeof value) {
+    case "string":
+      return budget - 2 - textBytes(value, budget);
+    case "number":
+      return budget - 8;
+    case "object":
+      break;
+    default:
+      return budget - 5;
+  }
+  if (value === null) return budget - 4;
+  if (depth === 0) return -1;
+  let left = budget - 2;
+  if (ArrayBuffer.isView(value)) return left - value.byteLength;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && left >= 0; index++)
+      left = remainingBytes(value[index], left - 1, depth - 1);
+    return left;
+  }
+  for (const key in value) {
+    if (left < 0) break;
+    left = remainingBytes((value as Record<string, unknown>)[key], left - key.length - 4, depth - 1);
+  }
+  return left;
+}
+
+/** Bytes of a text as UTF-8; counts them only where the answer could matter. */
+function textBytes(text: string, budget: number): number {
+  return text.length > budget || text.length * 3 <= budget ? text.length : Buffer.byteLength(text);
+}
+
+/** The longest beginning of a text that takes at most `maxBytes` as UTF-8 and cuts no character in two. */
+export function cutText(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes) return text;
+  const bytes = Buffer.from(text.slice(0, maxBytes), "utf8");
+  if (bytes.length <= maxBytes && text.length <= maxBytes) return text;
+  let end = Math.min(maxBytes, bytes.length);
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
+}

@@ -1,0 +1,157 @@
+// The host side of the tools capability: contributes tools to the catalogue, and lists and calls whatever is in it.
+import { lookup } from "node:dns/promises";
+import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
+import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
+import { WorkerPool } from "../../host/workers/worker-pool.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { builtinNames, builtinTools } from "./builtin/all.ts";
+import type { HttpSettings } from "./builtin/environment.ts";
+import { watchCatalogue } from "./catalogue-watch.ts";
+import { loadIsolatedTools } from "./isolated-tools.ts";
+import { type ParsedToolsOptions, parseToolsOptions, type ToolsOptions } from "./options.ts";
+import { type ToolDefinition, tools, toolsChanged } from "./protocol.ts";
+import { isPublicAddress } from "./public-address.ts";
+import { callTool } from "./tool-call.ts";
+import { toToolDefinition } from "./tool-definition.ts";
+import { findModules, loadTools, withSource } from "./tool-modules.ts";
+import { createToolPolicy } from "./tool-policy.ts";
+import { searchTools } from "./tool-search.ts";
+import { Workspace } from "./workspace.ts";
+
+export interface ToolsPluginOptions extends ToolsOptions {
+  /** Tools made in code, beside the built-in ones and those of modules. */
+  tools?: Iterable<CatalogueTool>;
+}
+
+/** What a config makes of `type: tools`. */
+export function createPlugin(options: JsonObject): Plugin<typeof tools> {
+  return createToolsPlugin(parseToolsOptions(options), []);
+}
+
+export function toolsPlugin({ tools: ownTools = [], ...options }: ToolsPluginOptions = {}): Plugin<typeof tools> {
+  return createToolsPlugin(parseToolsOptions(options), ownTools);
+}
+
+function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<CatalogueTool>): Plugin<typeof tools> {
+  const isAllowed = createToolPolicy(options.allow, options.deny);
+  const definitions = new WeakMap<CatalogueTool, ToolDefinition>();
+  /** What this plugin has and its policy keeps back; a call of it is denied, not unknown. */
+  const deniedNames = new Set<string>();
+  const pools: WorkerPool[] = [];
+  let removeTools: (() => void) | undefined;
+
+  const define = (tool: CatalogueTool): ToolDefinition => {
+    const known = definitions.get(tool);
+    if (known !== undefined) return known;
+    const definition = toToolDefinition(tool);
+    definitions.set(tool, definition);
+    return definition;
+  };
+
+  const close = async () => {
+    removeTools?.();
+    removeTools = undefined;
+    await Promise.all(pools.splice(0).map((pool) => pool.close()));
+  };
+
+  return plugin(tools, {
+    // The catalogue is shared by all plugins, so one of them answers for all.
+    exclusive: options.exclusive,
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+
+    async setup(context) {
+      const contributed = [...createBuiltins(options, context, pools), ...ownTools];
+      try {
+        contributed.push(...(await loadModules(options, context, pools)));
+        // What this plugin denies it does not contribute either: another tools plugin, with a policy of its own, may be
+        // the one that answers.
+        for (const { name } of contributed) if (!isAllowed(name)) deniedNames.add(name);
+        const shown = contributed.filter(({ name }) => !deniedNames.has(name));
+        removeTools = context.tools.add(shown.map((tool) => withSource(tool, context.name)));
+      } catch (error) {
+        await close();
+        throw error;
+      }
+    },
+
+    session(context: SessionContext) {
+      const catalogue = context.tools;
+      const settings = {
+        catalogue,
+        isAllowed,
+        deniedNames,
+        maxResultBytes: options.max_result_bytes,
+        maxCollectedEvents: options.max_collected_events,
+      };
+      const stopWatching = watchCatalogue(catalogue, isAllowed, (change) => context.push(toolsChanged, change));
+      return {
+        handlers: {
+          list: (request) => ({ tools: listTools(catalogue, isAllowed, request).map(define) }),
+          call: (request, call) => callTool(request, call, settings),
+        },
+        close: stopWatching,
+      };
+    },
+
+    close,
+  });
+}
+
+function createBuiltins(options: ParsedToolsOptions, context: PluginContext, pools: WorkerPool[]): CatalogueTool[] {
+  const names = options.builtin === true ? builtinNames : options.builtin === false ? [] : options.builtin;
+  const pool = new WorkerPool({ log: context.log });
+  pools.push(pool);
+  const environment = {
+    workspace: new Workspace(context.workspaceDir),
+    pool,
+    http: toHttpSettings(options.http),
+    js: { memoryMb: options.js.memory_mb, timeoutMs: options.js.timeout_ms },
+  };
+  return names.map((name) => ({ ...builtinTools[name](environment), source: "builtin" }));
+}
+
+function toHttpSettings({ allow_private, max_bytes, timeout_ms }: ParsedToolsOptions["http"]): HttpSettings {
+  return {
+    maxBytes: max_bytes,
+    timeoutMs: timeout_ms,
+    resolve: (hostname) => lookup(hostname, { all: true }),
+    isAllowed: allow_private ? () => true : isPublicAddress,
+  };
+}
+
+async function loadModules(
+  options: ParsedToolsOptions,
+  context: PluginContext,
+  pools: WorkerPool[],
+): Promise<CatalogueTool[]> {
+  const modules = await findModules([...options.modules, ...options.tool_modules], options.base_dir);
+  if (modules.length === 0) return [];
+  if (options.isolation === "none") return (await Promise.all(modules.map(loadTools))).flat();
+  const pool = new WorkerPool({ size: options.workers, log: context.log });
+  pools.push(pool);
+  return (await Promise.all(modules.map((module) => loadIsolatedTools(module, pool)))).flat();
+}
+
+interface ListRequest {
+  filter_kind: string;
+  filter_tags: string[];
+  query: string;
+  include_deferred: boolean;
+}
+
+function listTools(
+  catalogue: ToolCatalogue,
+  isAllowed: (name: string) => boolean,
+  request: ListRequest,
+): CatalogueTool[] {
+  const query = request.query.trim();
+  const shown = catalogue.list().filter(
+    (tool) =>
+      isAllowed(tool.name) &&
+      // A search is how an agent finds the tools that lists leave out.
+      (!tool.isDeferred || request.include_deferred || query !== "") &&
+      (request.filter_kind === "" || tool.kind === request.filter_kind) &&
+      request.filter_tags.every((tag) => tool.tags.includes(tag)),
+  );
+  return query === "" ? shown : searchTools(shown, query);
+}

@@ -1,0 +1,114 @@
+// The smallest host a handler can run in; for the tests of this folder only.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CallContext } from "../../host/call-context.ts";
+import { silentLogger } from "../../host/logger.ts";
+import { noDatabase } from "../../host/no-database.ts";
+import type { Plugin, PluginContext, SessionContext } from "../../host/plugin.ts";
+import { anonymous } from "../../host/principal.ts";
+import { SessionState } from "../../host/session-state.ts";
+import { type CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
+import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { type ToolsPluginOptions, toolsPlugin } from "./plugin.ts";
+import { tools } from "./protocol.ts";
+
+type CallName = keyof typeof tools.calls;
+
+export interface TestCall extends CallContext {
+  readonly events: { kind: string; data: JsonObject }[];
+  timeoutMs: number | undefined;
+  now: number;
+  abort(reason: Error): void;
+}
+
+export function createTestCall(): TestCall {
+  const controller = new AbortController();
+  const call: TestCall = {
+    id: "call-1",
+    session: { id: "session-1", principal: anonymous },
+    log: silentLogger,
+    events: [],
+    timeoutMs: undefined,
+    now: 1_000_000,
+    clock: { now: () => call.now },
+    startedAt: 1_000_000,
+    signal: controller.signal,
+    get isEnded() {
+      return controller.signal.aborted;
+    },
+    emit: (kind, data) => void call.events.push({ kind, data }),
+    setTimeout: (timeoutMs) => {
+      call.timeoutMs = timeoutMs;
+    },
+    call: () => Promise.reject(new Error("no other capability here")),
+    abort: (reason) => controller.abort(reason),
+  };
+  return call;
+}
+
+/** Checks arguments and runs a tool as the plugin would, without its shaping of results. */
+export async function runTool(tool: CatalogueTool, args: JsonObject, context: CallContext = createTestCall()) {
+  const checked = tool.check(args);
+  if ("problems" in checked) throw new Error(JSON.stringify(checked.problems));
+  return tool.run(checked.value, context);
+}
+
+/** A plugin with one session, over a workspace that is removed with it. */
+export async function startTools(options: ToolsPluginOptions = {}, catalogue = new ToolCatalogue()) {
+  const plugin: Plugin<typeof tools> = toolsPlugin(options);
+  const folder = await mkdtemp(join(tmpdir(), "a2e-tools-"));
+  const pushed: unknown[] = [];
+  const base = { log: silentLogger, clock: { now: () => 1_000_000 } };
+  const context: PluginContext = {
+    ...base,
+    name: "tools",
+    dataDir: folder,
+    workspaceDir: folder,
+    database: noDatabase,
+    tools: catalogue,
+  };
+  try {
+    await plugin.setup?.(context);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+  const sessionContext: SessionContext = {
+    ...base,
+    session: { id: "session-1", principal: anonymous },
+    nextId: () => "id",
+    random: () => 0.5,
+    state: new SessionState(),
+    tools: new ToolCatalogue(catalogue),
+    push: (_push, payload) => void pushed.push(payload),
+  };
+  const part = await plugin.session(sessionContext);
+  const handle = <Name extends CallName>(
+    name: Name,
+    request: RequestInputOf<(typeof tools.calls)[Name]>,
+    call = createTestCall(),
+  ) => {
+    const parsed = tools.calls[name].request.parse(request);
+    return part.handlers[name](parsed as never, call) as ResultInputOf<(typeof tools.calls)[Name]>;
+  };
+  return {
+    catalogue,
+    sessionTools: sessionContext.tools,
+    folder,
+    pushed,
+    plugin,
+    part,
+    handle,
+    call: (tool_name: string, args: JsonObject = {}, call = createTestCall()) =>
+      Promise.resolve().then(() => handle("call", { tool_name, arguments: args }, call)),
+    list: (request: RequestInputOf<(typeof tools.calls)["list"]> = {}) =>
+      (handle("list", request).tools ?? []).map(({ name }) => name),
+    async [Symbol.asyncDispose]() {
+      await part.close?.();
+      await plugin.close?.();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

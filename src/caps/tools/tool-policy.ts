@@ -1,0 +1,22 @@
+// Which tools an agent may see and call.
+import { createWildcard } from "./wildcard.ts";
+
+/** True for names that match `allow` and not `deny`; a denial wins. Decides each name once. */
+export function createToolPolicy(allow: readonly string[], deny: readonly string[]): (name: string) => boolean {
+  if (deny.length === 0 && allow.includes("*")) return () => true;
+  const allowed = allow.map(createWildcard);
+  const denied = deny.map(createWildcard);
+  const decided = new Map<string, boolean>();
+  return (name) => {
+    let isAllowed = decided.get(name);
+    if (isAllowed === undefined) {
+      isAllowed = allowed.some((matches) => matches(name)) && !denied.some((matches) => matches(name));
+      // Names come from agents too, who could send a new one each time.
+      if (decided.size >= maxDecided) decided.clear();
+      decided.set(name, isAllowed);
+    }
+    return isAllowed;
+  };
+}
+
+const maxDecided = 10_000;
