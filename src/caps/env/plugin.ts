@@ -1,0 +1,93 @@
+// The host side of the env capability.
+import { join, resolve } from "node:path";
+import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
+import { WorkerPool } from "../../host/workers/worker-pool.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { builtinEnvs, builtinNames } from "./builtin/all.ts";
+import { type DataPlaneOptions, removeOldData } from "./data-plane.ts";
+import type { Environment } from "./define-env.ts";
+import { findModules, loadEnvironments } from "./env-modules.ts";
+import { createHandlers } from "./handlers.ts";
+import { loadIsolatedEnvs } from "./isolated-envs.ts";
+import { envLimits } from "./limits.ts";
+import { type EnvOptions, type ParsedEnvOptions, parseEnvOptions } from "./options.ts";
+import { env } from "./protocol.ts";
+
+export interface EnvPluginOptions extends EnvOptions {
+  /** Environments made in code, beside the built-in ones and those of modules. */
+  envs?: Iterable<Environment>;
+}
+
+/** What a config makes of `type: env`. */
+export function createPlugin(options: JsonObject): Plugin<typeof env> {
+  return createEnvPlugin(parseEnvOptions(options), []);
+}
+
+export function envPlugin({ envs = [], ...options }: EnvPluginOptions = {}): Plugin<typeof env> {
+  return createEnvPlugin(parseEnvOptions(options), envs);
+}
+
+function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>): Plugin<typeof env> {
+  const environments = new Map<string, Environment>();
+  let pool: WorkerPool | undefined;
+  let data: DataPlaneOptions | undefined;
+
+  const add = (environment: Environment) => {
+    if (environments.has(environment.name)) throw new Error(`two environments are called "${environment.name}"`);
+    environments.set(environment.name, environment);
+  };
+
+  return plugin(env, {
+    exclusive: options.exclusive,
+    stateVersion: 1,
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+
+    async setup(context) {
+      for (const environment of own) add(environment);
+      for (const name of builtinsOf(options)) add(builtinEnvs[name]);
+      data = toDataOptions(options, context);
+      await removeOldData(data.folder, context.clock.now() - envLimits.dataKeptMs);
+      const modules = findModules(options.modules, options.base_dir);
+      if (modules.length > 0 && options.isolation === "worker") pool = createPool(options, context);
+      try {
+        for (const module of modules) {
+          const { worker_timeout_ms: timeoutMs } = options;
+          const loading = pool === undefined ? loadEnvironments(module) : loadIsolatedEnvs(module, pool, timeoutMs);
+          for (const environment of await loading) add(environment);
+        }
+        if (options.default_env !== "" && !environments.has(options.default_env))
+          throw new Error(`default_env: there is no environment "${options.default_env}"`);
+      } catch (error) {
+        await pool?.close();
+        throw error;
+      }
+    },
+
+    session(context: SessionContext): SessionPart<typeof env> {
+      if (data === undefined) throw new Error("the plugin is not set up");
+      return createHandlers(context, options, environments, data);
+    },
+
+    close: () => pool?.close(),
+  });
+}
+
+function builtinsOf({ builtin }: ParsedEnvOptions): readonly (typeof builtinNames)[number][] {
+  if (typeof builtin !== "boolean") return builtin;
+  return builtin ? builtinNames : [];
+}
+
+function toDataOptions({ data, base_dir }: ParsedEnvOptions, context: PluginContext): DataPlaneOptions {
+  return {
+    folder: join(context.dataDir, "env-data"),
+    baseline: data.baseline === "" ? undefined : resolve(base_dir, data.baseline),
+    sources:
+      data.sources.length === 0 ? [context.workspaceDir] : data.sources.map((folder) => resolve(base_dir, folder)),
+    maxBytes: data.max_bytes,
+    maxFiles: data.max_files,
+  };
+}
+
+function createPool({ workers: size, worker_memory_mb }: ParsedEnvOptions, { log }: PluginContext): WorkerPool {
+  return new WorkerPool({ size, log, resourceLimits: { maxOldGenerationSizeMb: worker_memory_mb, stackSizeMb: 4 } });
+}

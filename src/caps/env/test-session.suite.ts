@@ -1,0 +1,84 @@
+// The env plugin with sessions of its own making, for the tests of this folder: state can be taken from one session and
+// handed to another, as a restart or a fork does.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CallContext } from "../../host/call-context.ts";
+import { silentLogger } from "../../host/logger.ts";
+import { noDatabase } from "../../host/no-database.ts";
+import type { SessionContext } from "../../host/plugin.ts";
+import { anonymous } from "../../host/principal.ts";
+import { SessionState } from "../../host/session-state.ts";
+import { ToolCatalogue } from "../../host/tool-catalogue.ts";
+import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
+import { type EnvPluginOptions, envPlugin } from "./plugin.ts";
+import { env } from "./protocol.ts";
+
+type Calls = (typeof env)["calls"];
+
+export async function startEnv(options: EnvPluginOptions = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-env-"));
+  const plugin = envPlugin(options);
+  const clock = { now: () => 1_000_000 };
+  const base = { log: silentLogger, clock };
+  const close = async () => {
+    await plugin.close?.();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await plugin.setup?.({
+      ...base,
+      name: "env",
+      dataDir: join(folder, "data"),
+      workspaceDir: join(folder, "workspace"),
+      database: noDatabase,
+      tools: new ToolCatalogue(),
+    });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  let ids = 0;
+  return {
+    folder,
+    async open({ state = new SessionState(), granted = ["env"] }: { state?: SessionState; granted?: string[] } = {}) {
+      const pushed: unknown[] = [];
+      const session = { id: "session", principal: anonymous, granted: new Set(granted) };
+      const context: SessionContext = {
+        ...base,
+        session,
+        state,
+        nextId: () => {
+          ids += 1;
+          return `id-${ids}`;
+        },
+        random: () => 0.25,
+        tools: new ToolCatalogue(),
+        push: (_push, payload) => void pushed.push(payload),
+      } as SessionContext;
+      const part = await plugin.session(context);
+      /** The raw outcome: a value or a promise, as the handler returns it. */
+      const handle = <Name extends keyof Calls>(name: Name, request: RequestInputOf<Calls[Name]>) => {
+        const parsed = env.calls[name].request.parse(request);
+        return part.handlers[name](parsed as never, {} as CallContext) as ResultInputOf<Calls[Name]>;
+      };
+      return {
+        state,
+        part,
+        pushed,
+        handle,
+        call: async <Name extends keyof Calls>(name: Name, request: RequestInputOf<Calls[Name]>) =>
+          handle(name, request),
+      };
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A state as a restart finds it: through JSON and back. */
+export function reload(state: SessionState): SessionState {
+  const entries = JSON.parse(JSON.stringify([...state.entries()])) as [string, never][];
+  const fresh = new SessionState();
+  fresh.replace(entries);
+  return fresh;
+}
