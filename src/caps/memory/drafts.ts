@@ -1,0 +1,45 @@
+// From the entries of a request to drafts: what cannot be stored at all is refused here, entry by entry.
+
+import type { Draft, Refusal } from "./entry.ts";
+import { canonicalKey, isEmptyKey } from "./key.ts";
+import { memoryLimits } from "./limits.ts";
+import type { NewMemoryEntry } from "./protocol.ts";
+import { toSearchText } from "./text.ts";
+
+/** Far beyond any date; larger numbers would come back as something else. */
+const maxSeconds = 1e11;
+
+export function toDraft(entry: NewMemoryEntry, maxEntryBytes: number, now: number): Draft | Refusal {
+  const { content, tags, source, score, if_version: ifVersion } = entry;
+  const key = canonicalKey(entry.key);
+  const json = JSON.stringify(content);
+  const ttl = Math.ceil(entry.ttl ?? 0);
+  const eventAt =
+    entry.event_at ?? secondsIn(entry, "event_at") ?? entry.created_at ?? secondsIn(entry, "created_at") ?? now;
+  const problem =
+    problemWithKey(entry, key) ??
+    (json.length > maxEntryBytes ? `content has ${json.length} bytes; at most ${maxEntryBytes} are kept` : undefined) ??
+    problemWithTags(tags) ??
+    (ttl < 0 || ttl > maxSeconds ? "ttl must be from 0 to 100 billion seconds" : undefined) ??
+    (Math.abs(eventAt) > maxSeconds ? "event_at is no date" : undefined) ??
+    (ifVersion !== undefined && ifVersion < 0 ? "if_version must not be negative" : undefined);
+  if (problem !== undefined) return { code: "schema_violation", message: problem };
+  return { key, content, json, text: toSearchText(entry.key, content), tags, source, score, ttl, eventAt, ifVersion };
+}
+
+function problemWithKey({ key }: NewMemoryEntry, canonical: string): string | undefined {
+  const { maxKeyLength } = memoryLimits;
+  if (isEmptyKey(key)) return "key must not be empty";
+  return canonical.length > maxKeyLength ? `key is longer than ${maxKeyLength} characters` : undefined;
+}
+
+function problemWithTags(tags: readonly string[]): string | undefined {
+  const { maxTagLength, maxTags } = memoryLimits;
+  if (tags.length > maxTags) return `an entry has at most ${maxTags} tags`;
+  return tags.some((tag) => tag.length > maxTagLength) ? `a tag is longer than ${maxTagLength} characters` : undefined;
+}
+
+function secondsIn({ timestamps }: NewMemoryEntry, name: string): number | undefined {
+  const value = timestamps?.[name];
+  return typeof value === "number" ? value : undefined;
+}

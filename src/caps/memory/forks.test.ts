@@ -1,0 +1,218 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type MemoryHost, type MemorySession, startMemory } from "./memory-host.suite.ts";
+import { mergeOverlay, Overlays } from "./overlays.ts";
+
+const tiers = ["working", "episodic", "semantic"] as const;
+let host: MemoryHost;
+let ada: MemorySession;
+
+beforeEach(async () => {
+  host = await startMemory();
+  ada = host.open("ada");
+  await put(ada, "kept", "as it was");
+  await put(ada, "changed", "as it was");
+  await put(ada, "deleted", "as it was");
+});
+
+afterEach(() => host.close());
+
+function put(session: MemorySession, key: string, content: string, rest = {}) {
+  return session.store({ entries: tiers.map((tier) => ({ key, content, tier, tags: [key], ...rest })) });
+}
+
+async function contents(session: MemorySession, request = {}): Promise<Record<string, unknown>> {
+  const found: Record<string, unknown> = {};
+  for (const tier of tiers) {
+    const { entries, total } = await session.retrieve({ tier, ...request });
+    const inTier = Object.fromEntries(entries.map(({ key_text, content }) => [key_text, content]));
+    expect(total).toBe(entries.length);
+    found[tier] = inTier;
+  }
+  expect(found.episodic).toEqual(found.semantic);
+  expect(found.working).toEqual(found.semantic);
+  return found.semantic as Record<string, unknown>;
+}
+
+const merge = (overlay: string, onConflict: "keep_parent" | "overwrite" = "keep_parent") =>
+  mergeOverlay(host.database, overlay, { now: host.clock.now() / 1000, onConflict });
+
+const untouched = { kept: "as it was", changed: "as it was", deleted: "as it was" };
+
+test("a fork begins with what its parent has, and what it does stays its own in all tiers", async () => {
+  const fork = ada.fork();
+  await put(fork, "changed", "in the fork");
+  await put(fork, "added", "in the fork");
+  expect(await fork.forget({ tier: "", keys: ["deleted"] })).toEqual({ deleted: 3 });
+
+  const changed = { kept: "as it was", changed: "in the fork", added: "in the fork" };
+  expect(await contents(fork)).toEqual(changed);
+  expect(await contents(fork, { query: "fork" })).toEqual({ changed: "in the fork", added: "in the fork" });
+  expect(await contents(fork, { query: "was" })).toEqual({ kept: "as it was" });
+  expect(await contents(fork, { tags: ["changed", "deleted"], tags_match: "any" })).toEqual({ changed: "in the fork" });
+  expect(await contents(ada)).toEqual(untouched);
+  expect(await contents(ada, { query: "fork" })).toEqual({});
+  expect(await host.open("ada").keys({ tier: "episodic", query: "fork" })).toEqual([]);
+  expect(await host.open("bob").keys({ query: "fork" })).toEqual([]);
+});
+
+test("a fork of a fork sees both, and none of its siblings", async () => {
+  const fork = ada.fork();
+  await put(fork, "added", "by the fork");
+  const inner = fork.fork();
+  const sibling = fork.fork();
+  await put(inner, "added", "by the inner one");
+  await inner.forget({ tier: "", keys: ["kept"] });
+
+  expect(await contents(inner)).toEqual({ changed: "as it was", deleted: "as it was", added: "by the inner one" });
+  expect(await contents(sibling)).toEqual({ ...untouched, added: "by the fork" });
+  expect(await contents(fork)).toEqual({ ...untouched, added: "by the fork" });
+});
+
+test("a fork sees what is written below it in the persistent tiers, until it writes there itself", async () => {
+  const fork = ada.fork();
+  await put(fork, "changed", "by the fork");
+
+  await put(ada, "changed", "by the parent");
+  await put(ada, "kept", "by the parent");
+
+  const { entries } = await fork.retrieve({ tier: "semantic", query: "parent fork" });
+  expect(entries.map(({ key_text, content }) => [key_text, content]).sort()).toEqual([
+    ["changed", "by the fork"],
+    ["kept", "by the parent"],
+  ]);
+});
+
+test("a fork compares versions with what it sees", async () => {
+  const [read] = (await ada.retrieve({ tier: "semantic", keys: ["changed"] })).entries;
+  const fork = ada.fork();
+  const write = (content: string, if_version: number) =>
+    fork.store({ entries: [{ key: "changed", content, tier: "semantic", if_version }] });
+
+  const [written] = (await write("one", read?.version ?? 0)).stored;
+  await expect(write("two", read?.version ?? 0)).rejects.toMatchObject({ code: "version_conflict" });
+  expect(written?.created_at).toBe(read?.created_at);
+  await write("two", written?.version ?? 0);
+  await fork.forget({ tier: "semantic", keys: ["changed"] });
+  await write("three", 0);
+});
+
+test("what a fork wrote and let expire stays hidden below it", async () => {
+  const fork = ada.fork();
+  await put(fork, "changed", "for a while", { ttl: 5 });
+  host.clock.advance(6000);
+
+  expect(Object.keys(await contents(fork)).sort()).toEqual(["deleted", "kept"]);
+  await put(fork, "other", "which collects");
+  expect(Object.keys(await contents(fork)).sort()).toEqual(["deleted", "kept", "other"]);
+});
+
+test("a merge brings changes, additions and deletions into the parent", async () => {
+  const fork = ada.fork();
+  await put(fork, "changed", "in the fork");
+  await put(fork, "added", "in the fork");
+  await fork.forget({ tier: "", keys: ["deleted"] });
+
+  expect(merge(fork.overlay)).toEqual({ merged: 6, conflicts: [] });
+
+  const { entries } = await ada.retrieve({ tier: "semantic", query: "fork", tags: ["changed"] });
+  expect(entries).toMatchObject([{ key_text: "changed", content: "in the fork" }]);
+  expect(await ada.keys({ tier: "episodic", query: "added" })).toEqual(["added"]);
+  expect(await ada.keys({ tier: "semantic", keys: ["deleted"] })).toEqual([]);
+  expect(merge(fork.overlay)).toEqual({ merged: 0, conflicts: [] });
+});
+
+test("a merge of an inner fork goes into the outer one only", async () => {
+  const fork = ada.fork();
+  const inner = fork.fork();
+  await inner.forget({ tier: "semantic", keys: ["deleted"] });
+  await inner.store({ entries: [{ key: "changed", content: "inner", tier: "semantic" }] });
+
+  expect(merge(inner.overlay)).toMatchObject({ merged: 2, conflicts: [] });
+
+  const contentsOf = async (session: MemorySession) =>
+    (await session.retrieve({ tier: "semantic" })).entries.map(({ key_text, content }) => [key_text, content]).sort();
+  expect(await contentsOf(fork)).toEqual([
+    ["changed", "inner"],
+    ["kept", "as it was"],
+  ]);
+  expect(await contentsOf(ada)).toEqual(Object.entries(untouched).sort());
+  expect(merge(fork.overlay)).toMatchObject({ merged: 2, conflicts: [] });
+  expect(await contentsOf(ada)).toEqual(await contentsOf(fork));
+});
+
+test("what both have changed is reported and kept as the parent has it, or overwritten on demand", async () => {
+  const fork = ada.fork();
+  const write = (session: MemorySession, key: string, content: string) =>
+    session.store({ entries: [{ key, content, tier: "semantic" }] });
+  await write(fork, "changed", "by the fork");
+  await fork.forget({ tier: "semantic", keys: ["deleted"] });
+  await write(fork, "new", "by the fork");
+  await write(ada, "changed", "by the parent");
+  await write(ada, "deleted", "by the parent");
+  await write(ada, "new", "by the parent");
+
+  const { conflicts, merged } = merge(fork.overlay);
+
+  expect(merged).toBe(0);
+  expect(conflicts.map(({ key, fork: what }) => [key.key, what])).toEqual([
+    ["changed", "changed"],
+    ["deleted", "deleted"],
+    ["new", "changed"],
+  ]);
+  for (const { base_version, parent_version } of conflicts) expect(parent_version).toBeGreaterThan(base_version);
+  const now = async () =>
+    (await ada.retrieve({ tier: "semantic" })).entries.map(({ key_text, content }) => [key_text, content]).sort();
+  const parents = ["changed", "deleted", "new"].map((key) => [key, "by the parent"]);
+  expect(await now()).toEqual([...parents, ["kept", "as it was"]].sort());
+
+  expect(merge(fork.overlay, "overwrite")).toMatchObject({ merged: 3, conflicts: { length: 3 } });
+  expect(await now()).toEqual([
+    ["changed", "by the fork"],
+    ["kept", "as it was"],
+    ["new", "by the fork"],
+  ]);
+});
+
+test("overlays are kept while a session sees them, and for a while after", async () => {
+  const fork = ada.fork();
+  await put(fork, "added", "x");
+  const inner = fork.fork();
+  await put(inner, "more", "y");
+  const overlays = new Overlays(host.database);
+  const count = (table: string) => host.database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.count;
+  const now = () => host.clock.now() / 1000;
+  overlays.enter([fork.overlay, inner.overlay], now());
+  overlays.enter([fork.overlay], now());
+  host.clock.advance(100_000);
+
+  overlays.leave([fork.overlay, inner.overlay], now());
+  overlays.collect(now(), 50);
+  expect(count("memory_overlay")).toBe(2);
+  host.clock.advance(51_000);
+  overlays.collect(now(), 50);
+  expect(host.database.prepare("SELECT id FROM memory_overlay").all()).toEqual([{ id: fork.overlay }]);
+  overlays.leave([fork.overlay], now());
+  host.clock.advance(51_000);
+  overlays.collect(now(), 50);
+
+  expect(host.database.prepare("SELECT id FROM memory_space WHERE overlay <> ''").all()).toEqual([]);
+  for (const table of ["memory_entry", "memory_tag"]) expect(count(table), table).toBe(6);
+  expect(count("memory_overlay")).toBe(0);
+});
+
+test("a fork that was away for too long goes on with what is below it", async () => {
+  const fork = ada.fork();
+  await put(fork, "added", "x");
+  new Overlays(host.database).collect(host.clock.now() / 1000 + 1, 0);
+
+  const back = host.open("ada", fork.state);
+  expect(await back.keys({ tier: "semantic", keys: ["added", "kept"] })).toEqual(["kept"]);
+  await back.store({ entries: [{ key: "later", content: "y", tier: "semantic" }] });
+
+  expect(ada.merge(back)).toEqual({ merged: 1, conflicts: [] });
+  expect(await ada.keys({ tier: "semantic", keys: ["later"] })).toEqual(["later"]);
+});
+
+test("a merge of an overlay that is not there is an error", () => {
+  expect(() => merge("nothing")).toThrow('there is no overlay "nothing"');
+});

@@ -1,0 +1,39 @@
+// The limits of the memory capability with their defaults; the plugin's options override those that they name.
+
+export const memoryLimits = {
+  /** Entries of one memory in the working tier of a session. */
+  maxWorkingEntries: 20_000,
+  maxWorkingBytes: 64 * 1024 * 1024,
+  /** Entries of one memory of one agent. */
+  maxEpisodicEntries: 100_000,
+  maxEpisodicBytes: 256 * 1024 * 1024,
+  /** Entries of one shared memory. */
+  maxSemanticEntries: 200_000,
+  maxSemanticBytes: 512 * 1024 * 1024,
+  /** Content of one entry, as JSON. */
+  maxEntryBytes: 256 * 1024,
+  /** Canonical form of one key. */
+  maxKeyLength: 1024,
+  maxTags: 64,
+  maxTagLength: 256,
+  /** Fields of a scope. */
+  maxScopeFields: 16,
+  /** Memories that one session initialises. */
+  maxMemories: 256,
+  /** Memories in the persistent tiers that one agent begins. */
+  maxSpacesPerAgent: 1024,
+  /** Entries that one answer carries. */
+  maxResults: 1000,
+  /** Words of a query; further ones are not looked at. */
+  maxQueryWords: 32,
+  /** Text matches that are considered when they are fused with vectors. */
+  maxFusedMatches: 1000,
+  /** Expired entries deleted in one go. */
+  maxCollected: 1000,
+  /** How often expired entries and abandoned overlays are collected. */
+  collectIntervalMs: 60_000,
+  /** What a fork wrote is kept for this long after it was last open. */
+  overlayIdleS: 7 * 24 * 60 * 60,
+  /** The same where the host keeps nothing beyond its own life. */
+  transientOverlayIdleS: 60 * 60,
+} as const;

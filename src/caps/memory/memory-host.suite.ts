@@ -1,0 +1,91 @@
+// The plugin on a real database in memory, with sessions and forks of them but without a host around it.
+import type { CallContext } from "../../host/call-context.ts";
+import type { Database } from "../../host/database.ts";
+import { silentLogger } from "../../host/logger.ts";
+import type { SessionPart } from "../../host/plugin.ts";
+import { SessionState } from "../../host/session-state.ts";
+import { ToolCatalogue } from "../../host/tool-catalogue.ts";
+import type { Call, RequestInputOf, ResultOf } from "../../protocol/capability.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createFakeClock, type FakeClock } from "../../testing/fake-clock.ts";
+import { createFakeIds } from "../../testing/fake-ids.ts";
+import { overlaysOf } from "./memories.ts";
+import { type MemoryPluginOptions, memoryPlugin } from "./plugin.ts";
+import { memory } from "./protocol.ts";
+
+type Calls = (typeof memory)["calls"];
+
+export interface MemoryHost {
+  readonly database: Database;
+  readonly clock: FakeClock;
+  /** A new session of an agent, or one on a state that is already filled. */
+  open(agent: string, state?: SessionState): MemorySession;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface MemorySession {
+  readonly state: SessionState;
+  init(request?: RequestInputOf<Calls["init"]>): Promise<ResultOf<Calls["init"]>>;
+  store(request: RequestInputOf<Calls["store"]>): Promise<ResultOf<Calls["store"]>>;
+  retrieve(request?: RequestInputOf<Calls["retrieve"]>): Promise<ResultOf<Calls["retrieve"]>>;
+  forget(request?: RequestInputOf<Calls["forget"]>): Promise<ResultOf<Calls["forget"]>>;
+  /** Texts of the keys that a search finds, in its order. */
+  keys(request?: RequestInputOf<Calls["retrieve"]>): Promise<string[]>;
+  /** The id of the overlay is the last in the state of the fork. */
+  fork(): MemorySession & { overlay: string };
+  /** As the host merges, but for the state. */
+  merge(fork: MemorySession): { merged: number; conflicts: string[] } | undefined;
+  close(): void;
+}
+
+export async function startMemory(options: MemoryPluginOptions = {}, database?: Database): Promise<MemoryHost> {
+  const clock = createFakeClock();
+  const nextId = createFakeIds();
+  const shared = database ?? (await createSqliteDatabase({ path: ":memory:" }));
+  const plugin = memoryPlugin(options);
+  const tools = new ToolCatalogue();
+  const common = { log: silentLogger, clock, tools };
+  await plugin.setup?.({ ...common, name: "memory", dataDir: ".", workspaceDir: ".", database: shared });
+
+  const open = (agent: string, state = new SessionState()): MemorySession => {
+    const session = { id: nextId(), principal: { id: agent, isAuthenticated: agent !== "" } };
+    const context = { ...common, session, nextId, random: () => 0.5, state, push() {} };
+    const part = plugin.session(context as never) as SessionPart<typeof memory>;
+    const ask = async <C extends Call>(call: C, handler: unknown, request: RequestInputOf<C> | undefined) => {
+      const parsed = call.parseRequest(request ?? {}, "memory");
+      if (parsed instanceof A2EError) throw parsed;
+      const callContext = { session, clock, signal: new AbortController().signal } as unknown as CallContext;
+      const answer = await (handler as (request: JsonObject, context: CallContext) => unknown)(parsed, callContext);
+      const result = call.parseResult(answer, "memory");
+      if (result instanceof A2EError) throw result;
+      return result as ResultOf<C>;
+    };
+    const { calls } = memory;
+    const opened: MemorySession = {
+      state,
+      init: (request) => ask(calls.init, part.handlers.init, request),
+      store: (request) => ask(calls.store, part.handlers.store, request),
+      retrieve: (request) => ask(calls.retrieve, part.handlers.retrieve, request),
+      forget: (request) => ask(calls.forget, part.handlers.forget, request),
+      keys: async (request) => (await opened.retrieve(request)).entries.map(({ key_text }) => key_text),
+      fork() {
+        const forked = state.fork();
+        part.fork?.(forked);
+        const overlay = overlaysOf(forked).at(-1) as string;
+        return { ...open(agent, forked), overlay };
+      },
+      merge: (fork) => part.merge?.(fork.state),
+      close: () => void part.close?.(),
+    };
+    return opened;
+  };
+
+  const close = async () => {
+    await plugin.close?.();
+    if (database === undefined) await shared.close();
+  };
+  return { database: shared, clock, open, close, [Symbol.asyncDispose]: close };
+}

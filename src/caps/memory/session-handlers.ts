@@ -1,0 +1,223 @@
+// Answers the requests of one session from its three tiers.
+import type { CallContext } from "../../host/call-context.ts";
+import type { Handlers } from "../../host/plugin.ts";
+import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { toDraft } from "./drafts.ts";
+import type { Embedder } from "./embedder.ts";
+import {
+  type Conditions,
+  compareMatches,
+  type Draft,
+  type Found,
+  type Match,
+  type Outcome,
+  type Refusal,
+  type Search,
+  toWireEntry,
+} from "./entry.ts";
+import { canonicalKey, keyToWire } from "./key.ts";
+import { memoryLimits } from "./limits.ts";
+import type { Memories, Memory } from "./memories.ts";
+import type { MemoryStore } from "./memory-store.ts";
+import type { NamespacePolicy } from "./namespace-policy.ts";
+import { type EntryProblem, type MemoryEntry, memory, type Tier } from "./protocol.ts";
+import { toWords } from "./text.ts";
+import { toUnitVector } from "./vector.ts";
+import type { WorkingTier } from "./working-tier.ts";
+
+export interface SessionTiers {
+  readonly memories: Memories;
+  readonly working: WorkingTier;
+  readonly store: MemoryStore;
+  readonly policy: NamespacePolicy;
+  readonly embedder: Embedder | undefined;
+  readonly maxEntryBytes: number;
+  readonly maxResults: number;
+}
+
+type Calls = (typeof memory)["calls"];
+type StoreRequest = RequestOf<Calls["store"]>;
+type RetrieveRequest = RequestOf<Calls["retrieve"]>;
+type ForgetRequest = RequestOf<Calls["forget"]>;
+
+const allTiers: readonly Tier[] = ["working", "episodic", "semantic"];
+
+export function createHandlers(tiers: SessionTiers): Handlers<typeof memory> {
+  const session = new MemorySession(tiers);
+  return {
+    init: ({ namespace, scope }) => session.init(namespace, scope),
+    store: (request, context) => session.store(request, context),
+    retrieve: (request, context) => session.retrieve(request, context),
+    forget: (request, context) => session.forget(request, context),
+  };
+}
+
+/** Synchronous but where vectors are needed: a request is then answered in the turn in which it came. */
+class MemorySession {
+  readonly #tiers: SessionTiers;
+
+  constructor(tiers: SessionTiers) {
+    this.#tiers = tiers;
+  }
+
+  init(namespace: string, scope: Record<string, string>): ResultInputOf<Calls["init"]> {
+    const { maxScopeFields } = memoryLimits;
+    if (Object.keys(scope).length > maxScopeFields)
+      throw memory.error("schema_violation", `scope: a scope has at most ${maxScopeFields} fields`);
+    return { memory_id: this.#tiers.memories.init(namespace, scope).id, namespace };
+  }
+
+  store(request: StoreRequest, context: CallContext) {
+    const { embedder, maxEntryBytes } = this.#tiers;
+    const opened = this.#tiers.memories.get(request.memory_id);
+    const now = context.clock.now() / 1000;
+    const drafts = request.entries.map((entry) => {
+      const draft = toDraft(entry, maxEntryBytes, now);
+      return "code" in draft ? draft : (this.#refuseWrite(opened, entry.tier) ?? draft);
+    });
+    if (embedder === undefined) return this.#write(opened, request, drafts, now);
+    const semantic = drafts.filter((draft, index): draft is Draft => {
+      return request.entries[index]?.tier === "semantic" && !("code" in draft);
+    });
+    if (semantic.length === 0) return this.#write(opened, request, drafts, now);
+    const texts = semantic.map(({ text }) => text);
+    return embedder.embed(texts, { signal: context.signal }).then((vectors) => {
+      const vectorOf = new Map(semantic.map((draft, index) => [draft, vectors[index]]));
+      const complete = drafts.map((draft) => {
+        const vector = "code" in draft ? undefined : vectorOf.get(draft);
+        return vector === undefined ? draft : { ...(draft as Draft), vector: toUnitVector(vector) };
+      });
+      return this.#write(opened, request, complete, context.clock.now() / 1000);
+    });
+  }
+
+  #refuseWrite({ namespace }: Memory, tier: Tier): Refusal | undefined {
+    const { memories, policy } = this.#tiers;
+    if (tier !== "semantic" || policy.canWrite(namespace, memories.agent)) return undefined;
+    return { code: "forbidden", message: `you may not write to the semantic tier of "${namespace}"` };
+  }
+
+  #write(opened: Memory, { entries }: StoreRequest, drafts: readonly (Draft | Refusal)[], now: number) {
+    const outcomes = new Array<Outcome>(drafts.length);
+    const places: Record<Tier, number[]> = { working: [], episodic: [], semantic: [] };
+    drafts.forEach((draft, index) => {
+      if ("code" in draft) outcomes[index] = { refusal: draft };
+      else places[entries[index]?.tier as Tier].push(index);
+    });
+    // The working tier last: it cannot fail, and so is never changed by a request that does.
+    for (const tier of ["semantic", "episodic", "working"] as const) {
+      const indexes = places[tier];
+      if (indexes.length === 0) continue;
+      const chosen = indexes.length === drafts.length ? drafts : indexes.map((index) => drafts[index]);
+      const stored = this.#storeIn(tier, opened, chosen as Draft[], now);
+      stored.forEach((outcome, position) => {
+        outcomes[indexes[position] as number] = outcome;
+      });
+    }
+    return toStoreResult(entries, outcomes);
+  }
+
+  #storeIn(tier: Tier, opened: Memory, drafts: Draft[], now: number): Outcome[] {
+    const { memories, store, working } = this.#tiers;
+    if (tier === "working") return working.store(opened.id, drafts, now);
+    const view = memories.viewOf(opened, tier);
+    // Who begins a space is counted; one without an id is known by what it owns.
+    const agent =
+      memories.agent === "" ? memories.viewOf(opened, "episodic").space.owner : JSON.stringify(memories.agent);
+    return store.store(view, drafts, agent, now);
+  }
+
+  retrieve(request: RetrieveRequest, context: CallContext) {
+    const { embedder, maxResults } = this.#tiers;
+    const opened = this.#tiers.memories.get(request.memory_id);
+    const query = request.query.trim();
+    const search: Search = {
+      ...toConditions(request),
+      words: query === "" ? undefined : toWords(query),
+      minScore: request.min_score,
+      limit: Math.min(request.limit, maxResults),
+    };
+    const tiers = this.#readable(opened, request.tier);
+    if (embedder === undefined || query === "" || !tiers.includes("semantic")) {
+      return this.#find(opened, tiers, search, context);
+    }
+    return embedder.embed([query], { signal: context.signal }).then(([vector]) => {
+      const complete = vector === undefined ? search : { ...search, vector: toUnitVector(vector) };
+      return this.#find(opened, tiers, complete, context);
+    });
+  }
+
+  /** What was asked for by name and may not be read is refused; among all tiers it is left out. */
+  #readable({ namespace }: Memory, tier: Tier | ""): readonly Tier[] {
+    const { memories, policy } = this.#tiers;
+    const asked = tier === "" ? allTiers : [tier];
+    if (!asked.includes("semantic") || policy.canRead(namespace, memories.agent)) return asked;
+    if (tier === "") return asked.filter((one) => one !== "semantic");
+    throw memory.error("forbidden", `you may not read the semantic tier of "${namespace}"`);
+  }
+
+  #find(opened: Memory, tiers: readonly Tier[], search: Search, { clock }: CallContext) {
+    const now = clock.now() / 1000;
+    const compare = compareMatches(search.words !== undefined);
+    let total = 0;
+    const all: (Match & { tier: Tier })[] = [];
+    for (const tier of tiers) {
+      const found = this.#findIn(tier, opened, search, now);
+      total += found.total;
+      for (const match of found.matches) all.push({ ...match, tier });
+    }
+    if (tiers.length > 1) all.sort(compare);
+    const entries = all.slice(0, search.limit).map(({ entry, score, tier }) => toWireEntry(entry, tier, score));
+    return { entries, total };
+  }
+
+  #findIn(tier: Tier, opened: Memory, search: Search, now: number): Found {
+    const { memories, store, working } = this.#tiers;
+    if (tier === "working") return working.find(opened.id, search, now);
+    // Only what shares a namespace is worth vectors.
+    const { vector: _, ...textOnly } = search;
+    return store.find(memories.viewOf(opened, tier), tier === "semantic" ? search : textOnly, now);
+  }
+
+  forget(request: ForgetRequest, { clock }: CallContext): { deleted: number } {
+    const { memories, policy, store, working } = this.#tiers;
+    const opened = memories.get(request.memory_id);
+    const conditions = toConditions(request);
+    const now = clock.now() / 1000;
+    let deleted = 0;
+    for (const tier of request.tier === "" ? allTiers : [request.tier]) {
+      if (tier === "working") deleted += working.forget(opened.id, conditions, now);
+      else if (tier === "episodic" || policy.canWrite(opened.namespace, memories.agent))
+        deleted += store.forget(memories.viewOf(opened, tier), conditions, now);
+      else if (request.tier === "semantic")
+        throw memory.error("forbidden", `you may not write to the semantic tier of "${opened.namespace}"`);
+    }
+    return { deleted };
+  }
+}
+
+function toConditions(request: RetrieveRequest | ForgetRequest): Conditions {
+  const { keys, since, tags, tags_match: tagsMatch, until } = request;
+  return { keys: keys.map(canonicalKey), tags, tagsMatch, since, until };
+}
+
+function toStoreResult(entries: StoreRequest["entries"], outcomes: readonly Outcome[]): ResultInputOf<Calls["store"]> {
+  const stored: MemoryEntry[] = [];
+  const problems: EntryProblem[] = [];
+  outcomes.forEach((outcome, index) => {
+    const { key, tier } = entries[index] as StoreRequest["entries"][number];
+    if ("entry" in outcome) stored.push(toWireEntry(outcome.entry, tier, outcome.entry.score, keyToWire(key)));
+    else problems.push({ index, key, ...outcome.refusal });
+  });
+  const [first] = problems;
+  if (first !== undefined && stored.length === 0) {
+    const { code, message } = first as EntryProblem & Refusal;
+    throw memory.error(code, `nothing was stored: ${message}`, { detail: { errors: problems as JsonObject[] } });
+  }
+  return { stored, errors: problems.map(toLine), error_details: problems };
+}
+
+function toLine({ index, key, code, message }: EntryProblem): string {
+  return `entries[${index}] (${keyToWire(key).key_text.slice(0, 80)}): ${code}: ${message}`;
+}

@@ -1,0 +1,124 @@
+// Text as it is searched: which text an entry has, which words a query has, and how well they fit.
+import type { JsonValue } from "../../protocol/json.ts";
+import type { Entry } from "./entry.ts";
+import type { Key } from "./key.ts";
+import { memoryLimits } from "./limits.ts";
+
+/** What FTS5's unicode61 takes as parts of words. Never a quote or an operator, so no query can be more than words. */
+const wordPattern = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
+const diacritics = /[\u0300-\u036f]+/g;
+
+/** The different words of a query; empty where it has none, and then it matches nothing. */
+export function toWords(query: string): string[] {
+  const words = new Set<string>();
+  for (const [word] of query.matchAll(wordPattern)) {
+    words.add(foldWord(word));
+    if (words.size === memoryLimits.maxQueryWords) break;
+  }
+  words.delete("");
+  return [...words];
+}
+
+function foldWord(word: string): string {
+  return word.toLowerCase().normalize("NFD").replace(diacritics, "").normalize("NFC");
+}
+
+/** A MATCH expression for entries that have at least one of the words. */
+export function toMatchExpression(words: readonly string[]): string {
+  return words.map((word) => `"${word}"`).join(" OR ");
+}
+
+/** The words of an entry are those of all texts and numbers in its key and content. */
+export function toSearchText(key: Key, content: JsonValue): string {
+  return `${leavesOf(key)}\n${leavesOf(content)}`;
+}
+
+function leavesOf(value: JsonValue): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return String(value);
+  if (typeof value !== "object" || value === null) return "";
+  return Object.values(value).map(leavesOf).join("\n");
+}
+
+/**
+ * The score of a text match, from 0 to 1. The best match of a search gets the share of the query's words that it has,
+ * the others as much less as their rank is lower. So a score means the same whatever the tier and its size: raw BM25
+ * grows with both, and is next to zero in a memory of two entries.
+ */
+export function toTextScore(rank: number, bestRank: number, bestCoverage: number): number {
+  return bestRank <= 0 ? 0 : Math.min(1, (bestCoverage * rank) / bestRank);
+}
+
+export interface RankedText<Item> {
+  readonly item: Item;
+  readonly score: number;
+}
+
+interface CountedWords {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly length: number;
+}
+
+/** Ranks by BM25 without an index: for the working tier and for what forks wrote, which are small. */
+export class TextRanker {
+  /** Entries never change, so their words need counting once. */
+  readonly #words = new WeakMap<Entry, CountedWords>();
+
+  /** Those that have at least one of the words, in the order of the entries. */
+  rank(entries: readonly Entry[], words: readonly string[]): RankedText<Entry>[] {
+    if (words.length === 0 || entries.length === 0) return [];
+    const all = entries.map((entry) => this.#count(entry));
+    const averageLength = all.reduce((sum, { length }) => sum + length, 0) / all.length || 1;
+    const weights = words.map((word) => {
+      const containing = all.reduce((count, { counts }) => count + (counts.has(word) ? 1 : 0), 0);
+      return inverseFrequency(all.length, containing);
+    });
+    let bestRank = 0;
+    let bestCoverage = 0;
+    const ranked: { item: Entry; rank: number }[] = [];
+    all.forEach(({ counts, length }, index) => {
+      let rank = 0;
+      let found = 0;
+      words.forEach((word, position) => {
+        const count = counts.get(word);
+        if (count === undefined) return;
+        found += 1;
+        rank += (weights[position] as number) * saturation(count, length / averageLength);
+      });
+      if (found === 0) return;
+      if (rank > bestRank) {
+        bestRank = rank;
+        bestCoverage = found / words.length;
+      }
+      ranked.push({ item: entries[index] as Entry, rank });
+    });
+    return ranked.map(({ item, rank }) => ({ item, score: toTextScore(rank, bestRank, bestCoverage) }));
+  }
+
+  #count(entry: Entry): CountedWords {
+    const known = this.#words.get(entry);
+    if (known !== undefined) return known;
+    const counts = new Map<string, number>();
+    let length = 0;
+    for (const [word] of toSearchText(JSON.parse(entry.key) as Key, entry.content).matchAll(wordPattern)) {
+      const folded = foldWord(word);
+      counts.set(folded, (counts.get(folded) ?? 0) + 1);
+      length += 1;
+    }
+    const counted = { counts, length };
+    this.#words.set(entry, counted);
+    return counted;
+  }
+}
+
+// The constants and the floor of FTS5, so that both ways of ranking agree.
+const k1 = 1.2;
+const b = 0.75;
+
+function inverseFrequency(total: number, containing: number): number {
+  return Math.max(1e-6, Math.log((total - containing + 0.5) / (containing + 0.5)));
+}
+
+function saturation(count: number, relativeLength: number): number {
+  return (count * (k1 + 1)) / (count + k1 * (1 - b + b * relativeLength));
+}
