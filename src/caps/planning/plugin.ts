@@ -1,0 +1,184 @@
+// The host side of the planning capability. Every request is read or written in one turn: what it changed is committed
+// together with its answer.
+import type { Database } from "../../host/database.ts";
+import { type Plugin, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
+import type { SessionState } from "../../host/session-state.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { claimTask, readyTasks, releaseClaim, renewClaim } from "./claim-calls.ts";
+import { Desk } from "./desk.ts";
+import { planningLimits } from "./limits.ts";
+import { type MergeReport, mergePlans } from "./merge.ts";
+import { type Claim, type Task, toTaskView } from "./model.ts";
+import { type ParsedPlanningOptions, type PlanningOptions, parsePlanningOptions } from "./options.ts";
+import { createPlan, deletePlan, listPlans, showBoards, updatePlan } from "./plan-calls.ts";
+import { PlanSpace } from "./plan-space.ts";
+import { limitReached } from "./problems.ts";
+import { planChanged, planning } from "./protocol.ts";
+import { openTables, type PlanningTables } from "./tables.ts";
+import { addTask, deleteTask, listTasks, updateTask } from "./task-calls.ts";
+import { forkAbove, readOverlays, viewerOf, writeOverlays } from "./viewer.ts";
+import { type Watcher, Watchers } from "./watchers.ts";
+
+/** What a session has of this capability. */
+export interface PlanningPart extends SessionPart<typeof planning> {
+  fork(forked: SessionState): void;
+  /** Takes over what a fork of this session did to plans. What both changed stays as it is here and is reported. */
+  merge(forked: SessionState): MergeReport;
+}
+
+export interface PlanningPlugin extends Plugin<typeof planning> {
+  session(context: SessionContext): PlanningPart;
+}
+
+/** What a config makes of `type: planning`. */
+export function createPlugin(options: JsonObject): PlanningPlugin {
+  return createPlanningPlugin(parsePlanningOptions(options));
+}
+
+export function planningPlugin(options: PlanningOptions = {}): PlanningPlugin {
+  return createPlanningPlugin(parsePlanningOptions(options));
+}
+
+/** What all sessions of a host share. */
+interface Shared {
+  readonly database: Database;
+  readonly tables: PlanningTables;
+  readonly watchers: Watchers;
+  readonly options: ParsedPlanningOptions;
+}
+
+function createPlanningPlugin(options: ParsedPlanningOptions): PlanningPlugin {
+  let shared: Shared | undefined;
+  const made = plugin(planning, {
+    exclusive: options.exclusive,
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+    forking: "overlaid",
+
+    setup({ database }) {
+      const tables = openTables(database, { maxHistory: options.max_history });
+      shared = { database, tables, watchers: new Watchers(), options };
+    },
+
+    session(context) {
+      if (shared === undefined) throw new Error("the planning plugin was not set up");
+      return openPart(context, shared);
+    },
+  });
+  return made as PlanningPlugin;
+}
+
+function openPart(context: SessionContext, { database, tables, watchers, options }: Shared): PlanningPart {
+  const { state, clock, nextId } = context;
+  let overlays = readOverlays(state);
+  const openSpace = (of: SessionState = state) => {
+    const viewer = viewerOf({ session: context.session, state: of, nextId }, tables);
+    if (of === state) overlays = readOverlays(state);
+    return new PlanSpace(tables, viewer);
+  };
+  const openDesk = () => new Desk({ tables, space: openSpace(), options, now: clock.now(), nextId });
+
+  const watcher: Watcher = {
+    get watching() {
+      return watchedPlans(state);
+    },
+    get space() {
+      return openSpace();
+    },
+    tell: ({ plan: { plan_id }, task_id, record: { version: new_version, ...record } }) =>
+      context.push(planChanged, { plan_id, task_id, new_version, ...record }),
+  };
+
+  const write = <Result>(work: (desk: Desk) => Result): Result => {
+    const desk = openDesk();
+    const result = database.write(() => work(desk));
+    // Only now: what is undone must not be told.
+    watchers.tell(desk.notes, watcher);
+    return result;
+  };
+  const view = (task: Task) => toTaskView(task, clock.now());
+
+  const stopWatching = watchers.add(watcher);
+  return {
+    handlers: {
+      createPlan(request) {
+        const plan = write((desk) => createPlan(desk, request));
+        return { success: true, plan_id: plan.plan_id, columns: plan.columns, plan };
+      },
+      listPlans: () => ({ plans: listPlans(openDesk()) }),
+      board: ({ plan_id }) => ({ boards: showBoards(openDesk(), plan_id) }),
+      updatePlan(request) {
+        const plan = write((desk) => updatePlan(desk, request));
+        return { success: true, plan_id: plan.plan_id, plan };
+      },
+      deletePlan(request) {
+        write((desk) => deletePlan(desk, request));
+        return { success: true, plan_id: request.plan_id };
+      },
+      watchPlan({ plan_id, watch }) {
+        if (watch && plan_id !== "") openSpace().plan(plan_id);
+        const others = watchedPlans(state).filter((id) => id !== plan_id);
+        const { maxWatched } = planningLimits;
+        if (watch && others.length >= maxWatched) throw limitReached("maxWatched", maxWatched);
+        const watching = watch ? [...others, plan_id] : others;
+        state.set("watching", watching);
+        return { success: true, watching };
+      },
+      addTask(request) {
+        const task = write((desk) => addTask(desk, request));
+        return { success: true, task_id: task.task_id, status: task.status, task: view(task) };
+      },
+      updateTask(request) {
+        const task = write((desk) => updateTask(desk, request));
+        return { success: true, task_id: task.task_id, task: view(task) };
+      },
+      listTasks(request) {
+        const { tasks, total } = listTasks(openDesk(), request);
+        return { tasks: tasks.map(view), total };
+      },
+      deleteTask(request) {
+        write((desk) => deleteTask(desk, request));
+        return { success: true, task_id: request.task_id };
+      },
+      ready: (request) => ({ tasks: readyTasks(openDesk(), request).map(view) }),
+      claim(request) {
+        const { task, claim } = write((desk) => claimTask(desk, request));
+        return { ...toLease(task.task_id, claim), task: view(task) };
+      },
+      renew: (request) =>
+        toLease(
+          request.task_id,
+          write((desk) => renewClaim(desk, request)),
+        ),
+      release(request) {
+        write((desk) => releaseClaim(desk, request));
+        return { success: true, task_id: request.task_id };
+      },
+      history({ task_id, limit }) {
+        const { task } = openSpace().task(task_id);
+        return { task_id, changes: tables.historyOf(task, limit) };
+      },
+    },
+
+    fork(forked) {
+      database.write(() => forkAbove(state, forked, nextId, tables));
+    },
+
+    merge(forked) {
+      // The host merges the states key by key, and so gives this session the overlays of the fork: take them off again.
+      if (JSON.stringify(readOverlays(state)) === JSON.stringify(readOverlays(forked))) writeOverlays(state, overlays);
+      const fork = openSpace(forked);
+      return write((desk) => mergePlans(desk, fork, database));
+    },
+
+    close: () => void stopWatching(),
+  };
+}
+
+function watchedPlans(state: SessionState): readonly string[] {
+  const watching = state.get("watching");
+  return Array.isArray(watching) ? (watching as string[]) : [];
+}
+
+function toLease(task_id: string, { token, expires_at }: Claim) {
+  return { success: true, task_id, token, expires_at: expires_at / 1000 };
+}

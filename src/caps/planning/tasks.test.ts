@@ -1,0 +1,222 @@
+import { describe, expect, test } from "vitest";
+import { planningLimits } from "./limits.ts";
+import { startPlanning } from "./start-planning.suite.ts";
+
+async function startPlan(options = {}, columns: (string | { name: string; wip_limit: number })[] = []) {
+  const host = await startPlanning(options);
+  const { plan_id } = await host.lead.createPlan({ columns });
+  const add = async (title: string, rest: object = {}) =>
+    (await host.lead.addTask({ plan_id, title, ...rest })).task_id;
+  return { ...host, plan_id, add };
+}
+
+describe("a task", () => {
+  test("comes back with everything it was added with", async () => {
+    await using host = await startPlan();
+    const first = await host.add("first");
+    const fields = {
+      title: "second",
+      status: "todo",
+      description: "all of it",
+      assignee: "builder",
+      deps: [first],
+      metadata: { size: 3, tags: ["a"] },
+      priority: 0,
+    };
+
+    const { task_id, status } = await host.lead.addTask({ plan_id: host.plan_id, ...fields });
+
+    expect(status).toBe("todo");
+    const { tasks } = await host.lead.listTasks({ plan_id: host.plan_id, status: "todo" });
+    const at = host.clock.now() / 1000;
+    expect(tasks).toEqual([{ task_id, plan_id: host.plan_id, ...fields, version: 1, created_at: at, updated_at: at }]);
+  });
+
+  test("starts in the first column where the SDK's default names none of the plan", async () => {
+    await using host = await startPlan({}, ["a", "b"]);
+
+    expect(await host.lead.addTask({ plan_id: host.plan_id, title: "x" })).toMatchObject({ status: "a" });
+  });
+
+  test("is refused in a plan or column that does not exist, with what exists", async () => {
+    await using host = await startPlan();
+    const { plan_id } = host;
+    const task_id = await host.add("x");
+
+    await expect(host.lead.addTask({ plan_id: "none", title: "x" })).rejects.toMatchObject({ code: "unknown_plan" });
+    const refused = { code: "unknown_column", detail: { columns: ["backlog", "todo", "in_progress", "done"] } };
+    await expect(host.lead.addTask({ plan_id, title: "x", status: "todoo" })).rejects.toMatchObject(refused);
+    await expect(host.lead.updateTask({ plan_id, task_id, status: "doone" })).rejects.toThrow('did you mean "done"?');
+    await expect(host.lead.listTasks({ plan_id, status: "todoo" })).rejects.toMatchObject(refused);
+    await expect(host.lead.updateTask({ plan_id, task_id: "none" })).rejects.toMatchObject({ code: "unknown_task" });
+  });
+
+  test("is not found through a plan that is not its own", async () => {
+    await using host = await startPlan();
+    const task_id = await host.add("x");
+    const other = await host.lead.createPlan();
+
+    await expect(host.lead.updateTask({ plan_id: other.plan_id, task_id, title: "y" })).rejects.toMatchObject({
+      code: "unknown_task",
+    });
+  });
+
+  test("keeps what is left out or empty, and loses what is null", async () => {
+    await using host = await startPlan();
+    const dep = await host.add("dep");
+    const full = { description: "d", assignee: "a", deps: [dep], metadata: { k: 1 } };
+    const task_id = await host.add("x", full);
+
+    // What the SDK sends where its agent changes nothing but the status.
+    const sdk = { plan_id: host.plan_id, task_id, status: "todo", assignee: "", deps: [] };
+    expect(await host.lead.updateTask(sdk)).toMatchObject({ success: true, task: { ...full, status: "todo" } });
+    const cleared = { description: null, assignee: null, deps: null, metadata: null };
+    expect(await host.lead.updateTask({ task_id, ...cleared })).toMatchObject({
+      task: { title: "x", status: "todo", description: "", assignee: "", deps: [], metadata: {}, version: 3 },
+    });
+  });
+
+  test("that is updated with nothing is answered and stays at its version", async () => {
+    await using host = await startPlan();
+    const task_id = await host.add("x");
+
+    expect(await host.lead.updateTask({ plan_id: host.plan_id, task_id })).toMatchObject({
+      success: true,
+      task: { version: 1 },
+    });
+  });
+
+  test("is only changed at the version that was expected", async () => {
+    await using host = await startPlan();
+    const task_id = await host.add("x");
+    await host.lead.updateTask({ task_id, title: "y", if_version: 1 });
+
+    const late = { code: "task_changed", retryable: true, detail: { if_version: 1, version: 2 } };
+    await expect(host.lead.updateTask({ task_id, title: "z", if_version: 1 })).rejects.toMatchObject(late);
+    await expect(host.lead.deleteTask({ task_id, if_version: 1 })).rejects.toMatchObject(late);
+  });
+
+  test("is not moved into a column that is full, and may stay where it is", async () => {
+    await using host = await startPlan({}, ["todo", { name: "doing", wip_limit: 1 }, "done"]);
+    const first = await host.add("first", { status: "doing" });
+    const second = await host.add("second");
+
+    const full = { code: "column_full", retryable: true, detail: { column: "doing", wip_limit: 1 } };
+    await expect(host.add("third", { status: "doing" })).rejects.toMatchObject(full);
+    await expect(host.lead.updateTask({ task_id: second, status: "doing" })).rejects.toMatchObject(full);
+    await host.lead.updateTask({ task_id: first, status: "doing", title: "still here" });
+    await host.lead.updateTask({ task_id: first, status: "done" });
+    expect(await host.lead.updateTask({ task_id: second, status: "doing" })).toMatchObject({ success: true });
+  });
+
+  test.each([
+    ["no title", { title: "" }],
+    ["a title that is too long", { title: "x".repeat(planningLimits.maxTitleLength + 1) }],
+    ["an unknown urgency", { title: "x", priority: 5 }],
+    ["too much metadata", { title: "x", metadata: { text: "x".repeat(planningLimits.maxMetadataLength) } }],
+    [
+      "too many dependencies",
+      { title: "x", deps: Array.from({ length: planningLimits.maxDependencies + 1 }, () => "a") },
+    ],
+  ])("is refused with %s", async (_, fields) => {
+    await using host = await startPlan();
+
+    await expect(host.lead.addTask({ plan_id: host.plan_id, ...fields })).rejects.toMatchObject({
+      code: "schema_violation",
+    });
+    expect(await host.lead.listTasks()).toMatchObject({ total: 0 });
+  });
+});
+
+describe("a list of tasks", () => {
+  test("is filtered by status also across plans", async () => {
+    await using host = await startPlan();
+    const other = await host.lead.createPlan();
+    await host.add("a", { status: "todo" });
+    await host.add("b", { status: "done" });
+    await host.lead.addTask({ plan_id: other.plan_id, title: "c", status: "todo" });
+
+    const { tasks, total } = await host.lead.listTasks({ status: "todo" });
+
+    expect(tasks.map(({ title }) => title)).toEqual(["a", "c"]);
+    expect(total).toBe(2);
+    expect(await host.lead.listTasks({ status: "nowhere" })).toEqual({ tasks: [], total: 0 });
+  });
+
+  test("comes in pages, with the number of all", async () => {
+    await using host = await startPlan();
+    for (const title of ["a", "b", "c"]) await host.add(title);
+
+    expect(await host.lead.listTasks({ limit: 1, offset: 1 })).toMatchObject({ tasks: [{ title: "b" }], total: 3 });
+  });
+});
+
+describe("dependencies", () => {
+  test("must be tasks of the same plan", async () => {
+    await using host = await startPlan();
+    const other = await host.lead.createPlan();
+    const elsewhere = (await host.lead.addTask({ plan_id: other.plan_id, title: "x" })).task_id;
+
+    await expect(host.add("y", { deps: [elsewhere] })).rejects.toMatchObject({
+      code: "unknown_dependency",
+      detail: { missing: [elsewhere] },
+    });
+  });
+
+  test("that would make tasks wait for each other are refused with the way round", async () => {
+    await using host = await startPlan();
+    const a = await host.add("a");
+    const b = await host.add("b", { deps: [a] });
+    const c = await host.add("c", { deps: [b] });
+
+    await expect(host.lead.updateTask({ task_id: a, deps: [c] })).rejects.toMatchObject({
+      code: "dependency_cycle",
+      detail: { cycle: [a, c, b, a] },
+    });
+    await expect(host.lead.updateTask({ task_id: a, deps: [a] })).rejects.toMatchObject({ detail: { cycle: [a, a] } });
+    expect(await host.lead.listTasks({ limit: 1 })).toMatchObject({ tasks: [{ deps: [], version: 1 }] });
+  });
+
+  test("keep a task from being deleted until nobody needs it", async () => {
+    await using host = await startPlan();
+    const a = await host.add("a");
+    const b = await host.add("b", { deps: [a] });
+
+    await expect(host.lead.deleteTask({ task_id: a })).rejects.toMatchObject({
+      code: "has_dependents",
+      detail: { dependents: [b] },
+    });
+    await host.lead.deleteTask({ task_id: b });
+    await host.lead.deleteTask({ task_id: a });
+    expect(await host.lead.listTasks()).toMatchObject({ total: 0 });
+  });
+});
+
+describe("the history of a task", () => {
+  test("says who changed what and when, newest first", async () => {
+    await using host = await startPlan();
+    const task_id = await host.add("a");
+    host.clock.advance(1000);
+    await host.lead.updateTask({ task_id, status: "todo", description: "x".repeat(1000) });
+
+    const { changes } = await host.lead.history({ task_id });
+
+    expect(changes).toMatchObject([
+      { kind: "task_updated", by: "lead", at: host.clock.now() / 1000, version: 2 },
+      { kind: "task_added", by: "lead", version: 1, changes: [] },
+    ]);
+    expect(changes[0]?.changes).toMatchObject([
+      { field: "status", from: "backlog", to: "todo" },
+      { field: "description", from: "" },
+    ]);
+    expect(String(changes[0]?.changes[1]?.to)).toHaveLength(planningLimits.maxHistoryValueLength + 1);
+  });
+
+  test("is bounded", async () => {
+    await using host = await startPlan({ max_history: 2 });
+    const task_id = await host.add("a");
+    for (const title of ["b", "c", "d"]) await host.lead.updateTask({ task_id, title });
+
+    expect((await host.lead.history({ task_id })).changes.map(({ version }) => version)).toEqual([4, 3]);
+  });
+});

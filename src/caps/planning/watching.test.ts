@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { planningLimits } from "./limits.ts";
+import { planChanged } from "./protocol.ts";
+import { type PlanningHost, startPlanning } from "./start-planning.suite.ts";
+
+async function startWatcher(host: PlanningHost, agentId = "watcher") {
+  const { client, api } = await host.agent(agentId);
+  const heard: string[] = [];
+  client.onPush(planChanged, ({ kind, by }) => heard.push(`${kind} ${by}`));
+  /** What was heard until now: pushes come before the answer to a later request. */
+  const listen = async () => {
+    await api.listPlans();
+    return heard.splice(0);
+  };
+  return { client, api, listen };
+}
+
+test("a session that watches a plan is told what others do to it, and not what it does itself", async () => {
+  await using host = await startPlanning({ shared: true });
+  const { plan_id } = await host.lead.createPlan();
+  const other = await host.lead.createPlan();
+  const watcher = await startWatcher(host);
+  await watcher.api.watchPlan({ plan_id });
+
+  const { task_id } = await host.lead.addTask({ plan_id, title: "a" });
+  await host.lead.addTask({ plan_id: other.plan_id, title: "elsewhere" });
+  await watcher.api.claim({ task_id });
+  await watcher.api.release({ task_id });
+  await host.lead.claim({ task_id });
+  await host.lead.renew({ task_id });
+  await host.lead.updateTask({ task_id, title: "b" });
+  await host.lead.updateTask({ task_id, title: "b" });
+  await host.lead.release({ task_id });
+  await host.lead.deleteTask({ task_id });
+  await host.lead.deletePlan({ plan_id });
+
+  expect(await watcher.listen()).toEqual([
+    "task_added lead",
+    "task_claimed lead",
+    "task_updated lead",
+    "task_released lead",
+    "task_deleted lead",
+    "plan_deleted lead",
+  ]);
+});
+
+test("a change that is refused is not told", async () => {
+  await using host = await startPlanning({ shared: true });
+  const { plan_id } = await host.lead.createPlan();
+  const watcher = await startWatcher(host);
+  await watcher.api.watchPlan({ plan_id });
+
+  await expect(host.lead.addTask({ plan_id, title: "a", deps: ["none"] })).rejects.toThrow();
+
+  expect(await watcher.listen()).toEqual([]);
+});
+
+test("what is told says which fields became what", async () => {
+  await using host = await startPlanning({ shared: true });
+  const { plan_id } = await host.lead.createPlan();
+  const { task_id } = await host.lead.addTask({ plan_id, title: "a" });
+  const { client, api } = await host.agent("watcher");
+  const heard: unknown[] = [];
+  client.onPush(planChanged, (message) => heard.push(message));
+  await api.watchPlan();
+
+  await host.lead.updateTask({ task_id, status: "todo" });
+  await api.listPlans();
+
+  expect(heard).toMatchObject([
+    { plan_id, task_id, new_version: 2, changes: [{ field: "status", from: "backlog", to: "todo" }] },
+  ]);
+});
+
+test("watching ends when the agent says so", async () => {
+  await using host = await startPlanning({ shared: true });
+  const { plan_id } = await host.lead.createPlan();
+  const watcher = await startWatcher(host);
+  expect(await watcher.api.watchPlan()).toEqual({ success: true, watching: [""] });
+  expect(await watcher.api.watchPlan({ watch: false })).toEqual({ success: true, watching: [] });
+
+  await host.lead.addTask({ plan_id, title: "a" });
+
+  expect(await watcher.listen()).toEqual([]);
+});
+
+test("a plan that is hidden is gone for those who watched it, and merely changed for its owner", async () => {
+  await using host = await startPlanning({ shared: true });
+  const { plan_id } = await host.lead.createPlan();
+  const watcher = await startWatcher(host);
+  const twin = await startWatcher(host, "lead");
+  for (const { api } of [watcher, twin]) await api.watchPlan({ plan_id });
+
+  await host.lead.updatePlan({ plan_id, shared: false });
+  await host.lead.addTask({ plan_id, title: "a" });
+
+  expect(await watcher.listen()).toEqual(["plan_deleted lead"]);
+  expect(await twin.listen()).toEqual(["plan_updated lead", "task_added lead"]);
+});
+
+test("a session that did not negotiate planning hears nothing", async () => {
+  await using host = await startPlanning({ shared: true });
+  const silent = await host.connect({ agentId: "lead", capabilities: [] });
+  const heard: unknown[] = [];
+  silent.onPush("*", (message) => heard.push(message));
+
+  await host.lead.createPlan();
+  await silent.ping();
+
+  expect(heard).toEqual([]);
+});
+
+test("no more plans are watched by name than the limit allows", async () => {
+  await using host = await startPlanning({ max_plans: planningLimits.maxWatched + 1 });
+  for (let count = 0; count <= planningLimits.maxWatched; count++) await host.lead.createPlan();
+  const { plans } = await host.lead.listPlans();
+  for (const { plan_id } of plans.slice(1)) await host.lead.watchPlan({ plan_id });
+
+  await expect(host.lead.watchPlan({ plan_id: plans[0]?.plan_id ?? "" })).rejects.toMatchObject({
+    code: "plan_full",
+    detail: { limit: "maxWatched" },
+  });
+});
