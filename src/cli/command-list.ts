@@ -1,0 +1,23 @@
+// Every command with its one line of help. What a command is made of is loaded only when it is called.
+import type { Command } from "commander";
+import type { Terminal } from "./terminal.ts";
+
+/** What a command's file exports: adds arguments, options, examples and the action. */
+export type DefineCommand = (command: Command, terminal: Terminal) => void;
+
+interface CommandEntry {
+  readonly summary: string;
+  load(): Promise<{ define: DefineCommand }>;
+}
+
+export const commands: Readonly<Record<string, CommandEntry>> = {
+  serve: { summary: "run a host that agents reach over HTTP", load: () => import("./commands/serve.ts") },
+  stdio: { summary: "run a host for the one agent that started it", load: () => import("./commands/stdio.ts") },
+  init: { summary: "write a commented config file", load: () => import("./commands/init.ts") },
+  tools: { summary: "list the tools of a host", load: () => import("./commands/tools.ts") },
+  call: { summary: "call a tool of a host", load: () => import("./commands/call.ts") },
+  sessions: { summary: "list the sessions of a running host", load: () => import("./commands/sessions.ts") },
+  replay: { summary: "run a recorded session again and compare", load: () => import("./commands/replay.ts") },
+  conformance: { summary: "score any host against the protocol", load: () => import("./commands/conformance.ts") },
+  doctor: { summary: "check whether this machine can run a host", load: () => import("./commands/doctor.ts") },
+};

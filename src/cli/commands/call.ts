@@ -1,0 +1,190 @@
+// `a2e call`: one tool, once.
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+import { type ToolDefinition, type ToolResult, tools } from "../../caps/tools/protocol.ts";
+import type { A2EClient } from "../../client/client.ts";
+import { A2EClientError } from "../../client/errors.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { nearest } from "../../protocol/nearest.ts";
+import { renderCallEvent } from "../call-event-text.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { CliError } from "../failure.ts";
+import { type Flag, parseFlags } from "../flags.ts";
+import { examples } from "../help-text.ts";
+import { addHostOptions, type HostChoice, linkToHost } from "../host-link.ts";
+import { toPlainText } from "../plain-text.ts";
+import type { Terminal } from "../terminal.ts";
+import { findProperty, isObject, toArguments } from "../tool-arguments.ts";
+import { renderToolUsage } from "../tool-usage.ts";
+
+interface CallOptions extends HostChoice {
+  jsonArgs?: string;
+  timeout?: number;
+  json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  addHostOptions(
+    command
+      .argument("<tool>", "its name")
+      .argument("[arguments...]", "those of the tool, as --name value; after the tool"),
+  )
+    .option("--json-args <object>", "arguments as one JSON object; @file reads it from a file, @- from stdin")
+    .option("--timeout <seconds>", "how long the tool may take", parseSeconds)
+    .option("--json", "print the whole result as JSON")
+    .passThroughOptions()
+    .allowUnknownOption()
+    .addHelpText(
+      "after",
+      `
+Options of a2e come before the tool, arguments of the tool after it. Their values are read as the tool's schema wants
+them: numbers, switches (--recursive, --no-recursive), lists (repeat the argument, or give a JSON array), objects as
+JSON. @file stands for the text in a file, @- for standard input, @@ for a text that begins with @.`,
+    )
+    .addHelpText(
+      "after",
+      examples([
+        'a2e call js_eval --code "6 * 7"',
+        "a2e call write_file --path notes.txt --content @notes.txt",
+        "a2e call --url http://127.0.0.1:9001 http_get --url https://example.com",
+        'a2e call --json --json-args \'{"path": "."}\' list_dir',
+        "a2e call grep --help",
+      ]),
+    )
+    .action((name: string, words: string[], options: CallOptions) => call(name, words, options, terminal));
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (text.trim() !== "" && seconds > 0 && Number.isFinite(seconds)) return seconds;
+  throw new InvalidArgumentError("expected a number of seconds");
+}
+
+async function call(name: string, words: string[], options: CallOptions, terminal: Terminal): Promise<void> {
+  const stray: string[] = [];
+  const flags = parseFlags(words, (word) => stray.push(word));
+  if (stray.length > 0) throw usage(`${JSON.stringify(stray[0])} belongs to no argument: write --name value`);
+  const link = await linkToHost(options, terminal);
+  try {
+    const tool = await findTool(link.client, name);
+    const { own, misplaced } = takeOwnFlags(flags, tool);
+    if (misplaced.help) return terminal.print(renderToolUsage(tool, terminal.program));
+    const settings = { ...options, ...misplaced };
+    const readText = (path: string) => readFileSync(path === "-" ? 0 : resolve(terminal.cwd, path), "utf8");
+    const args = {
+      ...parseJsonArguments(settings.jsonArgs, readText),
+      ...toArguments(own, tool.input_schema, readText),
+    };
+    printResult(await run(link.client, tool.name, args, settings, terminal), settings, terminal);
+  } finally {
+    await link.close();
+  }
+}
+
+async function findTool(client: A2EClient, name: string): Promise<ToolDefinition> {
+  const { tools: known } = await client.use(tools).list({ include_deferred: true });
+  const found = known.find((tool) => tool.name === name);
+  if (found !== undefined) return found;
+  const names = known.map((tool) => tool.name);
+  const near = nearest(name, names);
+  throw usage(
+    `there is no tool "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`,
+    `Tools: ${names.join(", ") || "none"}`,
+  );
+}
+
+interface MisplacedOptions extends Pick<CallOptions, "json" | "jsonArgs" | "timeout"> {
+  help?: boolean;
+}
+
+/** Options of a2e that stand behind the tool: taken where the tool has no argument of that name. */
+function takeOwnFlags(flags: readonly Flag[], tool: ToolDefinition): { own: Flag[]; misplaced: MisplacedOptions } {
+  const own: Flag[] = [];
+  const misplaced: MisplacedOptions = {};
+  for (const flag of flags) {
+    if (findProperty(flag.name, tool.input_schema) !== undefined) own.push(flag);
+    else if (flag.name === "json" && flag.value === undefined) misplaced.json = true;
+    else if (flag.name === "help" || flag.name === "h") misplaced.help = true;
+    else if (flag.name === "json-args" && flag.value !== undefined) misplaced.jsonArgs = flag.value;
+    else if (flag.name === "timeout" && flag.value !== undefined) misplaced.timeout = toSeconds(flag.value);
+    // These decide which host is asked for the tool, so they must be known before it is.
+    else if (/^(url|config|token)$/.test(flag.name)) {
+      throw usage(
+        `${tool.name} has no argument "${flag.name}"`,
+        `As an option of a2e, --${flag.name} comes before the tool's name.`,
+      );
+    } else own.push(flag);
+  }
+  return { own, misplaced };
+}
+
+function toSeconds(text: string): number {
+  try {
+    return parseSeconds(text);
+  } catch (cause) {
+    throw usage(`--timeout: ${(cause as Error).message}`);
+  }
+}
+
+function parseJsonArguments(text: string | undefined, readText: (path: string) => string): JsonObject {
+  if (text === undefined) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text.startsWith("@") ? readText(text.slice(1)) : text);
+  } catch (cause) {
+    throw usage(`--json-args: ${(cause as Error).message}`);
+  }
+  if (!isObject(value)) throw usage("--json-args: expected a JSON object");
+  return value;
+}
+
+async function run(
+  client: A2EClient,
+  tool_name: string,
+  args: JsonObject,
+  { timeout, json }: CallOptions,
+  terminal: Terminal,
+): Promise<ToolResult> {
+  const interrupt = new AbortController();
+  const forget = terminal.onStop(() => interrupt.abort());
+  try {
+    const answer = await client.use(tools).call(
+      { tool_name, arguments: args, streaming: true, timeout: timeout ?? 0 },
+      {
+        // The host watches the time; this is for one that does not answer at all.
+        timeoutMs: timeout === undefined ? 0 : timeout * 1000 + 5_000,
+        signal: interrupt.signal,
+        onEvent: (event) => terminal.note(terminal.noteStyle.dim(renderCallEvent(event))),
+      },
+    );
+    return answer.data;
+  } catch (error) {
+    if (json && error instanceof A2EClientError) {
+      const { code, message, detail, retryable } = error;
+      terminal.print(
+        JSON.stringify({ success: false, tool_name, error: message, error_code: code, retryable, detail }, null, 2),
+      );
+    }
+    throw error;
+  } finally {
+    forget();
+  }
+}
+
+function printResult(result: ToolResult, { json }: CallOptions, terminal: Terminal): void {
+  if (!result.success) terminal.exitCode = exitCodes.toolFailed;
+  if (json) return terminal.print(JSON.stringify(result, null, 2));
+  const { data, summary, error } = result;
+  const text = typeof data === "string" ? data : JSON.stringify(data, null, 2);
+  const isSeen = (terminal.output as { isTTY?: boolean }).isTTY === true;
+  if (data !== null || result.success) terminal.print(isSeen ? toPlainText(text) : text);
+  if (typeof summary === "string" && summary !== "") terminal.note(terminal.noteStyle.dim(toPlainText(summary)));
+  if (result.truncated)
+    terminal.note(terminal.noteStyle.yellow("The result was cut: it is larger than the host sends."));
+  if (!result.success) terminal.note(`${terminal.noteStyle.red("error:")} ${toPlainText(error ?? "the tool failed")}`);
+}
+
+function usage(message: string, hint?: string): CliError {
+  return new CliError(message, { exitCode: exitCodes.usage, ...(hint === undefined ? {} : { hint }) });
+}

@@ -1,0 +1,108 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { tools } from "../../caps/tools/protocol.ts";
+import { A2EClient } from "../../client/client.ts";
+import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
+import { createNodeHttpTransport } from "../../transports/http-node.ts";
+import { useCli } from "../started-cli.suite.ts";
+
+const nextPath = useTemporaryFolder();
+const startCli = useCli();
+
+function newFolder(): string {
+  const path = nextPath();
+  mkdirSync(path);
+  return path;
+}
+
+const slowTool = `export const slow = { name: "slow", description: "Takes its time.", inputSchema: {}, kind: "function", tags: [],
+  version: "1", isIdempotent: true, isStreaming: true, isDeferred: false, source: "", check: (value) => ({ value }),
+  run: (_, call) => { call.emit("status", { status: "started" }); return new Promise((resolve) => setTimeout(resolve, 700, { data: "done" })); } };`;
+
+test("serve says where it listens and how to call it, and on SIGTERM lets a call finish and ends with 0", async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "slow.mjs"), slowTool);
+  writeFileSync(join(folder, "a2e.yaml"), "plugins: [{ type: tools, metadata: { modules: [./slow.mjs] } }]\n");
+  const host = startCli(["serve", "--port", "0"], folder);
+  const url = (await host.printed(/listens on +(http:\S+)/))[1] ?? "";
+  await host.printed(/Ctrl-C stops the host/);
+  expect(host.stdout).toContain("tools (8)");
+  expect(host.stdout).toContain("./.a2e/workspace");
+  expect(host.stdout).toContain(`call --url ${url} js_eval --code "6 * 7"`);
+
+  const client = await A2EClient.connect({ transport: createNodeHttpTransport({ url }) });
+  const answer = client.use(tools).call({ tool_name: "slow" }, { onEvent: () => host.child.kill("SIGTERM") });
+  expect((await answer).data.data).toBe("done");
+  await client.disconnect();
+  expect(await host.exited).toBe(0);
+  expect(host.stderr).toContain("Stopped.");
+});
+
+test("a second request to stop ends at once", async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "slow.mjs"), slowTool.replace("700", "60_000"));
+  writeFileSync(join(folder, "a2e.yaml"), "plugins: [{ type: tools, metadata: { modules: [./slow.mjs] } }]\n");
+  const host = startCli(["serve", "--port", "0"], folder);
+  const url = (await host.printed(/listens on +(http:\S+)/))[1] ?? "";
+  const client = await A2EClient.connect({
+    transport: createNodeHttpTransport({ url }),
+  });
+  const answer = client.use(tools).call({ tool_name: "slow" }, { onEvent: () => host.child.kill("SIGINT") });
+  answer.catch(() => {});
+  await host.printed(/Stopping/);
+  // Within the time that one key press may take to arrive twice, repetitions are ignored; so they go on beyond it.
+  const insist = setInterval(() => host.child.kill("SIGINT"), 50);
+  const code = await host.exited;
+  clearInterval(insist);
+  expect(code).toBe(130);
+  await client.disconnect().catch(() => {});
+});
+
+test("a port that is taken ends with 1 and the way out", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  const { port } = taken.address() as AddressInfo;
+  const host = startCli(["serve", "--port", String(port)], newFolder());
+  expect(await host.exited).toBe(1);
+  await new Promise((resolve) => taken.close(resolve));
+  expect(host.stderr).toContain(`port ${port} on 127.0.0.1 is in use`);
+  expect(host.stderr).toMatch(/serve --port \d+/);
+  expect(host.stderr).not.toMatch(/\n\s+at /);
+});
+
+test("a typo in the config ends with 2", async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "my.yaml"), "server:\n  prot: 1\n");
+  const host = startCli(["serve", "--config", "my.yaml"], folder);
+  expect(await host.exited).toBe(2);
+  expect(host.stderr).toContain('my.yaml:2:3 server.prot: unknown key; did you mean "port"?');
+});
+
+test("without a token it does not listen where others reach it", async () => {
+  const host = startCli(["serve", "--host", "0.0.0.0", "--port", "0"], newFolder());
+  expect(await host.exited).toBe(2);
+  expect(host.stderr).toContain("A2E_AUTH_TOKEN");
+});
+
+test("--quiet prints nothing", async () => {
+  const folder = newFolder();
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  const host = startCli(["serve", "--quiet", "--port", String(port)], folder);
+  while (!(await isUp(port))) await new Promise((resolve) => setTimeout(resolve, 50));
+  host.child.kill("SIGTERM");
+  expect(await host.exited).toBe(0);
+  expect(host.stdout + host.stderr).toBe("");
+});
+
+async function isUp(port: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${port}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}

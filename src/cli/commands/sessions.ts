@@ -1,0 +1,102 @@
+// `a2e sessions`: who is connected to a running host.
+import type { Command } from "commander";
+import { z } from "zod";
+import { configFileName, readConfig } from "../config-options.ts";
+import { defaultUrl } from "../default-url.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { CliError, messageOf } from "../failure.ts";
+import { examples } from "../help-text.ts";
+import { localUrl, parseUrl } from "../host-link.ts";
+import { toPlainLine } from "../plain-text.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface SessionsOptions {
+  url?: string;
+  token?: string;
+  json?: boolean;
+}
+
+const sessionList = z.object({
+  sessions: z.array(
+    z.looseObject({
+      session_id: z.string(),
+      agent_id: z.string(),
+      status: z.string(),
+      capabilities: z.array(z.string()),
+      created_at: z.number(),
+      last_active_at: z.number(),
+      calls_in_flight: z.number(),
+      readers: z.number(),
+    }),
+  ),
+});
+
+type ListedSession = z.output<typeof sessionList>["sessions"][number];
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .option("-u, --url <url>", `the host (default: ${defaultUrl}, or what ${configFileName} says)`)
+    .option("--token <secret>", "token to present (safer: the variable A2E_AUTH_TOKEN)")
+    .option("--json", "print the sessions as JSON")
+    .addHelpText("after", examples(["a2e sessions", "a2e sessions --url http://10.0.0.7:8765 --json"]))
+    .action((options: SessionsOptions) => listSessions(options, terminal));
+}
+
+async function listSessions(options: SessionsOptions, terminal: Terminal): Promise<void> {
+  const { config } = await readConfig(options.token === undefined ? {} : { token: options.token }, terminal);
+  const sessions = await fetchSessions(parseUrl(options.url ?? localUrl(config)), config.auth_token);
+  if (options.json) terminal.print(JSON.stringify(sessions, null, 2));
+  else if (sessions.length === 0) terminal.note("No sessions.");
+  else printTable(sessions, terminal);
+}
+
+async function fetchSessions(url: URL, token: string | undefined): Promise<ListedSession[]> {
+  const failure = (message: string, hint?: string, cause?: unknown) =>
+    new CliError(message, { exitCode: exitCodes.unreachable, cause, ...(hint === undefined ? {} : { hint }) });
+  const base = url.href.replace(/^ws/, "http").replace(/\/+$/, "");
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  let response: Response;
+  try {
+    response = await fetch(`${base}/sessions`, { headers, signal: AbortSignal.timeout(10_000) });
+  } catch (cause) {
+    const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+    throw failure(
+      `could not reach a host at ${base}: ${messageOf(reason)}`,
+      "Is it running? --url names another.",
+      cause,
+    );
+  }
+  if (response.status === 401) throw failure("the host wants a token", "Set A2E_AUTH_TOKEN, or use --token.");
+  const parsed = sessionList.safeParse(await response.json().catch(() => undefined));
+  if (response.ok && parsed.success) return parsed.data.sessions;
+  throw failure(`${base} answered with status ${response.status}; is it a host of this release?`);
+}
+
+function printTable(sessions: readonly ListedSession[], { print, style }: Terminal): void {
+  const now = Date.now() / 1000;
+  const rows = sessions.map((session) => [
+    toPlainLine(session.session_id),
+    toPlainLine(session.agent_id) || "-",
+    toPlainLine(session.status),
+    toPlainLine(session.capabilities.join(",")) || "-",
+    renderAge(now - session.created_at),
+    renderAge(now - session.last_active_at),
+    String(session.calls_in_flight),
+    String(session.readers),
+  ]);
+  const table = [["SESSION", "AGENT", "STATUS", "CAPABILITIES", "AGE", "IDLE", "CALLS", "READERS"], ...rows];
+  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
+  for (const [index, row] of table.entries()) {
+    const line = row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+    print(index === 0 ? style.dim(line) : line);
+  }
+}
+
+function renderAge(seconds: number): string {
+  if (seconds < 60) return `${Math.max(0, Math.round(seconds))}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m`;
+}

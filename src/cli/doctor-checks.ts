@@ -1,0 +1,171 @@
+// The questions of `a2e doctor`. A missing thing that only some tools need is a warning; one that no host can do without fails.
+import { spawn } from "node:child_process";
+import { access, constants, mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { checkBinding } from "../compose/binding.ts";
+import { toHostConfig } from "../host/config/parsing.ts";
+import type { A2EHostConfig } from "../host/config/schema.ts";
+import { openSqlite } from "../stores/sqlite.ts";
+import { type ConfigChoice, readConfig } from "./config-options.ts";
+import { messageOf } from "./failure.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface Finding {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  readonly message: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+export async function examine(choice: ConfigChoice, terminal: Terminal): Promise<Finding[]> {
+  const { finding, config } = await checkConfig(choice, terminal);
+  const checks = [
+    checkNode(process.versions.node),
+    finding,
+    checkSqlite(),
+    checkFolder("data", config.data_dir, "--data-dir names another"),
+    checkFolder("workspace", config.workspace_dir, "--workspace names another"),
+    checkPort(config.server.host, config.server.port),
+    checkProgram("bubblewrap", ["bwrap"], "sandboxes processes", terminal),
+    checkDocker(terminal),
+    checkProgram("chromium", ["chromium", "chromium-browser", "google-chrome"], "runs the browser tests", terminal),
+  ];
+  return Promise.all(checks);
+}
+
+function checkNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return { name: "node", status: "ok", message: version };
+  return { name: "node", status: "fail", message: `${version} is too old`, advice: "Install Node 20.19 or newer." };
+}
+
+async function checkConfig(
+  choice: ConfigChoice,
+  terminal: Terminal,
+): Promise<{ finding: Finding; config: A2EHostConfig }> {
+  try {
+    const { config, path } = await readConfig(choice, terminal);
+    checkBinding(config);
+    return { finding: { name: "config", status: "ok", message: path ?? "none: defaults are used" }, config };
+  } catch (error) {
+    const finding: Finding = {
+      name: "config",
+      status: "fail",
+      message: messageOf(error),
+      advice: "`a2e init` writes a valid one.",
+    };
+    // The other questions are still worth an answer.
+    return { finding, config: toHostConfig({}, { baseDir: terminal.cwd, env: {} }) };
+  }
+}
+
+async function checkSqlite(): Promise<Finding> {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-doctor-"));
+  try {
+    const database = await openSqlite({ path: join(folder, "probe.sqlite"), migrations: [] });
+    try {
+      const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.version);
+      database.exec("CREATE VIRTUAL TABLE probe USING fts5(text)");
+      return { name: "sqlite", status: "ok", message: `${version} with full-text search` };
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    const advice = "Reinstall the package on this machine, or set snapshot_store.type to file.";
+    return { name: "sqlite", status: "fail", message: messageOf(error), advice };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A folder that is not there yet must be one that can be made: nothing is written to find out. */
+async function checkFolder(name: string, path: string, advice: string): Promise<Finding> {
+  const nearest = await nearestExisting(path);
+  const isThere = nearest === path;
+  try {
+    await access(nearest, constants.W_OK | constants.X_OK);
+    return { name, status: "ok", message: isThere ? path : `${path} (will be made)` };
+  } catch {
+    return { name, status: "fail", message: `${path} cannot be written by this user`, advice: `${advice}.` };
+  }
+}
+
+async function nearestExisting(path: string): Promise<string> {
+  try {
+    await access(path);
+    return path;
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : nearestExisting(parent);
+  }
+}
+
+function checkPort(host: string, port: number): Promise<Finding> {
+  const name = "port";
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const isTaken = error.code === "EADDRINUSE";
+      const message = isTaken ? `${port} on ${host} is in use` : `${host}:${port} cannot be opened: ${error.message}`;
+      // What holds it may well be the host itself.
+      const advice = "If that is not your host, choose another with --port.";
+      resolve({ name, status: isTaken ? "warn" : "fail", message, advice });
+    });
+    server.listen(port, host, () => {
+      server.close(() =>
+        resolve({ name, status: "ok", message: port === 0 ? "any free one" : `${port} on ${host} is free` }),
+      );
+    });
+  });
+}
+
+async function checkProgram(
+  name: string,
+  commands: readonly string[],
+  use: string,
+  terminal: Terminal,
+): Promise<Finding> {
+  for (const command of commands) {
+    const path = await findInPath(command, terminal.env.PATH ?? "");
+    if (path !== undefined) return { name, status: "ok", message: path };
+  }
+  return { name, status: "warn", message: `not found; it ${use}`, advice: `On Debian: apt-get install ${name}` };
+}
+
+async function checkDocker(terminal: Terminal): Promise<Finding> {
+  const name = "docker";
+  const path = await findInPath("docker", terminal.env.PATH ?? "");
+  if (path === undefined) return { name, status: "warn", message: "not found; containers are not available" };
+  const isAnswering = await succeeds(path, ["version", "--format", "{{.Server.Version}}"]);
+  if (isAnswering) return { name, status: "ok", message: path };
+  return {
+    name,
+    status: "warn",
+    message: `${path}, but its daemon does not answer`,
+    advice: "Containers are not available.",
+  };
+}
+
+async function findInPath(command: string, path: string): Promise<string | undefined> {
+  for (const folder of path.split(delimiter).filter((folder) => folder !== "")) {
+    const file = join(folder, command);
+    try {
+      await access(file, constants.X_OK);
+      return file;
+    } catch {
+      // Not in this one.
+    }
+  }
+  return undefined;
+}
+
+function succeeds(command: string, args: readonly string[]): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: "ignore", timeout: 5_000, killSignal: "SIGKILL" });
+    child.once("error", () => resolve(false));
+    child.once("close", (code) => resolve(code === 0));
+  });
+}

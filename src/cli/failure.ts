@@ -1,0 +1,72 @@
+// What a user reads when a command fails: the cause and the way out, and no stack trace for a mistake.
+import { A2EClientError, A2EConnectionError } from "../client/errors.ts";
+import { PluginLoadError } from "../host/config/plugin-loading.ts";
+import { ConfigError } from "../host/config/problem.ts";
+import { exitCodes } from "./exit-codes.ts";
+import type { Terminal } from "./terminal.ts";
+
+interface CliErrorOptions {
+  exitCode?: number;
+  /** What to do about it. */
+  hint?: string;
+  cause?: unknown;
+}
+
+/** A failure in words for the user. */
+export class CliError extends Error {
+  override readonly name = "CliError";
+  readonly exitCode: number;
+  readonly hint: string | undefined;
+
+  constructor(message: string, { exitCode = exitCodes.failed, hint, cause }: CliErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.exitCode = exitCode;
+    this.hint = hint;
+  }
+}
+
+/** Tells the user and returns the exit code. */
+export function reportFailure(error: unknown, terminal: Terminal): number {
+  const { red, dim } = terminal.noteStyle;
+  terminal.note(`${red("error:")} ${messageOf(error)}`);
+  const hint = hintOf(error);
+  if (hint !== undefined) terminal.note(hint);
+  if (terminal.env.A2E_DEBUG) terminal.note(dim(error instanceof Error ? renderStack(error) : String(error)));
+  return exitCodeOf(error);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CliError) return error.exitCode;
+  if (error instanceof ConfigError || error instanceof PluginLoadError) return exitCodes.usage;
+  if (error instanceof A2EClientError) return error.is("schema_violation") ? exitCodes.usage : exitCodes.toolFailed;
+  if (error instanceof A2EConnectionError) return connectionExitCodes[error.code];
+  return exitCodes.failed;
+}
+
+const connectionExitCodes: Record<A2EConnectionError["code"], number> = {
+  not_connected: exitCodes.unreachable,
+  connection_lost: exitCodes.unreachable,
+  handshake_failed: exitCodes.unreachable,
+  invalid_answer: exitCodes.unreachable,
+  timeout: exitCodes.toolFailed,
+  aborted: exitCodes.interrupted,
+};
+
+function hintOf(error: unknown): string | undefined {
+  if (error instanceof CliError) return error.hint;
+  const isKnown =
+    error instanceof ConfigError ||
+    error instanceof PluginLoadError ||
+    error instanceof A2EClientError ||
+    error instanceof A2EConnectionError;
+  return isKnown ? undefined : "A2E_DEBUG=1 shows where it came from.";
+}
+
+function renderStack(error: Error): string {
+  const stack = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${stack}\ncaused by ${renderStack(error.cause)}` : stack;
+}

@@ -1,0 +1,134 @@
+// The host that a command talks to: the one that is named, one that runs on this machine, or one within the command itself.
+import type { Command } from "commander";
+import { A2EClient } from "../client/client.ts";
+import { A2EConnectionError } from "../client/errors.ts";
+import { startConfiguredHost } from "../compose/configured-host.ts";
+import type { A2EHostConfig } from "../host/config/schema.ts";
+import { createLogger } from "../host/logger.ts";
+import type { Transport } from "../protocol/transport.ts";
+import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createDirectTransport } from "../transports/direct.ts";
+import { type ChosenConfig, readConfig } from "./config-options.ts";
+import { defaultUrl } from "./default-url.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { CliError, messageOf } from "./failure.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface HostChoice {
+  url?: string;
+  config?: string;
+  token?: string;
+}
+
+export interface HostLink {
+  readonly client: A2EClient;
+  close(): Promise<void>;
+}
+
+export function addHostOptions(command: Command): Command {
+  return command
+    .option(
+      "-u, --url <url>",
+      "a running host (default: the one this folder's config describes, or one within this command)",
+    )
+    .option("-c, --config <file>", "start a host with this config within this command")
+    .option("--token <secret>", "token to present (safer: the variable A2E_AUTH_TOKEN)");
+}
+
+/** Says on stderr which host it is. Rejects with a CliError where there is none. */
+export async function linkToHost(choice: HostChoice, terminal: Terminal): Promise<HostLink> {
+  const { url, config } = choice;
+  if (url !== undefined && config !== undefined) {
+    throw new CliError("--url and --config exclude each other", { exitCode: exitCodes.usage });
+  }
+  if (url !== undefined) return linkToUrl(parseUrl(url), choice.token ?? terminal.env.A2E_AUTH_TOKEN, terminal);
+  const chosen = await readConfig(choice, terminal);
+  const local = localUrl(chosen.config);
+  if (config === undefined && (await isServing(local))) {
+    terminal.note(terminal.noteStyle.dim(`using the host at ${local}`));
+    return linkToUrl(new URL(local), chosen.config.auth_token, terminal);
+  }
+  return linkToEmbedded(chosen, terminal);
+}
+
+/** Where a host with this config is found from its own machine: an address that stands for all is none to connect to. */
+export function localUrl({ server: { host, port } }: Pick<A2EHostConfig, "server">): string {
+  const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
+export function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^(https?|wss?):$/.test(url.protocol)) return url;
+  const guess = /^[\w.-]+:\d+$/.test(text) ? `; did you mean http://${text}?` : "";
+  throw new CliError(`${JSON.stringify(text)} is no URL of a host: expected one such as ${defaultUrl}${guess}`, {
+    exitCode: exitCodes.usage,
+  });
+}
+
+/** Given half a second: on this machine an answer takes a millisecond. */
+async function isServing(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(500) });
+    const { status } = (await response.json()) as { status?: unknown };
+    return response.ok && status === "ok";
+  } catch {
+    return false;
+  }
+}
+
+async function linkToUrl(url: URL, secret: string | undefined, { program }: Terminal): Promise<HostLink> {
+  const transport = await createTransport(url, secret);
+  try {
+    const client = await connect(transport, secret);
+    return { client, close: () => client.disconnect() };
+  } catch (cause) {
+    const isRefused = cause instanceof A2EConnectionError && cause.code === "handshake_failed";
+    throw new CliError(messageOf(cause), {
+      exitCode: exitCodes.unreachable,
+      hint: isRefused
+        ? "If the host wants a token, set A2E_AUTH_TOKEN."
+        : `Is the host running? \`${program} serve\` starts one; without --url this command brings its own.`,
+      cause,
+    });
+  }
+}
+
+async function createTransport(url: URL, token: string | undefined): Promise<Transport> {
+  const options = { url: url.href, ...(token === undefined ? {} : { token }) };
+  if (url.protocol.startsWith("ws")) {
+    return (await import("../transports/websocket-node.ts")).createNodeWebSocketTransport(options);
+  }
+  return (await import("../transports/http-node.ts")).createNodeHttpTransport(options);
+}
+
+async function linkToEmbedded({ config, path }: ChosenConfig, terminal: Terminal): Promise<HostLink> {
+  const warn = createLogger((line) => terminal.note(line.trimEnd()));
+  // It ends with the command, and nobody could ask for what it saved.
+  const parts = { snapshots: createMemorySnapshotStore() };
+  const host = await startConfiguredHost(config, { log: { ...warn, info() {} }, parts, areSessionsKept: false });
+  const origin = path === undefined ? "defaults" : path;
+  terminal.note(
+    terminal.noteStyle.dim(`using a host within this command (${origin}; workspace ${config.workspace_dir})`),
+  );
+  const close = () => host.close(0);
+  try {
+    const client = await connect(
+      createDirectTransport(() => host.sessions.create()),
+      config.auth_token,
+    );
+    return { client, close: () => client.disconnect().finally(close) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function connect(transport: Transport, token: string | undefined): Promise<A2EClient> {
+  return A2EClient.connect({
+    transport,
+    agentId: "a2e-cli",
+    capabilities: ["tools"],
+    ...(token === undefined ? {} : { authToken: token }),
+  });
+}

@@ -1,0 +1,56 @@
+// What a command sees of the outside: two streams of text, the environment, signals. Passed in, so that tests need no process.
+import { basename, relative, sep } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { createStyle, type Style } from "./style.ts";
+
+export interface Terminal {
+  /** Writes a line of data, for people or scripts, to stdout. */
+  print(text: string): void;
+  /** Writes a line about what goes on to stderr. */
+  note(text: string): void;
+  readonly style: Style;
+  readonly noteStyle: Style;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly input: Readable;
+  readonly output: Writable;
+  /** How to call this program again, for lines that a user copies. */
+  readonly program: string;
+  /** What the process ends with; a command that fails after it has said why sets it. */
+  exitCode: number;
+  /** Calls back for SIGINT and SIGTERM, which then end nothing by themselves. Returns what takes it back. */
+  onStop(handler: (signal: NodeJS.Signals) => void): () => void;
+}
+
+export function createProcessTerminal(): Terminal {
+  const { stdout, stderr, stdin, env } = process;
+  // A reader that has seen enough, as in `a2e tools | head`, is no failure.
+  stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+  return {
+    print: (text) => void stdout.write(`${text}\n`),
+    note: (text) => void stderr.write(`${text}\n`),
+    style: createStyle(stdout, env),
+    noteStyle: createStyle(stderr, env),
+    env,
+    cwd: process.cwd(),
+    input: stdin,
+    output: stdout,
+    program: programName(process.argv[1] ?? "a2e", process.cwd()),
+    exitCode: 0,
+    onStop(handler) {
+      process.on("SIGINT", handler).on("SIGTERM", handler);
+      return () => process.off("SIGINT", handler).off("SIGTERM", handler);
+    },
+  };
+}
+
+/** Installed globally, installed in a project, or a file of a clone. */
+export function programName(script: string, cwd: string): string {
+  if (script.split(sep).includes(".bin")) return "npx a2e";
+  if (basename(script) === "a2e") return "a2e";
+  const path = relative(cwd, script);
+  const shown = path.startsWith("..") ? script : path;
+  return `node ${script.endsWith(".ts") ? "--import tsx " : ""}${/\s/.test(shown) ? JSON.stringify(shown) : shown}`;
+}

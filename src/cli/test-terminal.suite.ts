@@ -1,0 +1,39 @@
+// A terminal for tests: collects what is printed, and stops what it is told to.
+import { PassThrough } from "node:stream";
+import { runCli } from "./run.ts";
+import { createStyle } from "./style.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface CliRun {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command in this process. */
+export async function runInProcess(
+  args: readonly string[],
+  { cwd, env = {} }: { cwd: string; env?: Terminal["env"] },
+): Promise<CliRun> {
+  const result: CliRun = { code: 0, stdout: "", stderr: "" };
+  const plain = createStyle({}, {});
+  const terminal: Terminal = {
+    print(text) {
+      result.stdout += `${text}\n`;
+    },
+    note(text) {
+      result.stderr += `${text}\n`;
+    },
+    style: plain,
+    noteStyle: plain,
+    env,
+    cwd,
+    input: new PassThrough(),
+    output: new PassThrough(),
+    program: "a2e",
+    exitCode: 0,
+    onStop: () => () => {},
+  };
+  result.code = await runCli(args, terminal);
+  return result;
+}

@@ -1,0 +1,144 @@
+// From flags to the arguments of a tool, read as its JSON Schema wants them. Whether they fit is for the host to say.
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import { nearest } from "../protocol/nearest.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { CliError } from "./failure.ts";
+import type { Flag } from "./flags.ts";
+
+/** Gives the text of `@path`; `-` is standard input. */
+export type ReadText = (path: string) => string;
+
+export function propertiesOf(schema: JsonObject): Map<string, JsonObject> {
+  const entries = isObject(schema.properties) ? Object.entries(schema.properties) : [];
+  return new Map(entries.map(([name, property]) => [name, isObject(property) ? property : {}]));
+}
+
+/** The property that a flag means: its name, with `-` for `_`, or `no-` before that of a switch. */
+export function findProperty(flag: string, schema: JsonObject): { name: string; isNegated: boolean } | undefined {
+  const names = [...propertiesOf(schema).keys()];
+  const find = (wanted: string) =>
+    names.find((name) => name === wanted) ?? names.find((name) => plain(name) === plain(wanted));
+  const direct = find(flag);
+  if (direct !== undefined) return { name: direct, isNegated: false };
+  const switched = flag.startsWith("no-") ? find(flag.slice(3)) : undefined;
+  return switched === undefined ? undefined : { name: switched, isNegated: true };
+}
+
+export function toArguments(flags: readonly Flag[], schema: JsonObject, readText: ReadText): JsonObject {
+  const properties = propertiesOf(schema);
+  const args: Record<string, JsonValue> = {};
+  for (const flag of flags) {
+    const found = findProperty(flag.name, schema);
+    if (found === undefined) {
+      // A tool that takes anything is given anything.
+      if (!isOpen(schema)) throw unknownArgument(flag.name, properties.keys());
+      args[flag.name] = toValue(flag, {}, readText);
+      continue;
+    }
+    const { name, isNegated } = found;
+    const property = properties.get(name) ?? {};
+    if (isNegated) args[name] = false;
+    else if (typesOf(property).includes("array")) args[name] = appendTo(args[name], toItems(flag, property, readText));
+    else args[name] = toValue(flag, property, readText);
+  }
+  return args;
+}
+
+function isOpen(schema: JsonObject): boolean {
+  const { additionalProperties: extra } = schema;
+  return extra === true || isObject(extra) || (extra === undefined && propertiesOf(schema).size === 0);
+}
+
+function toValue({ name, value }: Flag, schema: JsonObject, readText: ReadText): JsonValue {
+  const types = typesOf(schema);
+  if (value === undefined) {
+    if (types.length === 0 || types.includes("boolean")) return true;
+    throw usage(`--${name} needs a value: ${types.join(" or ")}`);
+  }
+  const text = resolveText(name, value, readText);
+  const takesText = types.length === 0 || types.includes("string");
+  if (takesText && types.length === 1) return text;
+  const json = parseJsonText(text);
+  // Text that happens to look like JSON stays text where only text is wanted; where both are, JSON goes first.
+  if (json !== undefined && (types.length === 0 || types.some((type) => isOfType(json, type)))) return json;
+  if (takesText) return text;
+  throw usage(`--${name}: expected ${types.join(" or ")}, found ${shorten(text)}`);
+}
+
+/** One flag gives one item, or all of them as a JSON array. */
+function toItems(flag: Flag, schema: JsonObject, readText: ReadText): JsonValue[] {
+  const { name, value } = flag;
+  if (value === undefined) throw usage(`--${name} needs a value: an item, repeated for more, or a JSON array`);
+  const whole = parseJsonText(resolveText(name, value, readText));
+  if (Array.isArray(whole)) return whole;
+  return [toValue(flag, isObject(schema.items) ? schema.items : {}, readText)];
+}
+
+function appendTo(before: JsonValue | undefined, items: JsonValue[]): JsonValue[] {
+  return [...(Array.isArray(before) ? before : []), ...items];
+}
+
+/** `@file` stands for the text in it, `@-` for standard input, `@@` for an at sign. */
+function resolveText(name: string, value: string, readText: ReadText): string {
+  if (!value.startsWith("@") || value === "@") return value;
+  if (value.startsWith("@@")) return value.slice(1);
+  try {
+    return readText(value.slice(1));
+  } catch (cause) {
+    throw usage(`--${name}: ${value.slice(1)} cannot be read; write @${value} for a text that begins with @`, cause);
+  }
+}
+
+/** The JSON types that a schema lets in; none where it does not say. */
+export function typesOf(schema: JsonObject): string[] {
+  if (typeof schema.type === "string") return [schema.type];
+  if (Array.isArray(schema.type)) return schema.type.filter((type) => typeof type === "string");
+  if (Array.isArray(schema.enum)) return [...new Set(schema.enum.map(typeName))];
+  if ("const" in schema) return [typeName(schema.const ?? null)];
+  for (const choices of [schema.anyOf, schema.oneOf]) {
+    if (!Array.isArray(choices)) continue;
+    const types = choices.map((choice) => (isObject(choice) ? typesOf(choice) : []));
+    return types.some((some) => some.length === 0) ? [] : [...new Set(types.flat())];
+  }
+  return [];
+}
+
+function isOfType(value: JsonValue, type: string): boolean {
+  return type === "integer" ? Number.isInteger(value) : typeName(value) === type;
+}
+
+function typeName(value: JsonValue): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+function parseJsonText(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function unknownArgument(name: string, known: Iterable<string>): CliError {
+  const names = [...known];
+  const near = nearest(name, names);
+  const list = names.length === 0 ? "it takes none" : `it takes ${names.map((one) => `--${one}`).join(", ")}`;
+  return usage(`the tool has no argument "${name}"${near === undefined ? "" : `; did you mean --${near}?`} (${list})`);
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll("-", "_");
+}
+
+function shorten(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}
+
+function usage(message: string, cause?: unknown): CliError {
+  return new CliError(message, { exitCode: exitCodes.usage, cause });
+}

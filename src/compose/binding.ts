@@ -1,0 +1,24 @@
+// Which addresses only this machine can reach: a host without a token listens on no other.
+import { BlockList, isIP } from "node:net";
+import { ConfigError } from "../host/config/problem.ts";
+import type { A2EHostConfig } from "../host/config/schema.ts";
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+/** Names other than localhost count as reachable: what they resolve to may change after the check. */
+export function isLoopback(address: string): boolean {
+  const name = address.replace(/^\[(.*)\]$/, "$1").toLowerCase();
+  const family = isIP(name);
+  return family === 0 ? name === "localhost" : loopback.check(name, family === 4 ? "ipv4" : "ipv6");
+}
+
+/** Throws where everybody who reaches the port could use the tools of this machine. */
+export function checkBinding({ server, auth_token }: Pick<A2EHostConfig, "server" | "auth_token">): void {
+  if (auth_token !== undefined || isLoopback(server.host)) return;
+  const message =
+    `${JSON.stringify(server.host)} can be reached from other machines, and no token protects this host: ` +
+    "set A2E_AUTH_TOKEN (or auth_token in the config, or --token), or listen on 127.0.0.1";
+  throw new ConfigError([{ path: "server.host", message }]);
+}

@@ -1,0 +1,117 @@
+// From a config to a running host: the place where stores, the audit file and plugins are chosen.
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { builtinPlugins } from "../caps/plugins.generated.ts";
+import { type AuditLog, noAudit } from "../host/audit.ts";
+import { toLimits } from "../host/config/limits.ts";
+import { loadPlugins } from "../host/config/plugin-loading.ts";
+import type { A2EHostConfig } from "../host/config/schema.ts";
+import type { Database } from "../host/database.ts";
+import { A2EHost, type HostOptions } from "../host/host.ts";
+import { type Logger, silentLogger } from "../host/logger.ts";
+import type { PluginFactory } from "../host/plugin.ts";
+import type { Recordings } from "../host/recording/recorder.ts";
+import type { SnapshotStore } from "../host/snapshot-store.ts";
+
+export interface ConfiguredHostOptions {
+  log?: Logger;
+  /** False for hosts whose sessions nobody can come back to, as those of a child process: nothing is journalled then. */
+  areSessionsKept?: boolean;
+  /** Plugins that a `type` in the config may name without `cls`, beside the built-in ones. */
+  plugins?: Readonly<Record<string, () => Promise<PluginFactory>>>;
+  /** Parts that take the place of what the config says. */
+  parts?: Partial<
+    Pick<HostOptions, "clock" | "nextId" | "createSessionId" | "authenticate" | "snapshots" | "audit" | "database">
+  >;
+}
+
+/**
+ * Starts what the config describes, or nothing: where a part fails, those before it are closed. Rejects with a
+ * PluginLoadError or an Error that names the part. The host opens no port.
+ */
+export async function startConfiguredHost(
+  config: A2EHostConfig,
+  { log = silentLogger, plugins = {}, parts = {}, areSessionsKept = true }: ConfiguredHostOptions = {},
+): Promise<A2EHost> {
+  await makeFolder("data_dir", config.data_dir);
+  await makeFolder("workspace_dir", config.workspace_dir);
+  const loaded = await loadPlugins(config, { builtin: { ...builtinPlugins, ...plugins }, log });
+  const snapshots = parts.snapshots ?? (await openSnapshots(config.snapshot_store, log));
+  const audit = parts.audit ?? (await openAudit(config.audit, log));
+  const database = parts.database ?? (await openDatabase(config));
+  const recordings = config.recording.enabled ? await openRecordings(config.recording, log) : undefined;
+  try {
+    return await A2EHost.start({
+      ...parts,
+      hostId: config.host_id,
+      plugins: loaded,
+      ...(config.auth_token === undefined ? {} : { authToken: config.auth_token }),
+      isHandshakeRequired: config.handshake.required,
+      limits: toLimits(config.global_limits),
+      audit,
+      auditSessionIdSource: config.audit.session_id_source,
+      snapshots,
+      snapshotMode: config.snapshot_mode,
+      database,
+      isDurable: config.persistence.enabled && areSessionsKept,
+      ...(recordings === undefined ? {} : { recordings }),
+      replay: async (recording) => {
+        const { replayConfigured } = await import("./replay.ts");
+        return replayConfigured(recording, config, { plugins });
+      },
+      log,
+      dataDir: config.data_dir,
+      workspaceDir: config.workspace_dir,
+    });
+  } catch (error) {
+    await audit.close();
+    await snapshots.close();
+    await database.close();
+    throw error;
+  }
+}
+
+/** Private to this user: sessions, audit entries and files of agents lie here. */
+async function makeFolder(setting: string, path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new Error(`${setting}: the folder ${path} cannot be made: ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function openSnapshots({ type, path }: A2EHostConfig["snapshot_store"], log: Logger): Promise<SnapshotStore> {
+  // Each store is loaded only where it is used: SQLite brings native code.
+  if (type === "memory" || path === undefined) {
+    return (await import("../stores/memory-snapshot-store.ts")).createMemorySnapshotStore();
+  }
+  try {
+    if (type === "file") {
+      return await (await import("../stores/file-snapshot-store.ts")).createFileSnapshotStore({ dir: path, log });
+    }
+    return await (await import("../stores/sqlite-snapshot-store.ts")).createSqliteSnapshotStore({ path });
+  } catch (cause) {
+    throw new Error(`snapshot_store: ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function openDatabase({ data_dir, persistence }: A2EHostConfig): Promise<Database> {
+  const { createSqliteDatabase } = await import("../stores/sqlite-database.ts");
+  const path = persistence.enabled ? join(data_dir, "a2e.sqlite") : ":memory:";
+  return createSqliteDatabase({ path, durability: persistence.durability });
+}
+
+async function openRecordings({ path, max_files }: A2EHostConfig["recording"], log: Logger): Promise<Recordings> {
+  const { createRecordingFiles } = await import("../stores/recording-files.ts");
+  return createRecordingFiles({ folder: path, maxFiles: max_files, log });
+}
+
+async function openAudit(config: A2EHostConfig["audit"], log: Logger): Promise<AuditLog> {
+  if (!config.enabled) return noAudit;
+  const { createAuditFile } = await import("../stores/audit-file.ts");
+  return createAuditFile({ path: config.path, maxBytes: config.max_bytes, maxBackups: config.backup_count, log });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,36 @@
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { expect, test } from "vitest";
+import { toHostConfig } from "../host/config/parsing.ts";
+import type { A2EHostConfigInput } from "../host/config/schema.ts";
+import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
+import { startConfiguredServer } from "./configured-server.ts";
+
+const nextFolder = useTemporaryFolder();
+
+function config(input: A2EHostConfigInput) {
+  return toHostConfig(input, { baseDir: nextFolder(), env: {} });
+}
+
+test("a host answers on the port of its config until it is closed, and closing twice is closing once", async () => {
+  const server = await startConfiguredServer(config({ server: { port: 0 } }));
+  expect((await fetch(`${server.url}/health`)).status).toBe(200);
+  await Promise.all([server.close(0), server.close(0)]);
+  await expect(fetch(`${server.url}/health`)).rejects.toThrow();
+});
+
+test("nothing is started for an address that others reach where no token is set", async () => {
+  const refused = config({ server: { host: "0.0.0.0", port: 0 } });
+  await expect(startConfiguredServer(refused)).rejects.toThrow("A2E_AUTH_TOKEN");
+});
+
+test("a port that is taken leaves no host behind", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  const { port } = taken.address() as AddressInfo;
+  try {
+    await expect(startConfiguredServer(config({ server: { port } }))).rejects.toThrow(`port ${port}`);
+  } finally {
+    taken.close();
+  }
+});

@@ -1,0 +1,41 @@
+// From a config to a host behind its HTTP door.
+import type { A2EHostConfig } from "../host/config/schema.ts";
+import type { A2EHost } from "../host/host.ts";
+import { startServer } from "../server/http-server.ts";
+import { checkBinding } from "./binding.ts";
+import { type ConfiguredHostOptions, startConfiguredHost } from "./configured-host.ts";
+
+export interface ConfiguredServer {
+  readonly host: A2EHost;
+  readonly url: string;
+  readonly port: number;
+  /** Lets calls in flight finish for `drainMs` (by default what the config says), then ends everything. Twice is once. */
+  close(drainMs?: number): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Rejects with a ConfigError where other machines could reach a host that no token protects. */
+export async function startConfiguredServer(
+  config: A2EHostConfig,
+  options: ConfiguredHostOptions = {},
+): Promise<ConfiguredServer> {
+  checkBinding(config);
+  const host = await startConfiguredHost(config, options);
+  const { host: address, port, cors, keep_alive_seconds } = config.server;
+  try {
+    const server = await startServer(host, {
+      host: address,
+      port,
+      corsOrigins: cors.origins,
+      keepAliveMs: keep_alive_seconds * 1000,
+    });
+    const close = async (drainMs = host.limits.drainMs) => {
+      // Together: ending the sessions is what ends the streams that the server waits for.
+      await Promise.all([host.close(drainMs), server.close(drainMs)]);
+    };
+    return { host, url: server.url, port: server.port, close, [Symbol.asyncDispose]: () => close(0) };
+  } catch (error) {
+    await host.close(0);
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+// What Node adds to `connect`: faster HTTP, hosts as child processes, and a host in the same process.
+import type { A2EHost } from "../host/host.ts";
+import type { Capability } from "../protocol/capability.ts";
+import type { Transport } from "../protocol/transport.ts";
+import { createDirectTransport } from "../transports/direct.ts";
+import { createNodeHttpTransport } from "../transports/http-node.ts";
+import { createSubprocessTransport, type SubprocessOptions } from "../transports/subprocess.ts";
+import { createNodeWebSocketTransport } from "../transports/websocket-node.ts";
+import { type ConnectedClient, type ConnectOptions, connectOver, createTransportTo } from "./connect.ts";
+
+type Tables = Record<string, Capability>;
+
+const nodeTransports = { http: createNodeHttpTransport, webSocket: createNodeWebSocketTransport };
+
+/**
+ * Connects to a host and shakes hands. The host is at an address (`http:`, `https:`, `ws:`, `wss:`), or started as a
+ * child: `stdio:a2e stdio`, split at spaces, or `{ command, args }`; or reached over a transport made elsewhere.
+ */
+export function connect<Extra extends Tables = Record<never, Capability>>(
+  target: string | SubprocessOptions | Transport,
+  options: ConnectOptions<Extra> = {},
+): Promise<ConnectedClient<Extra>> {
+  return connectOver(toTransport(target, options), options);
+}
+
+function toTransport(target: string | SubprocessOptions | Transport, options: ConnectOptions<Tables>): Transport {
+  if (typeof target !== "string") return "command" in target ? createSubprocessTransport(target) : target;
+  if (!target.startsWith("stdio:")) return createTransportTo(target, options, nodeTransports);
+  const [command = "", ...args] = target.slice("stdio:".length).trim().split(/\s+/);
+  if (command === "") throw new TypeError('"stdio:" needs a command, as in "stdio:npx a2e stdio"');
+  return createSubprocessTransport({ command, args });
+}
+
+/** Connects to a host in this process; nothing is serialised. Leaving ends the session, not the host. */
+export function connectEmbedded<Extra extends Tables = Record<never, Capability>>(
+  host: A2EHost,
+  options: ConnectOptions<Extra> = {},
+): Promise<ConnectedClient<Extra>> {
+  const { sessionId } = options;
+  const open = () => {
+    if (sessionId === undefined) return host.sessions.create();
+    const session = host.sessions.get(sessionId);
+    if (session === undefined) throw new Error("this host has no such session");
+    return session;
+  };
+  return connectOver(createDirectTransport(open), options);
+}

@@ -1,0 +1,17 @@
+// A host to be killed: serves the data folder it is given, on the port it is given, and says when it is up.
+import { toHostConfig } from "../host/config/parsing.ts";
+import { startConfiguredServer } from "./configured-server.ts";
+
+const [dataDir, port] = process.argv.slice(2);
+const config = toHostConfig(
+  {
+    data_dir: dataDir,
+    server: { port: Number(port) },
+    plugins: [{ type: "env" }, { type: "memory" }, { type: "planning" }],
+    global_limits: { max_parallel_calls: 16 },
+  },
+  { env: {} },
+);
+const server = await startConfiguredServer(config);
+process.send?.({ port: server.port });
+process.on("disconnect", () => process.exit(1));

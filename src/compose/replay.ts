@@ -1,0 +1,58 @@
+// Replays a recording in a host of its own, made from the config and gone afterwards.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { builtinPlugins } from "../caps/plugins.generated.ts";
+import { loadPlugins } from "../host/config/plugin-loading.ts";
+import type { A2EHostConfig } from "../host/config/schema.ts";
+import { A2EHost } from "../host/host.ts";
+import { type Logger, silentLogger } from "../host/logger.ts";
+import type { PluginFactory } from "../host/plugin.ts";
+import { type ReplayOptions, replayRecording } from "../host/recording/replay.ts";
+import type { ReplayReport } from "../host/recording/replay-report.ts";
+import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+
+export interface ConfiguredReplayOptions extends Pick<ReplayOptions, "mustRunTools" | "waitMs"> {
+  log?: Logger;
+  /** Plugins that a `type` in the config may name without `cls`, beside the built-in ones. */
+  plugins?: Readonly<Record<string, () => Promise<PluginFactory>>>;
+}
+
+/**
+ * Loads the plugins of the config anew and gives them an empty database and data folder; nothing that the config names
+ * is written to. Rejects with a RecordingError where the text is no recording that this config can replay.
+ */
+export async function replayConfigured(
+  text: string,
+  config: A2EHostConfig,
+  { log = silentLogger, plugins = {}, ...options }: ConfiguredReplayOptions = {},
+): Promise<ReplayReport> {
+  const dataDir = await mkdtemp(join(tmpdir(), "a2e-replay-"));
+  try {
+    return await replayRecording(text, {
+      ...options,
+      startHost: async (hostOptions) => {
+        const loaded = await loadPlugins(config, { builtin: { ...builtinPlugins, ...plugins }, log });
+        const database = await createSqliteDatabase({ path: ":memory:" });
+        try {
+          return await A2EHost.start({
+            ...hostOptions,
+            hostId: config.host_id,
+            plugins: loaded,
+            snapshots: createMemorySnapshotStore(),
+            database,
+            log,
+            dataDir,
+            workspaceDir: config.workspace_dir,
+          });
+        } catch (error) {
+          await database.close();
+          throw error;
+        }
+      },
+    });
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,13 @@
+// The public subpath `a2e/client`: the agent's side, for browsers and everywhere else.
+export type { CapabilityApi } from "../client/api.ts";
+export { A2EClient, type AcceptedCap, type ClientOptions, type PushHandler } from "../client/client.ts";
+export { A2EClientError, A2EConnectionError, type CallEvent } from "../client/errors.ts";
+export type { RetryOptions } from "../client/retry.ts";
+export type { RpcOptions } from "../client/rpc.ts";
+export type { WithApis } from "../client/with-apis.ts";
+export { type ConnectedClient, type ConnectOptions, connect } from "../compose/connect.ts";
+export type { Message } from "../protocol/envelope.ts";
+export type { Transport, TransportEvents } from "../protocol/transport.ts";
+export type { ReconnectOptions } from "../transports/backoff.ts";
+export { createHttpTransport, type HttpTransportOptions } from "../transports/http.ts";
+export { createWebSocketTransport, type WebSocketTransportOptions } from "../transports/websocket.ts";

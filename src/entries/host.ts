@@ -1,0 +1,37 @@
+// The public subpath `a2e/host`: what plugins are written against, and a host to run them in.
+export { type ConfiguredHostOptions, startConfiguredHost } from "../compose/configured-host.ts";
+export { type ConfiguredReplayOptions, replayConfigured } from "../compose/replay.ts";
+export type { AuditEntry, AuditLog } from "../host/audit.ts";
+export type { Authenticate, Credentials } from "../host/authentication.ts";
+export type { CallContext, CallOptions, SessionInfo } from "../host/call-context.ts";
+export { loadHostConfig, parseConfigText } from "../host/config/file.ts";
+export { toHostConfig } from "../host/config/parsing.ts";
+export { loadPlugins, PluginLoadError } from "../host/config/plugin-loading.ts";
+export { ConfigError } from "../host/config/problem.ts";
+export type { A2EHostConfig, A2EHostConfigInput } from "../host/config/schema.ts";
+export { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
+export { createLogger, type Logger, silentLogger } from "../host/logger.ts";
+export {
+  type Handlers,
+  type Plugin,
+  type PluginContext,
+  type PluginFactory,
+  plugin,
+  type SessionContext,
+  type SessionPart,
+} from "../host/plugin.ts";
+export type { Principal } from "../host/principal.ts";
+export type { RecordingFile, Recordings } from "../host/recording/recorder.ts";
+export { RecordingError } from "../host/recording/recording.ts";
+export { type ReplayOptions, replayRecording } from "../host/recording/replay.ts";
+export type { Divergence, ReplayReport } from "../host/recording/replay-report.ts";
+export type { Session } from "../host/session.ts";
+export type { SessionManager } from "../host/session-manager.ts";
+export type { SnapshotMode, SnapshotStore, StoredSnapshot } from "../host/snapshot-store.ts";
+export type { CatalogueTool, ToolCatalogue, ToolOutput, ToolProblem } from "../host/tool-catalogue.ts";
+export { A2EError, fail } from "../protocol/errors.ts";
+export { createAuditFile } from "../stores/audit-file.ts";
+export { createFileSnapshotStore } from "../stores/file-snapshot-store.ts";
+export { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+export { createRecordingFiles } from "../stores/recording-files.ts";
+export { createSqliteSnapshotStore } from "../stores/sqlite-snapshot-store.ts";

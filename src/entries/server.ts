@@ -1,0 +1,4 @@
+// The public subpath `a2e/server`: doors that let agents reach a host from outside its process.
+export { type ConfiguredServer, startConfiguredServer } from "../compose/configured-server.ts";
+export { type RunningServer, type ServerOptions, startServer } from "../server/http-server.ts";
+export { type StdioSession, serveStdio } from "../transports/stdio.ts";

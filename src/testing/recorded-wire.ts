@@ -1,0 +1,46 @@
+import { encodeMessage } from "../protocol/codec.ts";
+import type { Message } from "../protocol/envelope.ts";
+import type { Transport } from "../protocol/transport.ts";
+
+export interface WireRecord {
+  /** As the agent sees it. */
+  readonly direction: "sent" | "received";
+  /** The message as a line of NDJSON, whatever carried it. */
+  readonly line: string;
+  readonly message: Message;
+}
+
+export interface RecordedWire {
+  /** Use this one in place of the transport that was given. */
+  readonly transport: Transport;
+  readonly records: readonly WireRecord[];
+}
+
+/** Keeps every message that passes a transport, in both directions and in order. */
+export function recordWire(transport: Transport): RecordedWire {
+  const records: WireRecord[] = [];
+  const record = (direction: WireRecord["direction"], message: Message) => {
+    const line = encodeMessage(message);
+    // Messages are lent, not given: what is kept must be a copy.
+    records.push({ direction, line, message: JSON.parse(line) as Message });
+  };
+  return {
+    records,
+    transport: {
+      open: (events) =>
+        transport.open({
+          receive(message) {
+            record("received", message);
+            events.receive(message);
+          },
+          restored: () => events.restored(),
+          closed: (reason) => events.closed(reason),
+        }),
+      send(message) {
+        record("sent", message);
+        transport.send(message);
+      },
+      close: () => transport.close(),
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { plugin } from "../host/plugin.ts";
+import { call, capability } from "../protocol/capability.ts";
+import { createFakeClock } from "./fake-clock.ts";
+import { createFakeIds } from "./fake-ids.ts";
+import { watchResources } from "./leaks.ts";
+import { startHost } from "./start-host.ts";
+
+const echo = capability("echo", {
+  doc: "Says what it is told.",
+  calls: {
+    say: call("echo/say/req", "echo/say/resp", {
+      doc: "Repeats a text, and says when.",
+      request: z.object({ text: z.string() }),
+      result: z.object({ text: z.string(), at: z.number() }),
+      example: { request: { text: "a" }, result: { text: "a", at: 0 } },
+    }),
+  },
+});
+
+function echoPlugin() {
+  return plugin(echo, {
+    session: ({ log }) => ({
+      handlers: {
+        say({ text }, { clock }) {
+          log.info("asked", { text });
+          return { text, at: clock.now() };
+        },
+      },
+    }),
+  });
+}
+
+test("a plugin is called through the API of its capability", async () => {
+  const clock = createFakeClock(1_000);
+  await using testHost = await startHost({ plugins: [echoPlugin()], clock });
+  clock.advance(500);
+
+  expect(await testHost.client.echo.say({ text: "hello" })).toEqual({ text: "hello", at: 1_500 });
+});
+
+test("what passes between client and host is recorded in both directions", async () => {
+  await using testHost = await startHost({
+    plugins: [echoPlugin()],
+    nextId: createFakeIds("host"),
+    client: { nextId: createFakeIds("agent"), agentId: "tester" },
+  });
+
+  await testHost.client.echo.say({ text: "hello" });
+
+  const told = testHost.wire.map(({ direction, message }) => [direction, message.type, message.req_id ?? message.id]);
+  expect(told).toEqual([
+    ["sent", "handshake/req", "agent-1"],
+    ["received", "handshake/resp", "agent-1"],
+    ["sent", "echo/say/req", "agent-2"],
+    ["received", "echo/say/resp", "agent-2"],
+  ]);
+  expect(JSON.parse(testHost.wire[2]?.line ?? "")).toMatchObject({ text: "hello" });
+});
+
+test("what plugins log can be looked at", async () => {
+  await using testHost = await startHost(echoPlugin());
+
+  await testHost.client.echo.say({ text: "hello" });
+
+  expect(testHost.log.entries).toContainEqual({ level: "info", message: "asked", fields: { text: "hello" } });
+});
+
+test("a session that nobody ends is reported when the host closes", async () => {
+  const testHost = await startHost(echoPlugin());
+  testHost.host.sessions.create();
+
+  await expect(testHost.close()).rejects.toThrow("1 session is left");
+});
+
+test("a host that was closed leaves nothing running", async () => {
+  const watch = watchResources();
+  const testHost = await startHost(echoPlugin());
+  await testHost.client.echo.say({ text: "hello" });
+
+  await testHost.close();
+
+  await watch.expectNothingLeft();
+});
