@@ -1,0 +1,65 @@
+// A host of ours set up to be asked everything: reference tools and data, a token, and limits low enough to be reached.
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { envPlugin } from "../caps/env/plugin.ts";
+import { memoryPlugin } from "../caps/memory/plugin.ts";
+import { planningPlugin } from "../caps/planning/plugin.ts";
+import { toolsPlugin } from "../caps/tools/plugin.ts";
+import { A2EHost } from "../host/host.ts";
+import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import type { DirectHost } from "./links/direct.ts";
+import { referenceFile } from "./reference-data.ts";
+import { createReferenceTools, deniedToolName } from "./reference-tools.ts";
+
+export const referenceToken = "conformance-Token";
+
+/** A folder with the reference file, for as long as the work lasts. */
+export async function withReferenceFolder<Result>(use: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = await createReferenceFolder();
+  try {
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export async function createReferenceFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-conformance-"));
+  await mkdir(join(folder, "baseline"));
+  await writeFile(join(folder, "baseline", referenceFile.name), referenceFile.content);
+  return folder;
+}
+
+/** Whoever starts it with a folder removes the folder. */
+export async function startReferenceHost(folder: string): Promise<A2EHost> {
+  const baseline = join(folder, "baseline");
+  return A2EHost.start({
+    hostId: "conformance",
+    authToken: referenceToken,
+    plugins: [
+      toolsPlugin({ builtin: false, tools: createReferenceTools(), deny: [deniedToolName] }),
+      envPlugin({ data: { baseline, sources: [baseline] } }),
+      memoryPlugin({ working: { max_entries: 64, on_full: "refuse" } }),
+      planningPlugin({ max_tasks: 32 }),
+    ],
+    snapshots: createMemorySnapshotStore(),
+    database: await createSqliteDatabase({ path: ":memory:" }),
+    dataDir: join(folder, "data"),
+    workspaceDir: folder,
+  });
+}
+
+export async function startDirectReferenceHost(): Promise<DirectHost> {
+  const folder = await createReferenceFolder();
+  const host = await startReferenceHost(folder);
+  return {
+    openSession: () => host.sessions.create(),
+    findSession: (id) => host.sessions.get(id),
+    async close() {
+      await host.close(0);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

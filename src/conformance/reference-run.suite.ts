@@ -1,0 +1,69 @@
+// Our own host against the whole suite, over every transport: what the tests assert and the README shows.
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startServer } from "../server/http-server.ts";
+import { type ConformanceOptions, type ConformanceReport, runConformance } from "./index.ts";
+import type { TransportKind } from "./link.ts";
+import {
+  referenceToken,
+  startDirectReferenceHost,
+  startReferenceHost,
+  withReferenceFolder,
+} from "./reference-host.suite.ts";
+
+export const allTransports: readonly TransportKind[] = ["direct", "http", "websocket", "stdio"];
+
+type RunOptions = Pick<ConformanceOptions, "onTraffic" | "filter">;
+
+/** Runs over one transport against a host that lives as long as the run. */
+export async function runReferenceHost(transport: TransportKind, options: RunOptions = {}): Promise<ConformanceReport> {
+  const run = (target: ConformanceOptions["target"]) =>
+    // Generous, since whoever runs this may run much else beside it.
+    runConformance({ ...options, target, token: referenceToken, transports: [transport], deadlineMs: 30_000 });
+  if (transport === "direct") return run(startDirectReferenceHost);
+  return withReferenceFolder((folder) => {
+    if (transport === "stdio") return withBundledHost((path) => run(`"${process.execPath}" "${path}" "${folder}"`));
+    return withServer(folder, run);
+  });
+}
+
+async function withServer<Result>(folder: string, use: (url: string) => Promise<Result>): Promise<Result> {
+  const host = await startReferenceHost(folder);
+  const server = await startServer(host, { port: 0 });
+  try {
+    return await use(server.url);
+  } finally {
+    await server.close();
+    await host.close(0);
+  }
+}
+
+/** One file starts in a fraction of the time that a tree of TypeScript takes, and the suite starts it dozens of times. */
+async function withBundledHost<Result>(use: (path: string) => Promise<Result>): Promise<Result> {
+  const { build } = await import("esbuild");
+  const folder = await mkdtemp(join(tmpdir(), "a2e-conformance-"));
+  try {
+    const outfile = join(folder, "host.mjs");
+    await symlink(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(folder, "node_modules"));
+    await build({
+      entryPoints: [fileURLToPath(new URL("./reference-host-stdio.suite.ts", import.meta.url))],
+      outfile,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      target: "node20",
+      logLevel: "error",
+      // It finds its compiled part beside itself, so it is left where it is.
+      external: ["@photostructure/sqlite"],
+      // Dependencies written for CommonJS ask for `require`.
+      banner: {
+        js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+      },
+    });
+    return await use(outfile);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

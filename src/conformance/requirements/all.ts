@@ -1,0 +1,47 @@
+// Every requirement, in the order in which a report shows them.
+import type { Requirement } from "../requirement.ts";
+import { calls } from "./calls.ts";
+import { claims } from "./claims.ts";
+import { envData } from "./env-data.ts";
+import { envelope } from "./envelope.ts";
+import { environments } from "./environments.ts";
+import { episodes } from "./episodes.ts";
+import { errors } from "./errors.ts";
+import { events } from "./events.ts";
+import { gating } from "./gating.ts";
+import { handshake } from "./handshake.ts";
+import { http } from "./http.ts";
+import { limits } from "./limits.ts";
+import { memory } from "./memory.ts";
+import { memorySharing } from "./memory-sharing.ts";
+import { plans } from "./plans.ts";
+import { pythonSdk } from "./python-sdk.ts";
+import { sessionState } from "./session-state.ts";
+import { sessions } from "./sessions.ts";
+import { stdio } from "./stdio.ts";
+import { tools } from "./tools.ts";
+import { websocket } from "./websocket.ts";
+
+export const requirements: readonly Requirement[] = [
+  ...envelope,
+  ...errors,
+  ...handshake,
+  ...gating,
+  ...calls,
+  ...events,
+  ...sessions,
+  ...sessionState,
+  ...tools,
+  ...episodes,
+  ...environments,
+  ...envData,
+  ...memory,
+  ...memorySharing,
+  ...plans,
+  ...claims,
+  ...limits,
+  ...http,
+  ...websocket,
+  ...stdio,
+  ...pythonSdk,
+];
