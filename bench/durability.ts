@@ -1,0 +1,135 @@
+// What does it cost that every answer survives a crash, and how long does it take to come back from one?
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { env } from "../src/caps/env/protocol.ts";
+import { memory } from "../src/caps/memory/protocol.ts";
+import { A2EClient } from "../src/client/client.ts";
+import { createNodeHttpTransport } from "../src/transports/http-node.ts";
+import { connectEcho } from "./lib/a2e-client.ts";
+import { runClosedLoop } from "./lib/closed-loop.ts";
+import { createCpuMeter } from "./lib/cpu.ts";
+import type { Benchmark, RunningCase, Sample } from "./lib/definition.ts";
+import { type ServerProcess, startServerProcess } from "./lib/server-process.ts";
+
+const inFlight = 64;
+const sessionCount = 1_000;
+/** Sessions that are opened, or come back, at the same time. */
+const atOnce = 32;
+const agentId = "bench";
+
+export const benchmark: Benchmark = {
+  id: "durability",
+  title: `HTTP, ${inFlight} in flight, audit on; then ${sessionCount} sessions after a crash`,
+  cases: {
+    on: { title: "tool call, every answer durable", start: () => startCalls("durable") },
+    off: { title: "tool call, nothing kept", start: () => startCalls("memory") },
+    "step-on": { title: "env/step, every answer durable", start: () => startSteps("durable") },
+    "step-off": { title: "env/step, nothing kept", start: () => startSteps("memory") },
+    open: {
+      title: "sessions opened, an episode and an entry each",
+      isFreshEachRound: true,
+      start: () => startSessions(false),
+    },
+    recover: {
+      title: "sessions recovered after kill -9, first answer of each",
+      isFreshEachRound: true,
+      start: () => startSessions(true),
+    },
+  },
+  bars: [
+    { id: "durability", ours: "on", peer: "off", measure: "perSecond", atLeast: 0.7 },
+    { id: "durability.step", ours: "step-on", peer: "step-off", measure: "perSecond" },
+    { id: "durability.recovery", ours: "recover", peer: "open", measure: "totalMs" },
+  ],
+};
+
+async function startCalls(storage: "durable" | "memory"): Promise<RunningCase> {
+  const server = await startServerProcess("stateful-http", [storage]);
+  const { client, call } = await connectEcho(transportTo(server));
+  return closedLoop(server, client, call);
+}
+
+async function startSteps(storage: "durable" | "memory"): Promise<RunningCase> {
+  const server = await startServerProcess("stateful-http", [storage]);
+  const client = await A2EClient.connect({ transport: transportTo(server), capabilities: [env.name] });
+  const api = client.use(env);
+  const { obs } = await api.reset({ env_name: "counter_env" });
+  return closedLoop(server, client, () => api.step({ episode_id: obs.episode_id, action: { type: "dec" } }));
+}
+
+function closedLoop(server: ServerProcess, client: A2EClient, call: () => Promise<unknown>): RunningCase {
+  return {
+    round: (ms) => runClosedLoop(call, { ms, inFlight, pids: [server.pid] }),
+    async close() {
+      await client.disconnect();
+      await server.stop();
+    },
+  };
+}
+
+/** Opens all sessions; and where the question is how they come back, lets the host crash and asks each of them again. */
+async function startSessions(isRecovery: boolean): Promise<RunningCase> {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-bench-"));
+  const start = () => startServerProcess("stateful-http", ["durable", folder]);
+  let server = await start();
+  return {
+    async round() {
+      const ids: string[] = [];
+      const opened = await measureAll(server, async () => void ids.push(await openSession(server)));
+      if (!isRecovery) return opened;
+      await server.crash();
+      const startedAt = performance.now();
+      server = await start();
+      // The processor time of a new process begins at 0, and the time it took to start belongs to the recovery.
+      const recovered = await measureAll(server, (index) => revisit(server, ids[index] as string), startedAt);
+      return recovered;
+    },
+    async close() {
+      await server.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function measureAll(
+  server: ServerProcess,
+  work: (index: number) => Promise<void>,
+  startedAt = performance.now(),
+): Promise<Sample> {
+  const cpu = createCpuMeter([server.pid]);
+  let next = 0;
+  const worker = async () => {
+    for (let index = next++; index < sessionCount; index = next++) await work(index);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  const totalMs = performance.now() - startedAt;
+  return { perSecond: (sessionCount / totalMs) * 1000, cpuUs: cpu.elapsedUs() / sessionCount, totalMs };
+}
+
+async function openSession(server: ServerProcess): Promise<string> {
+  const transport = transportTo(server);
+  const client = await A2EClient.connect({ transport, agentId, capabilities: [env.name, memory.name] });
+  const { obs } = await client.use(env).reset({ env_name: "counter_env" });
+  await client.use(env).step({ episode_id: obs.episode_id, action: { type: "dec" } });
+  await client.use(memory).store({ entries: [{ key: "seen", content: obs.state, tier: "working" }] });
+  // Without a goodbye: the session is to stay.
+  await transport.close();
+  return client.sessionId;
+}
+
+/** Joins a session that the host must know from its journal, and finds there what was left. */
+async function revisit(server: ServerProcess, sessionId: string): Promise<void> {
+  const transport = transportTo(server, sessionId);
+  const client = await A2EClient.connect({ transport, agentId, capabilities: [env.name, memory.name] });
+  const { obs } = await client.use(env).observe({});
+  if (obs.step_num !== 1) throw new Error(`an episode came back after ${obs.step_num} steps instead of 1`);
+  await transport.close();
+}
+
+function transportTo({ port }: ServerProcess, sessionId?: string) {
+  return createNodeHttpTransport({
+    url: `http://127.0.0.1:${port}`,
+    ...(sessionId === undefined ? {} : { sessionId }),
+  });
+}
