@@ -1,0 +1,31 @@
+// @ts-check
+// The table of a capability that is no part of the product: everything else about it follows from here.
+import { call, capability, push } from "a2e/protocol";
+import { z } from "zod";
+
+/** Told once, when the counter passes the threshold of its plugin. */
+export const thresholdReached = push("counter/threshold", {
+  doc: "The counter of this session has reached its threshold.",
+  payload: z.object({ value: z.int(), threshold: z.int() }),
+  example: { value: 10, threshold: 10 },
+});
+
+export const counter = capability("counter", {
+  doc: "A number per session that agents add to.",
+  errors: { counter_overflow: { retryable: false, doc: "The sum would no longer be a safe integer." } },
+  calls: {
+    add: call("counter/add/req", "counter/add/resp", {
+      doc: "Adds to the counter and returns its new value.",
+      request: z.object({ amount: z.int().default(1) }),
+      result: z.object({ value: z.int() }),
+      example: { request: { amount: 2 }, result: { value: 2 } },
+    }),
+    get: call("counter/get/req", "counter/get/resp", {
+      doc: "Returns the value of the counter.",
+      request: z.object({}),
+      result: z.object({ value: z.int() }),
+      example: { request: {}, result: { value: 2 } },
+    }),
+  },
+  pushes: { thresholdReached },
+});

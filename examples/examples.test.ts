@@ -1,0 +1,110 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { connect } from "a2e";
+import { loadHostConfig, toHostConfig } from "a2e/host";
+import { startConfiguredServer } from "a2e/server";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Runs a script as its reader would, against the source instead of an installed package; returns what it prints. */
+async function runScript(path: string, env: Record<string, string>): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", path], {
+    cwd: root,
+    env: { ...process.env, ...env, TSX_TSCONFIG_PATH: `${root}tsconfig.json` },
+    timeout: 60_000,
+  });
+  return stdout;
+}
+
+let dataDir: string;
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "a2e-examples-"));
+});
+
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+function pathOf(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+test("the first agent lists tools, follows one and prints its result", { timeout: 60_000 }, async () => {
+  const config = toHostConfig({ server: { port: 0 }, data_dir: dataDir }, { env: {} });
+  await using server = await startConfiguredServer(config);
+
+  const output = await runScript(pathOf("first-agent.mjs"), { A2E_URL: server.url });
+
+  expect(output).toContain("read_file");
+  expect(output.match(/^event: log/gm)).toHaveLength(3);
+  expect(output).toMatch(/^result: 42$/m);
+});
+
+test("a folder of tools named in a config is served", async () => {
+  const config = await loadHostConfig(pathOf("own-tool/a2e.yaml"), { env: {} });
+  const server = { ...config.server, port: 0 };
+  await using running = await startConfiguredServer({
+    ...config,
+    server,
+    data_dir: dataDir,
+    workspace_dir: dataDir,
+    audit: { ...config.audit, enabled: false },
+    snapshot_store: { type: "memory" },
+  });
+  await using client = await connect(running.url);
+  const progress: unknown[] = [];
+
+  const { tools } = await client.tools.list();
+  const { data } = await client.tools.call(
+    { tool_name: "roll_dice", arguments: { count: 3 } },
+    { onEvent: (event) => progress.push(event.data) },
+  );
+
+  expect(tools.map(({ name }) => name)).toEqual(["roll_dice"]);
+  expect(progress).toEqual([1, 2, 3].map((done) => ({ done, count: 3 })));
+  expect(data.data).toMatchObject({ rolls: [expect.any(Number), expect.any(Number), expect.any(Number)] });
+});
+
+test("an agent learns to balance the pole and draws how it did", { timeout: 60_000 }, async () => {
+  const curve = join(dataDir, "curve.svg");
+
+  const output = await runScript(pathOf("cartpole/learn-cartpole.js"), { REWARD_CURVE: curve });
+  const means = [...output.matchAll(/mean reward ([\d.]+)/g)].map(([, mean]) => Number(mean));
+
+  expect(means).toHaveLength(12);
+  expect(means[0]).toBeLessThan(120);
+  expect(means.at(-1)).toBeGreaterThan(400);
+  expect(await readFile(curve, "utf8")).toMatch(/<polyline points="([\d.]+,[\d.]+ ?){12}"/);
+});
+
+test("an agent remembers in its second run what it learned in the first", { timeout: 60_000 }, async () => {
+  const config = toHostConfig({ server: { port: 0 }, data_dir: dataDir }, { env: {} });
+  const run = async () => {
+    await using server = await startConfiguredServer(config);
+    // Waited for here: the server goes with this block.
+    return await runScript(pathOf("remembering-agent/remembering-agent.js"), { A2E_URL: server.url });
+  };
+
+  const first = await run();
+  const second = await run();
+
+  expect(first).toBe("visit 1; the last one: none\nI do not know what Ada drinks; she says: tea\ncups served: 1\n");
+  expect(second).toMatch(/^visit 2; the last one: visit number 1$/m);
+  expect(second).toMatch(/^I remember: Ada drinks tea with milk \(score 1\.00\)$/m);
+  expect(second).toMatch(/^cups served: 2$/m);
+});
+
+test("a search by forks finds a way over the ice, and the first session then takes it", {
+  timeout: 60_000,
+}, async () => {
+  const output = await runScript(pathOf("tree-search/tree-search.js"), {});
+  const [searched = "", way = "", taken = ""] = output.trim().split("\n");
+
+  expect(searched).toMatch(/^\d+ forks; the first session has taken 0 steps$/);
+  expect(way).toMatch(/^((left|down|right|up) ?){14,}$/);
+  expect(taken).toBe(`reward 1 after ${way.split(" ").length} steps, 1 session left`);
+});

@@ -1,0 +1,129 @@
+// Proves that adding a capability is adding a folder: in a copy of the tree, one folder is put in and `generate` run.
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const generated = /\.generated\.ts$|^docs\/reference\/|^src\/conformance\/vectors\//;
+const run = promisify(execFile);
+
+const folder = {
+  "src/caps/greeting/protocol.ts": `
+    import { z } from "zod";
+    import { call, capability } from "../../protocol/capability.ts";
+
+    export const greeting = capability("greeting", {
+      doc: "Greets people.",
+      errors: { nobody_there: { retryable: false, doc: "There is nobody to greet." } },
+      calls: {
+        hello: call("greeting/hello/req", "greeting/hello/resp", {
+          doc: "Greets somebody by name.",
+          aliases: { "greeting/hi": "greeting/hi/resp" },
+          request: z.object({ name: z.string().default("world") }),
+          result: z.object({ text: z.string() }),
+          example: { request: { name: "Ada" }, result: { text: "Hello, Ada" } },
+        }),
+      },
+    });
+  `,
+  "src/caps/greeting/plugin.ts": `
+    import { plugin } from "../../host/plugin.ts";
+    import { greeting } from "./protocol.ts";
+
+    export function createPlugin() {
+      return plugin(greeting, {
+        session: () => ({ handlers: { hello: ({ name }) => ({ text: \`Hello, \${name}\` }) } }),
+      });
+    }
+  `,
+};
+
+const program = `
+  import { connectEmbedded } from "./src/entries/index.ts";
+  import { startConfiguredHost, toHostConfig } from "./src/entries/host.ts";
+
+  const config = toHostConfig({ plugins: [{ type: "greeting" }], data_dir: "./data", snapshot_store: { type: "memory" } });
+  const host = await startConfiguredHost(config);
+  const client = await connectEmbedded(host, { capabilities: ["greeting"] });
+  const { text }: { text: string } = await client.greeting.hello({ name: "Grace" });
+  await client.disconnect();
+  await host.close();
+  console.log(text);
+`;
+
+let copy: string;
+
+beforeAll(async () => {
+  copy = await mkdtemp(join(tmpdir(), "a2e-generate-"));
+  for (const name of ["src", "scripts", "docs/reference", "package.json", "tsconfig.json"]) {
+    await cp(join(root, name), join(copy, name), { recursive: true });
+  }
+  await symlink(join(root, "node_modules"), join(copy, "node_modules"));
+  // What the tree looks like before: up to date.
+  await generate();
+}, 60_000);
+
+afterAll(() => rm(copy, { recursive: true, force: true }));
+
+function generate(...flags: string[]) {
+  return run(process.execPath, ["--import", "tsx", "scripts/generate.ts", ...flags], { cwd: copy });
+}
+
+async function readTree(): Promise<Map<string, string>> {
+  const tree = new Map<string, string>();
+  for (const top of ["src", "docs"]) {
+    for (const entry of await readdir(join(copy, top), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const path = join(entry.parentPath, entry.name);
+      tree.set(relative(copy, path), await readFile(path, "utf8"));
+    }
+  }
+  return tree;
+}
+
+test("a capability is its folder: tables, plugins, schema, reference and vectors follow", {
+  timeout: 120_000,
+}, async () => {
+  const before = await readTree();
+  await mkdir(join(copy, "src/caps/greeting"));
+  for (const [path, text] of Object.entries(folder)) await writeFile(join(copy, path), text);
+
+  const stale = await generate("--check").catch((error: { code: number; stderr: string }) => error);
+  await generate();
+  const after = await readTree();
+
+  expect(stale).toMatchObject({ code: 1, stderr: expect.stringContaining("src/caps/tables.generated.ts") });
+  const changed = [...after.keys()].filter((path) => after.get(path) !== before.get(path));
+  expect(changed.filter((path) => !generated.test(path)).sort()).toEqual(Object.keys(folder).sort());
+  expect(after.get("src/caps/tables.generated.ts")).toContain("greeting");
+  expect(after.get("src/caps/plugins.generated.ts")).toContain("./greeting/plugin.ts");
+  expect(JSON.parse(after.get("docs/reference/a2e.schema.json") ?? "").$defs).toHaveProperty(["greeting/hello/req"]);
+  expect(after.get("docs/reference/greeting.md")).toContain("Greets somebody by name.");
+  expect(after.get("docs/reference/errors.md")).toContain("nobody_there");
+  expect(after.get("docs/reference/dialects.md")).toContain("greeting/hi");
+  expect(after.get("src/conformance/vectors/greeting.ndjson")?.trim().split("\n")).toHaveLength(5);
+
+  // It runs, and `client.greeting.hello` is typed as the table says.
+  await writeFile(join(copy, "program.ts"), program);
+  await writeFile(
+    join(copy, "tsconfig.program.json"),
+    JSON.stringify({ extends: "./tsconfig.json", include: ["program.ts"] }),
+  );
+  const [{ stdout }] = await Promise.all([
+    run(process.execPath, ["--import", "tsx", "program.ts"], { cwd: copy }),
+    run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.program.json"], { cwd: copy }),
+  ]);
+  expect(stdout.trim()).toBe("Hello, Grace");
+});
+
+test("a page that no capability stands behind any more is removed", { timeout: 60_000 }, async () => {
+  await writeFile(join(copy, "docs/reference/forgotten.md"), "# forgotten\n");
+
+  await generate();
+
+  expect(await readdir(join(copy, "docs/reference"))).not.toContain("forgotten.md");
+});

@@ -1,0 +1,58 @@
+// Conformance vectors: every message of a table as it travels, one per line. A request is followed by its answer, an
+// alias by the answer in its own family; both sides of any implementation can be checked against them.
+import { type Call, type Capability, coreEventType } from "../../src/protocol/capability.ts";
+import { createMessage, encodeMessage } from "../../src/protocol/codec.ts";
+import { core, errorPayload, eventPayload, shutdownPayload } from "../../src/protocol/core.ts";
+import { addMirrors } from "../../src/protocol/dialects.ts";
+import type { Message } from "../../src/protocol/envelope.ts";
+import { A2EError, coreErrors } from "../../src/protocol/errors.ts";
+import type { JsonObject } from "../../src/protocol/json.ts";
+
+/** Some moment: vectors must not change from one run to the next. */
+const sentAtMs = 1_789_000_000_000;
+
+export function renderVectors(capability: Capability): string {
+  return messagesOf(capability)
+    .map((message) => `${encodeMessage(message)}\n`)
+    .join("");
+}
+
+export function messagesOf(capability: Capability): Message[] {
+  const messages: Message[] = [];
+  const add = (type: string, id: string, fields: object) => messages.push(createMessage(type, id, sentAtMs, fields));
+
+  for (const [name, call] of Object.entries(capability.calls)) {
+    // A request under the name of its answer is understood, and nothing that anybody should write.
+    const aliases = Object.entries(call.aliases).filter(([alias]) => alias !== call.responseType);
+    const spellings = [[call.type, call.responseType], ...aliases] as [string, string][];
+    for (const [index, [type, responseType]] of spellings.entries()) {
+      const id = `${capability.name}.${name}${index === 0 ? "" : `.alias-${index}`}`;
+      add(type, id, call.example.request);
+      add(responseType, `${id}.answer`, { req_id: id, ...answerOf(call) });
+    }
+  }
+  for (const [name, push] of Object.entries(capability.pushes)) {
+    for (const type of [push.type, ...push.aliases])
+      add(type, `${capability.name}.${name}`, push.payload.parse(push.example));
+  }
+  if (capability === core || capability.event !== coreEventType) {
+    const event = eventPayload.parse({ kind: "progress", data: { percent: 50 }, seq: 1 });
+    add(capability.event, `${capability.name}.event`, { req_id: `${capability.name}.call`, ...event });
+  }
+  for (const [code, { retryable, doc }] of Object.entries(capability === core ? coreErrors : capability.errors)) {
+    const capability_name = capability === core ? "" : capability.name;
+    const fields = errorPayload.parse({ code, message: doc, retryable, capability_name });
+    add("error", `${capability.name}.${code}`, { req_id: `${capability.name}.call`, ...fields });
+  }
+  if (capability === core) add("shutdown", "core.shutdown", shutdownPayload.parse({}));
+  return messages;
+}
+
+/** The example as a host writes it: defaults filled, mirrors added. */
+function answerOf(call: Call): JsonObject {
+  const result = call.parseResult(call.example.result);
+  if (result instanceof A2EError)
+    throw new Error(`the example result of ${call.type} does not fit its schema: ${result.message}`);
+  addMirrors(call, result);
+  return result;
+}
