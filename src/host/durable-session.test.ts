@@ -201,6 +201,26 @@ test("a fork sees what was there, and neither side sees what the other does afte
   await third.close(0);
 });
 
+test("a fork that was forked itself still merges all it changed after a restart", async () => {
+  const first = await start();
+  const parent = first.sessions.create();
+  const peer = await shakeHands(parent);
+  const { session_id } = await ask(peer, { type: "session/fork/req" });
+  const fork = new RawPeer(first.sessions.get(String(session_id)) as Session);
+  await ask(fork, { type: "counter/add/req", by: 1, key: "early" });
+  await ask(fork, { type: "session/fork/req" });
+  await ask(fork, { type: "counter/add/req", by: 2, key: "late" });
+  await first.close(0);
+
+  const second = await start();
+  const again = new RawPeer(second.sessions.get(parent.id) as Session);
+  expect(await ask(again, { type: "session/merge/req", session_id: String(session_id) })).toMatchObject({
+    capabilities: { counter: { merged: 2, conflicts: [] } },
+  });
+  expect(await ask(again, { type: "counter/add/req", by: 0, key: "early" })).toMatchObject({ value: 1 });
+  await second.close(0);
+});
+
 test("merging takes over what only the fork changed and reports what both did", async () => {
   const host = await start();
   const parent = host.sessions.create();

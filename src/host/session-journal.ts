@@ -15,6 +15,8 @@ export interface SessionRecord {
   /** Where its state lies, oldest layer first; the last one is its own. */
   layers: number[];
   parent?: string;
+  /** How many of the layers a fork began with. */
+  ground?: number;
 }
 
 export interface StoredSession {

@@ -48,7 +48,9 @@ export class SessionManager {
     const stored = this.#isClosed ? undefined : this.#kernel.journal?.load(sessionId);
     if (stored === undefined) return undefined;
     const { record, state, lines, lastSeq, acknowledged } = stored;
-    const states = new Map([...state].map(([plugin, layers]) => [plugin, SessionState.fromLayers(layers)]));
+    const states = new Map(
+      [...state].map(([plugin, layers]) => [plugin, SessionState.fromLayers(layers, record.ground)]),
+    );
     return this.#add(sessionId, {
       origin: {
         principal: record.principal,
@@ -56,7 +58,13 @@ export class SessionManager {
         dialect: record.dialect as Dialect,
         createdAt: record.createdAt,
         states,
-        stored: { layers: record.layers, lines, lastSeq, acknowledged },
+        stored: {
+          layers: record.layers,
+          lines,
+          lastSeq,
+          acknowledged,
+          ...(record.ground === undefined ? {} : { ground: record.ground }),
+        },
         ...(record.parent === undefined ? {} : { parent: record.parent }),
       },
     });
@@ -70,7 +78,7 @@ export class SessionManager {
     const { journal } = this.#kernel;
     if (stored === undefined || journal === undefined) return this.#add(sessionId, { origin });
     const layers = [...stored.layers, journal.createLayer()];
-    return this.#add(sessionId, { origin: { ...origin, stored: { ...stored, layers } } });
+    return this.#add(sessionId, { origin: { ...origin, stored: { ...stored, layers, ground: stored.layers.length } } });
   }
 
   /** Adds a session that takes what lies outside of it from a recording. */

@@ -29,15 +29,18 @@ export class SessionState {
   #changed: Set<string> | undefined;
   #onChange: (() => void) | undefined;
 
-  constructor(below: readonly Layer[] = []) {
+  constructor(below: readonly Layer[] = [], ground = below) {
     this.#below = below;
-    this.#ground = below;
+    this.#ground = ground;
   }
 
-  /** A state whose layers were stored: undefined stands for a key that a layer took away. */
-  static fromLayers(layers: readonly ReadonlyMap<string, JsonValue | undefined>[]): SessionState {
+  /**
+   * A state whose layers were stored: undefined stands for a key that a layer took away. The first `groundCount` of them
+   * are those that a fork began with.
+   */
+  static fromLayers(layers: readonly ReadonlyMap<string, JsonValue | undefined>[], groundCount = 0): SessionState {
     const slots = layers.map((layer) => new Map([...layer].map(([key, value]) => [key, value ?? deleted] as const)));
-    const state = new SessionState(slots.slice(0, -1));
+    const state = new SessionState(slots.slice(0, -1), slots.slice(0, groundCount));
     state.#top = new Map(slots.at(-1) ?? []);
     return state;
   }

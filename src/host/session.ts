@@ -61,7 +61,14 @@ export interface SessionOrigin {
   createdAt: number;
   states: Map<string, SessionState>;
   /** Its place in the journal; absent where sessions end with the process. */
-  stored?: { layers: number[]; lines: readonly string[]; lastSeq: number; acknowledged: number };
+  stored?: {
+    layers: number[];
+    /** How many of the layers a fork began with. */
+    ground?: number;
+    lines: readonly string[];
+    lastSeq: number;
+    acknowledged: number;
+  };
   parent?: string;
 }
 
@@ -170,6 +177,7 @@ export class Session implements ExecutorPort {
     const { journal } = this.#kernel;
     if (journal === undefined) return undefined;
     const start = origin?.stored ?? { layers: [journal.createLayer()], lastSeq: 0, acknowledged: 0 };
+    const ground = origin?.stored?.ground;
     const read = () => ({
       principal: { ...this.#principal },
       granted: [...this.#granted],
@@ -177,6 +185,7 @@ export class Session implements ExecutorPort {
       createdAt: this.createdAt,
       lastActiveAt: this.#lastActiveAt,
       ...(this.parent === undefined ? {} : { parent: this.parent }),
+      ...(ground === undefined ? {} : { ground }),
     });
     return journal.open(this.id, start, read, (lines, error) => this.#outbox.released(lines, error));
   }
