@@ -8,7 +8,7 @@ import type { Message } from "../protocol/envelope.ts";
 import type { JsonValue } from "../protocol/json.ts";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite-database.ts";
-import { A2EHost } from "./host.ts";
+import { A2EHost, type HostOptions } from "./host.ts";
 import { plugin } from "./plugin.ts";
 import { RawPeer } from "./raw-session.suite.ts";
 import type { Session } from "./session.ts";
@@ -75,9 +75,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-async function start(which = counterPlugin): Promise<A2EHost> {
+async function start(which = counterPlugin, options: Partial<HostOptions> = {}): Promise<A2EHost> {
   const database = await createSqliteDatabase({ path: join(folder, "a2e.sqlite") });
-  return A2EHost.start({ plugins: [which], snapshots: createMemorySnapshotStore(), database, isDurable: true });
+  const snapshots = createMemorySnapshotStore();
+  return A2EHost.start({ plugins: [which], snapshots, database, isDurable: true, ...options });
 }
 
 let requests = 0;
@@ -199,6 +200,20 @@ test("a fork sees what was there, and neither side sees what the other does afte
   const last = new RawPeer(third.sessions.get(forkId) as Session);
   expect(await ask(last, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 15 });
   await third.close(0);
+});
+
+test("a stored session whose agent never came back is gone once it has reached the maximum age", async () => {
+  const first = await start();
+  const session = first.sessions.create();
+  await shakeHands(session);
+  await first.close(0);
+
+  const soon = await start();
+  expect(soon.sessions.get(session.id)).toBeDefined();
+  await soon.close(0);
+  const late = await start(counterPlugin, { clock: { now: () => Date.now() + 25 * 60 * 60_000 } });
+  expect(late.sessions.get(session.id)).toBeUndefined();
+  await late.close(0);
 });
 
 test("a fork that was forked itself still merges all it changed after a restart", async () => {

@@ -126,6 +126,21 @@ export class SessionJournal {
       yield { id: String(row.id), record: JSON.parse(String(row.record)) as SessionRecord };
   }
 
+  /** Forgets sessions that were created before this moment: a live one would have reached its maximum age. */
+  forgetOlderThan(createdBefore: number): void {
+    const expired = this.list().filter(({ record }) => record.createdAt < createdBefore);
+    if (expired.length === 0) return;
+    this.#database.write(() => {
+      for (const { id } of expired) this.#forget(id);
+    });
+  }
+
+  #forget(sessionId: string): void {
+    this.#sql.deleteSession.run(sessionId);
+    this.#sql.deleteLines.run(sessionId);
+    for (const layer of this.#release(sessionId)) this.#sql.dropState.run(layer);
+  }
+
   createLayer(): number {
     this.#nextLayer += 1;
     return this.#nextLayer - 1;
@@ -244,11 +259,7 @@ export class SessionJournal {
       },
       forget: () => {
         isForgotten = true;
-        database.write(() => {
-          this.#sql.deleteSession.run(sessionId);
-          this.#sql.deleteLines.run(sessionId);
-          for (const layer of this.#release(sessionId)) this.#sql.dropState.run(layer);
-        });
+        database.write(() => this.#forget(sessionId));
       },
     };
   }

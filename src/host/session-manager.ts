@@ -25,6 +25,8 @@ export class SessionManager {
 
   constructor(kernel: Kernel, createId: () => string) {
     this.#kernel = kernel;
+    // Agents that never came back after a crash must not fill the disk for ever.
+    kernel.journal?.forgetOlderThan(kernel.clock.now() - kernel.limits.sessionMaxAgeMs);
     this.#createId = createId;
   }
 
