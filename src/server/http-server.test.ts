@@ -338,3 +338,19 @@ test("a draining server is not ready and takes no new sessions, but answers the 
   await closing;
   await expect(ask(server, "GET", "/health")).rejects.toThrow();
 });
+
+test("a session that cannot be brought back is an answer, over every route, and the host goes on", async () => {
+  const { host, server } = await start();
+  host.sessions.get = () => {
+    throw new Error("database disk image is malformed");
+  };
+  const headers = { "x-session-id": "any" };
+  const answers = [
+    await ask(server, "POST", "/send", headers, "{}"),
+    await ask(server, "GET", "/stream", headers),
+    await ask(server, "POST", "/session/any/snapshot"),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([500, 500, 500]);
+  expect(answers.map(({ text }) => text).join()).not.toContain("malformed");
+  expect((await ask(server, "GET", "/health")).status).toBe(200);
+});

@@ -87,8 +87,13 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
       for (const name in cors) response.setHeader(name, cors[name] as string);
     }
     if (refusal !== undefined) return replyError(response, 403, refusal);
-    if (request.method === "POST" && request.url === "/send") return receiveLines(door, request, response);
-    route(door, request, response);
+    try {
+      if (request.method === "POST" && request.url === "/send") return receiveLines(door, request, response);
+      route(door, request, response);
+    } catch (error) {
+      // Finding a session may mean bringing it back from the database, and that may fail.
+      replyFailure(door, response, error);
+    }
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());

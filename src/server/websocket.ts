@@ -66,20 +66,17 @@ function chooseSession(
   const header = request.headers["x-session-id"];
   const sessionId = asked.sessionId ?? (typeof header === "string" ? header : undefined);
   let session: Session | undefined;
-  if (sessionId !== undefined) {
-    session = host.sessions.get(sessionId);
-    if (session === undefined || session.status === "closed") {
-      webSocket.close(webSocketCloseCodes.unknownSession, "unknown session");
-      return undefined;
-    }
-  } else {
-    try {
-      if (isDraining) throw new A2EError("cancelled", "the host is shutting down");
-      session = host.sessions.create();
-    } catch (error) {
-      webSocket.close(1013, error instanceof A2EError ? error.message : "");
-      return undefined;
-    }
+  try {
+    if (sessionId === undefined && isDraining) throw new A2EError("cancelled", "the host is shutting down");
+    session = sessionId === undefined ? host.sessions.create() : host.sessions.get(sessionId);
+  } catch (error) {
+    if (!(error instanceof A2EError)) host.log.error("a session could not be found", { error });
+    webSocket.close(1013, error instanceof A2EError ? error.message : "");
+    return undefined;
+  }
+  if (session === undefined || session.status === "closed") {
+    webSocket.close(webSocketCloseCodes.unknownSession, "unknown session");
+    return undefined;
   }
   session.bearerToken = asked.token ?? bearerToken(request.headers.authorization) ?? session.bearerToken;
   return session;
