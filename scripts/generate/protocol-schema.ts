@@ -14,6 +14,7 @@ export function createProtocolSchema(capabilities: readonly Capability[]): JsonS
     for (const [name, call] of Object.entries(capability.calls)) addCall(messages, capability, name, call);
     for (const [name, push] of Object.entries(capability.pushes))
       messages[push.type] = describePush(capability, name, push);
+    for (const [name, ask] of Object.entries(capability.asks)) addAsk(messages, capability, name, ask);
     messages[capability.event] ??= describeEvent(capability);
   }
   messages.shutdown = fromAgent("shutdown", [], toJsonSchema(shutdownPayload, "input"), {
@@ -81,6 +82,24 @@ function addCall(messages: Definitions, capability: Capability, name: string, ca
       ...about,
       ...(Object.keys(call.mirrors).length === 0 ? {} : { "x-mirrors": call.mirrors }),
     },
+  );
+}
+
+/** The other way round: the host asks, the agent answers. */
+function addAsk(messages: Definitions, capability: Capability, name: string, ask: Call): void {
+  const about = { "x-capability": capability.name, "x-ask": name };
+  const families = [...new Set(Object.values(ask.aliases))];
+  messages[ask.type] = fromHost(ask.type, Object.keys(ask.aliases), toJsonSchema(ask.request, "output"), {
+    description: ask.doc,
+    "x-kind": "ask",
+    ...about,
+    "x-response": ask.responseType,
+  });
+  messages[ask.responseType] = fromAgent(
+    ask.responseType,
+    families,
+    withField(toJsonSchema(ask.result, "input"), "req_id", reqId),
+    { description: `Answers ${ask.type}.`, "x-kind": "reply", ...about },
   );
 }
 

@@ -83,14 +83,15 @@ function renderMessages(capability: Capability): string[] {
       renderFields(toJsonSchema(payload, "output")),
       renderJson(example),
     ]),
+    ...Object.entries(capability.asks).flatMap(([name, call]) => renderCall(name, call, "Asked by the host. ")),
   ];
 }
 
-function renderCall(name: string, call: Call): string[] {
+function renderCall(name: string, call: Call, who = ""): string[] {
   const aliases = Object.keys(call.aliases).map(code).join(", ");
   return [
     `## ${name}`,
-    call.doc,
+    `${who}${call.doc}`,
     `\`${call.type}\` → \`${call.responseType}\`${aliases === "" ? "" : `. Also accepted: ${aliases}`}.`,
     "### Request",
     renderFields(toJsonSchema(call.request, "input")),
@@ -149,7 +150,7 @@ function renderConfiguration(): string[] {
 }
 
 function renderDialects(capabilities: readonly Capability[]): string[] {
-  const calls = capabilities.flatMap(({ calls }) => Object.values(calls));
+  const calls = capabilities.flatMap(({ calls, asks }) => [...Object.values(calls), ...Object.values(asks)]);
   const aliases = [
     ...calls.flatMap((call) =>
       Object.entries(call.aliases).map(([alias, response]) => [code(alias), code(call.type), code(response)]),

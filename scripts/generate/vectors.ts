@@ -21,7 +21,7 @@ export function messagesOf(capability: Capability): Message[] {
   const messages: Message[] = [];
   const add = (type: string, id: string, fields: object) => messages.push(createMessage(type, id, sentAtMs, fields));
 
-  for (const [name, call] of Object.entries(capability.calls)) {
+  for (const [name, call] of Object.entries({ ...capability.calls, ...capability.asks })) {
     // A request under the name of its answer is understood, and nothing that anybody should write.
     const aliases = Object.entries(call.aliases).filter(([alias]) => alias !== call.responseType);
     const spellings = [[call.type, call.responseType], ...aliases] as [string, string][];

@@ -10,6 +10,7 @@ import { copyJson, isJsonObject } from "../protocol/json.ts";
 import { parseWith } from "../protocol/parse.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
+import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
 import { A2EClientError, A2EConnectionError } from "./errors.ts";
 import { abortError, type PendingCall, PendingCalls } from "./pending-calls.ts";
 import { backoffMs, type RetryOptions, wait } from "./retry.ts";
@@ -44,6 +45,7 @@ export class A2EClient {
   readonly #pending: PendingCalls;
   readonly #pushHandlers = new Map<string, Set<PushHandler>>();
   readonly #apis = new Map<Capability, unknown>();
+  readonly #asks: AskHandlers;
   /** Aborted when the client closes. */
   readonly #ended = new AbortController();
   #state: "new" | "open" | "closed" = "new";
@@ -59,6 +61,12 @@ export class A2EClient {
     this.#nextId = options.nextId ?? createIdSource();
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     this.#pending = new PendingCalls(this.#clock, (call) => this.#cancelOnHost(call.message.id));
+    this.#asks = new AskHandlers({
+      clock: this.#clock,
+      nextId: this.#nextId,
+      signal: this.#ended.signal,
+      send: (message) => this.#transport.send(message),
+    });
     this.agentId = options.agentId ?? `agent-${this.#nextId().slice(0, 8)}`;
   }
 
@@ -222,6 +230,7 @@ export class A2EClient {
 
   #receivePush(message: Message): void {
     if (message.type === gap.type) this.#repeatPending();
+    if (message.req_id === undefined && this.#asks.take(message)) return;
     for (const key of [message.type, "*"]) {
       for (const handler of this.#pushHandlers.get(key) ?? []) {
         const own = copyJson(message);
@@ -236,6 +245,11 @@ export class A2EClient {
     const handlers = this.#pushHandlers.get(type) ?? new Set();
     this.#pushHandlers.set(type, handlers.add(handler));
     return () => handlers.delete(handler);
+  }
+
+  /** Answers a question of the host, one of the `asks` of a table. What the handler throws is answered as an error. */
+  onAsk<C extends Call>(ask: C, handler: AskHandler<C>): () => void {
+    return this.#asks.add(ask, handler);
   }
 
   /** The typed calls of a table: `client.use(memory).store({ … })`. */

@@ -1,5 +1,6 @@
 // The public subpath `a2e/client`: the agent's side, for browsers and everywhere else.
 export type { CapabilityApi } from "../client/api.ts";
+export type { AskHandler } from "../client/ask-handlers.ts";
 export { A2EClient, type AcceptedCap, type ClientOptions, type PushHandler } from "../client/client.ts";
 export { A2EClientError, A2EConnectionError, type CallEvent } from "../client/errors.ts";
 export type { RetryOptions } from "../client/retry.ts";

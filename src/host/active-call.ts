@@ -1,11 +1,11 @@
 // One request on its way to its answer. Handlers see it as their CallContext.
-import type { Call, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import type { Call } from "../protocol/capability.ts";
 import type { Clock } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { IdEntry } from "../protocol/id-table.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { TypeEntry } from "../protocol/registry.ts";
-import type { CallContext, CallOptions, SessionInfo } from "./call-context.ts";
+import type { CallContext, CallOptions, CallOther, SessionInfo } from "./call-context.ts";
 import type { Expirable } from "./deadlines.ts";
 import type { Logger } from "./logger.ts";
 
@@ -18,26 +18,27 @@ export interface CallOwner {
   readonly clock: Clock;
   readonly maxCallTimeoutMs: number;
   sendEvent(call: ActiveCall, kind: string, data: JsonObject): void;
-  startNested<C extends Call>(
-    parent: ActiveCall,
-    call: C,
-    request: RequestInputOf<C>,
-    options?: CallOptions,
-  ): Promise<ResultOf<C>>;
+  startNested(parent: CallParent, call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
   /** Answers the call, now: its time is over. */
   expire(call: ActiveCall): void;
 }
 
-/** How a call is answered that did not come from the wire. */
-export interface NestedCall {
-  readonly parent: ActiveCall;
+/** Who made a call that did not come from the wire, and with whom it ends. */
+export interface CallParent {
+  readonly isEnded: boolean;
   readonly depth: number;
+  children: Set<ActiveCall> | undefined;
+}
+
+/** How such a call is answered. */
+export interface NestedCall {
+  readonly parent: CallParent;
   readonly onEvent: CallOptions["onEvent"];
   resolve(result: JsonObject): void;
   reject(error: A2EError): void;
 }
 
-export class ActiveCall implements CallContext, Expirable {
+export class ActiveCall implements CallContext, CallParent, Expirable {
   readonly id: string;
   readonly entry: RequestEntry;
   readonly request: JsonObject;
@@ -109,8 +110,14 @@ export class ActiveCall implements CallContext, Expirable {
     return (timeoutMs) => this.limitTime(timeoutMs);
   }
 
-  get call(): CallContext["call"] {
-    return (call, request, options) => this.#owner.startNested(this, call, request, options);
+  get call(): CallOther {
+    return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
+      this.#owner.startNested(this, call, request, options)) as CallOther;
+  }
+
+  /** How many calls this one is in. */
+  get depth(): number {
+    return this.nested === undefined ? 0 : this.nested.parent.depth + 1;
   }
 
   limitTime(timeoutMs: number): void {

@@ -17,6 +17,14 @@ export interface CallOptions {
   signal?: AbortSignal;
   timeoutMs?: number;
   onEvent?(event: { kind: string; data: JsonObject; seq: number }): void;
+  /** The id under which the call runs, for handlers that must recognise a repetition: an idempotency key. */
+  id?: string;
+}
+
+/** By its table or, where another capability's table is out of reach, by its type on the wire. */
+export interface CallOther {
+  <C extends Call>(call: C, request: RequestInputOf<C>, options?: CallOptions): Promise<ResultOf<C>>;
+  (type: string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
 }
 
 /** What a handler is given with each request. */
@@ -37,5 +45,5 @@ export interface CallContext {
   /** Replaces the time this call may take, counted from its start; the host's maximum still holds. */
   setTimeout(timeoutMs: number): void;
   /** Calls any capability of this session as its agent could: same gate, same limits, same audit. */
-  call<C extends Call>(call: C, request: RequestInputOf<C>, options?: CallOptions): Promise<ResultOf<C>>;
+  readonly call: CallOther;
 }

@@ -1,13 +1,13 @@
 // Runs the calls of one session: so many at once, each with a deadline, each to exactly one answer.
 // Every call ends in `#end`, whatever its handler does.
-import type { Call, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import type { Call } from "../protocol/capability.ts";
 import { createMessage } from "../protocol/codec.ts";
 import { toEventData } from "../protocol/core.ts";
 import { addMirrors } from "../protocol/dialects.ts";
 import { type Clock, type Message, protocolVersion } from "../protocol/envelope.ts";
 import { A2EError, coreErrors, type ErrorTable } from "../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../protocol/json.ts";
-import { ActiveCall, type CallOwner, type NestedCall, type RequestEntry } from "./active-call.ts";
+import { ActiveCall, type CallOwner, type CallParent, type NestedCall, type RequestEntry } from "./active-call.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { dispatch } from "./dispatch.ts";
@@ -43,6 +43,7 @@ export class CallRunner implements CallOwner {
   readonly #sources: Sources;
   readonly #onEnded: CallEnded;
   readonly #calls: CallTable;
+  readonly #background: CallParent = { isEnded: false, depth: 0, children: undefined };
   #queue: ActiveCall[] = [];
   #running = 0;
   #isStartingQueued = false;
@@ -190,7 +191,7 @@ export class CallRunner implements CallOwner {
 
   /** The same for a call in flight, by its id. */
   expireById(callId: string): void {
-    const call = findCall(this.#calls.calls(), callId);
+    const call = findCall([...this.#calls.calls(), ...(this.#background.children ?? [])], callId);
     if (call !== undefined) this.#expireNow(call);
   }
 
@@ -289,36 +290,26 @@ export class CallRunner implements CallOwner {
     }
   }
 
-  startNested<C extends Call>(
-    parent: ActiveCall,
-    table: C,
-    request: RequestInputOf<C>,
+  /** A call that belongs to no request of the agent; it ends with the session. */
+  startInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
+    return this.startNested(this.#background, call, request, options);
+  }
+
+  startNested(
+    parent: CallParent,
+    table: Call | string,
+    request: JsonObject,
     options: CallOptions = {},
-  ): Promise<ResultOf<C>> {
-    const answered = new Promise<ResultOf<C>>((resolve, reject) => {
-      const refused = this.#admitNested(parent, table, options.signal);
-      if (refused instanceof A2EError) return reject(refused);
-      const entry = refused;
+  ): Promise<JsonObject> {
+    const answered = new Promise<JsonObject>((resolve, reject) => {
+      const entry = this.#admitNested(parent, typeof table === "string" ? table : table.type, options.signal);
+      if (entry instanceof A2EError) return reject(entry);
       const parsed = entry.call.parseRequest(request, entry.capability.name);
       if (parsed instanceof A2EError) return reject(parsed);
-
-      const stop = () => this.endWithError(call, new A2EError("cancelled", "cancelled by its caller"));
-      const settle = <Value>(finish: (value: Value) => void) => {
-        return (value: Value) => {
-          options.signal?.removeEventListener("abort", stop);
-          finish(value);
-        };
-      };
-      const nested: NestedCall = {
-        parent,
-        depth: depthOf(parent) + 1,
-        onEvent: options.onEvent,
-        resolve: settle<JsonObject>((result) => resolve(result as ResultOf<C>)),
-        reject: settle<A2EError>(reject),
-      };
-      const call = new ActiveCall(this, entry, this.#sources.nextId(), parsed, 0, nested);
+      const nested: NestedCall = { parent, onEvent: options.onEvent, resolve, reject };
+      const call = new ActiveCall(this, entry, options.id ?? this.#sources.nextId(), parsed, 0, nested);
       if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
-      options.signal?.addEventListener("abort", stop, { once: true });
+      if (options.signal !== undefined) this.#endWith(options.signal, call, nested);
       parent.children ??= new Set();
       parent.children.add(call);
       this.#run(call, this.clock.now());
@@ -328,14 +319,28 @@ export class CallRunner implements CallOwner {
     return answered;
   }
 
+  #endWith(signal: AbortSignal, call: ActiveCall, nested: NestedCall): void {
+    const stop = () => this.endWithError(call, new A2EError("cancelled", "cancelled by its caller"));
+    const { resolve, reject } = nested;
+    nested.resolve = (result) => {
+      signal.removeEventListener("abort", stop);
+      resolve(result);
+    };
+    nested.reject = (error) => {
+      signal.removeEventListener("abort", stop);
+      reject(error);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  }
+
   /** The same gate as for a message from the wire, and an end to calls that call themselves. */
-  #admitNested(parent: ActiveCall, table: Call, signal: AbortSignal | undefined): RequestEntry | A2EError {
-    const entry = this.#kernel.registry.get(table.type);
+  #admitNested(parent: CallParent, type: string, signal: AbortSignal | undefined): RequestEntry | A2EError {
+    const entry = this.#kernel.registry.get(type);
     const { maxCallDepth } = this.#kernel.limits;
     if (entry?.kind !== "request")
-      return new A2EError("unknown_type", `no capability of this host has a message "${table.type}"`);
+      return new A2EError("unknown_type", `no capability of this host has a message "${type}"`);
     if (parent.isEnded || signal?.aborted === true) return new A2EError("cancelled", "cancelled by its caller");
-    if (depthOf(parent) >= maxCallDepth) {
+    if (parent.depth >= maxCallDepth) {
       return new A2EError("runtime_error", `calls are nested deeper than ${maxCallDepth}`, { retryable: false });
     }
     return this.#port.refuse(entry, true) ?? entry;
@@ -353,7 +358,8 @@ export class CallRunner implements CallOwner {
   /** Answers whatever is in flight with `cancelled`. */
   cancelAll(reason: string): void {
     this.#queue = [];
-    for (const call of this.#calls.calls()) this.endWithError(call, new A2EError("cancelled", reason));
+    const calls = [...this.#calls.calls(), ...(this.#background.children ?? [])];
+    for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));
   }
 
   /** Resolves when nothing is in flight, or with the ids still in flight when the time is over. */
@@ -377,10 +383,6 @@ function findCall(calls: Iterable<ActiveCall>, id: string): ActiveCall | undefin
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-function depthOf(call: ActiveCall): number {
-  return call.nested?.depth ?? 0;
 }
 
 /** Whether the agent may see it: an error of the core or of the capability's own table. Whatever else a handler throws may be anything. */

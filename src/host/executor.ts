@@ -1,6 +1,7 @@
 // Takes the messages of one session from decoding to a running call: type, version, repetition, gate, schema.
+import type { Call } from "../protocol/capability.ts";
 import type { Decoded } from "../protocol/codec.ts";
-import { handshake, shutdownPayload } from "../protocol/core.ts";
+import { core, handshake, shutdownPayload } from "../protocol/core.ts";
 import { isCompatibleVersion, type Message, protocolVersion } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { RequestEntry } from "./active-call.ts";
@@ -10,6 +11,8 @@ import type { Kernel } from "./kernel.ts";
 
 /** What the executor needs of its session. */
 export interface ExecutorPort extends RunnerPort {
+  /** Takes what may answer a question of the host: true where it does, an error where it does so badly. */
+  answerAsk(message: Message, asked: Call | undefined): A2EError | boolean;
   shutdown(timeoutMs: number): void;
 }
 
@@ -48,6 +51,12 @@ export class Executor {
     if (entry?.kind === "request") return this.#request(entry, message, req_id, bytesIn, now);
     if (entry?.kind === "response" && entry.asRequest !== undefined && message.req_id === undefined)
       return this.#request(entry.asRequest, message, req_id, bytesIn, now);
+    if (entry?.kind === "ask" || entry?.kind === "error") {
+      const taken = this.#port.answerAsk(message, entry.kind === "ask" ? entry.call : undefined);
+      if (taken instanceof A2EError) return this.refuse(taken, message.type, req_id, bytesIn, now);
+      const { name } = entry.kind === "ask" ? entry.capability : core;
+      if (taken) return this.#audit(now, message.type, name, message.id, "", "", 0, bytesIn, 0);
+    }
     if (entry?.kind === "shutdown") return this.#shutdown(message, req_id, bytesIn, now);
     // A foreign type may be of any length; naming it helps only while it is readable.
     const name = message.type.length <= 128 ? ` "${message.type}"` : "";

@@ -17,6 +17,8 @@ import { recordDatabase, recordSnapshots, recordTool } from "./recording/recorde
 import type { Recordings } from "./recording/recorder.ts";
 import type { ReplayReport } from "./recording/replay-report.ts";
 import { createScopes, type Scopes } from "./recording/tape.ts";
+import { noSandboxes, type Sandboxes } from "./sandbox.ts";
+import { createKey, createSecrets, type Secrets } from "./secrets.ts";
 import { SessionJournal } from "./session-journal.ts";
 import { SessionManager } from "./session-manager.ts";
 import type { SnapshotMode, SnapshotStore } from "./snapshot-store.ts";
@@ -57,6 +59,10 @@ export interface HostOptions {
   nextId?: IdSource;
   random?: () => number;
   createSessionId?: () => string;
+  /** Where programs run that nobody vouches for; closed with the host. Plugins that need one say so where there is none. */
+  sandboxes?: Sandboxes;
+  /** Seals what plugins store; without it, with a key that ends with the process. */
+  secrets?: Secrets;
   /** Folder for what plugins keep, and the folder that file tools see. */
   dataDir?: string;
   workspaceDir?: string;
@@ -73,15 +79,17 @@ export class A2EHost {
   readonly plugins: readonly LoadedPlugin[];
   readonly #kernel: Kernel;
   readonly #database: Database | undefined;
+  readonly #sandboxes: Sandboxes;
   #closing: Promise<void> | undefined;
 
   private constructor(
     kernel: Kernel,
     plugins: readonly LoadedPlugin[],
-    { createSessionId = randomUUID, database }: HostOptions,
+    { createSessionId = randomUUID, database, sandboxes = noSandboxes }: HostOptions,
   ) {
     this.#kernel = kernel;
     this.#database = database;
+    this.#sandboxes = sandboxes;
     this.hostId = kernel.hostId;
     this.limits = kernel.limits;
     this.tools = kernel.tools;
@@ -100,6 +108,7 @@ export class A2EHost {
     }
     const kernel = createKernel(options, plugins);
     const database = options.database ?? noDatabase;
+    const { sandboxes = noSandboxes, secrets = createSecrets(createKey()) } = options;
     const ready: LoadedPlugin[] = [];
     try {
       for (const loaded of plugins) {
@@ -111,6 +120,8 @@ export class A2EHost {
           clock: kernel.clock,
           database: kernel.scopes === undefined ? database : recordDatabase(database, kernel.scopes),
           tools: kernel.tools,
+          sandboxes,
+          secrets,
         });
         ready.push(loaded);
       }
@@ -148,6 +159,7 @@ export class A2EHost {
     this.#kernel.isStopping = true;
     await this.sessions.close(drainMs);
     await closePlugins(this.plugins, this.log);
+    await this.#sandboxes.close();
     this.#kernel.deadlines.close();
     await this.#kernel.recordings?.close();
     await this.#kernel.audit.close();

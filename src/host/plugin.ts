@@ -1,11 +1,21 @@
 // The public API that every capability is written against, ours and a stranger's alike.
 import type { z } from "zod";
-import type { Capability, Push, RequestOf, ResultInputOf } from "../protocol/capability.ts";
+import type {
+  Call,
+  Capability,
+  Push,
+  RequestInputOf,
+  RequestOf,
+  ResultInputOf,
+  ResultOf,
+} from "../protocol/capability.ts";
 import type { Clock, IdSource } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
-import type { CallContext, SessionInfo } from "./call-context.ts";
+import type { CallContext, CallOther, SessionInfo } from "./call-context.ts";
 import type { Database } from "./database.ts";
 import type { Logger } from "./logger.ts";
+import type { Sandboxes } from "./sandbox.ts";
+import type { Secrets } from "./secrets.ts";
 import type { SessionState } from "./session-state.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
 
@@ -25,6 +35,16 @@ export interface PluginContext {
   readonly database: Database;
   /** Tools that every session of the host sees. */
   readonly tools: ToolCatalogue;
+  /** Where programs run that nobody vouches for. */
+  readonly sandboxes: Sandboxes;
+  /** Seals what may be stored but not read. */
+  readonly secrets: Secrets;
+}
+
+export interface AskOptions {
+  signal?: AbortSignal;
+  /** How long the agent may take; the host's `askTimeoutMs` where it is left out. */
+  timeoutMs?: number;
 }
 
 /** What a plugin is given for each session that negotiated its capability. */
@@ -41,6 +61,13 @@ export interface SessionContext {
   readonly tools: ToolCatalogue;
   /** Sends a message that nobody asked for. */
   push<P extends Push>(push: P, payload: z.input<P["payload"]>): void;
+  /**
+   * Asks the agent, with one of the `asks` of a table. Rejects with an A2EError: what the agent answered, `timeout`, or
+   * `cancelled` where the signal aborts or the session ends.
+   */
+  ask<C extends Call>(ask: C, request: RequestInputOf<C>, options?: AskOptions): Promise<ResultOf<C>>;
+  /** Calls any capability of this session outside of a request; what is still running ends with the session. */
+  readonly call: CallOther;
 }
 
 /** One function per call of the table. Returning undefined declines: another plugin of the capability may answer. */

@@ -1,13 +1,14 @@
 // The plugins of one session: opened as capabilities are granted, asked in their order, saved and closed together.
+import type { Call } from "../protocol/capability.ts";
 import { createMessage } from "../protocol/codec.ts";
 import type { Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
-import type { SessionInfo } from "./call-context.ts";
+import type { CallOptions, SessionInfo } from "./call-context.ts";
 import { closeWithin } from "./close-within.ts";
 import type { Kernel } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { shortId } from "./logger.ts";
-import type { SessionContext, SessionPart } from "./plugin.ts";
+import type { AskOptions, SessionContext, SessionPart } from "./plugin.ts";
 import type { Sources } from "./recording/tape.ts";
 import { mergeState, SessionState } from "./session-state.ts";
 import { isThenable } from "./thenable.ts";
@@ -24,6 +25,8 @@ export type ForkChanges = Record<string, [key: string, value?: JsonValue][]>;
 interface SessionPartsOptions {
   sources: Sources;
   send(message: Message): void;
+  ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
+  call(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
   /** What plugins keep of this session already, by their names. */
   states?: Map<string, SessionState>;
   /** Told of each state there is, before anybody changes it. */
@@ -37,7 +40,7 @@ export class SessionParts {
   readonly #kernel: Kernel;
   readonly #session: SessionInfo;
   readonly #sources: Sources;
-  readonly #send: (message: Message) => void;
+  readonly #link: Pick<SessionPartsOptions, "send" | "ask" | "call">;
   readonly #parts = new Map<LoadedPlugin, SessionPart>();
   readonly #byCapability = new Map<string, SessionPart[]>();
   readonly #states: Map<string, SessionState>;
@@ -48,12 +51,12 @@ export class SessionParts {
   constructor(
     kernel: Kernel,
     session: SessionInfo,
-    { sources, send, states = new Map(), onState = () => {} }: SessionPartsOptions,
+    { sources, states = new Map(), onState = () => {}, ...link }: SessionPartsOptions,
   ) {
     this.#kernel = kernel;
     this.#session = session;
     this.#sources = sources;
-    this.#send = send;
+    this.#link = link;
     this.#states = states;
     this.#onState = onState;
     for (const [plugin, state] of states) onState(plugin, state);
@@ -150,8 +153,10 @@ export class SessionParts {
         return parts.#tools;
       },
       push: (push, payload) => {
-        parts.#send(createMessage(push.type, nextId(), clock.now(), push.payload.parse(payload) as object));
+        parts.#link.send(createMessage(push.type, nextId(), clock.now(), push.payload.parse(payload) as object));
       },
+      ask: this.#link.ask as SessionContext["ask"],
+      call: this.#link.call as SessionContext["call"],
     };
   }
 

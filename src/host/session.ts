@@ -1,5 +1,5 @@
 // One agent's place on the host: an executor, an outbound log, the plugins' state, a principal. Transports come and go.
-import type { RequestOf, ResultInputOf } from "../protocol/capability.ts";
+import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
 import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../protocol/codec.ts";
 import {
   core,
@@ -15,8 +15,9 @@ import {
 import { type Dialect, detectDialect } from "../protocol/dialects.ts";
 import { isCompatibleVersion, type Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { copyJson } from "../protocol/json.ts";
+import { copyJson, type JsonObject } from "../protocol/json.ts";
 import type { RequestEntry } from "./active-call.ts";
+import { AgentAsks } from "./agent-asks.ts";
 import type { SessionInfo } from "./call-context.ts";
 import type { Answer } from "./call-table.ts";
 import { Executor, type ExecutorPort } from "./executor.ts";
@@ -25,7 +26,7 @@ import type { Kernel } from "./kernel.ts";
 import { shortId } from "./logger.ts";
 import type { OutboundLine, Reader } from "./outbound-log.ts";
 import { type DirectEnd, Outbox } from "./outbox.ts";
-import type { Handlers, SessionPart } from "./plugin.ts";
+import type { AskOptions, Handlers, SessionPart } from "./plugin.ts";
 import { anonymous, type Principal } from "./principal.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
 import type { JournalEntry } from "./session-journal.ts";
@@ -113,6 +114,7 @@ export class Session implements ExecutorPort {
   readonly #journal: JournalEntry | undefined;
   readonly #closeListeners = new Set<() => void>();
   #snapshots: SessionSnapshots | undefined;
+  #asks: AgentAsks | undefined;
   #restoreFrom: SavedSession | undefined;
   #principal: Principal = anonymous;
   #granted: ReadonlySet<string> = new Set();
@@ -159,9 +161,9 @@ export class Session implements ExecutorPort {
     });
     this.#parts = new SessionParts(kernel, this.info, {
       sources: this.sources,
-      send: (message) => {
-        if (this.#status !== "closed") this.send(this.#dialect === "docs" ? inDocsSpelling(message, kernel) : message);
-      },
+      send: (message) => this.#sendUnasked(message),
+      ask: (call, request, options) => this.#ask(call, request, options),
+      call: (call, request, options) => this.#executor.calls.startInBackground(call, request, options),
       ...(origin === undefined ? {} : { states: origin.states }),
       onState: (plugin, state) => this.#journal?.track(plugin, state),
     });
@@ -171,6 +173,26 @@ export class Session implements ExecutorPort {
     this.parent = origin?.parent;
     if (origin !== undefined && tape === undefined) this.#continue(origin);
     else if (origin !== undefined) tape?.within("", () => this.#continue(origin));
+  }
+
+  #sendUnasked(message: Message): void {
+    if (this.#status === "closed") return;
+    this.send(this.#dialect === "docs" ? inDocsSpelling(message, this.#kernel) : message);
+  }
+
+  #ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
+    this.#asks ??= new AgentAsks({
+      limits: this.#kernel.limits,
+      sources: this.sources,
+      tape: this.tape,
+      send: (message) => this.#sendUnasked(message),
+    });
+    if (this.#status === "closed") return Promise.reject(new A2EError("cancelled", "the session has ended"));
+    return this.#asks.ask(call, request, options);
+  }
+
+  answerAsk(message: Message, asked: Call | undefined): A2EError | boolean {
+    return this.#asks?.answer(message, asked) ?? false;
   }
 
   #openJournal(origin: SessionOrigin | undefined): JournalEntry | undefined {
@@ -213,6 +235,7 @@ export class Session implements ExecutorPort {
     this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), error });
     this.#status = "closed";
     this.#executor.calls.cancelAll("the host could not save this session");
+    this.#asks?.rejectAll("the host could not save this session");
     this.#end();
   }
 
@@ -292,7 +315,9 @@ export class Session implements ExecutorPort {
 
   /** The time of a call is over: in a replay, when the recording says so. */
   expireCall(callId: string): void {
-    const expire = () => this.#executor.calls.expireById(callId);
+    const expire = () => {
+      if (this.#asks?.expire(callId) !== true) this.#executor.calls.expireById(callId);
+    };
     if (this.tape === undefined) expire();
     else this.tape.within(callId, expire);
   }
@@ -644,6 +669,7 @@ export class Session implements ExecutorPort {
     this.#refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
     const cutOff = drainMs > 0 ? await this.#executor.calls.drain(drainMs) : this.#executor.calls.pendingIds;
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
+    this.#asks?.rejectAll(`session ended: ${reason}`);
     // A session that the next host takes up again is not closed for its agent, only cut off.
     if (this.#journal === undefined || !this.#kernel.isStopping)
       this.send(
@@ -674,9 +700,14 @@ export class Session implements ExecutorPort {
   }
 }
 
-/** A push under the name that the documentation gives it: the first of its other names. */
+/** A push or a question under the name that the documentation gives it: the first of its other names. */
 function inDocsSpelling(message: Message, { registry }: Kernel): Message {
   const entry = registry.get(message.type);
-  const spelling = entry?.kind === "push" ? entry.push.aliases[0] : undefined;
+  const spelling =
+    entry?.kind === "push"
+      ? entry.push.aliases[0]
+      : entry?.kind === "ask"
+        ? Object.keys(entry.call.aliases)[0]
+        : undefined;
   return spelling === undefined ? message : { ...message, type: spelling };
 }

@@ -23,6 +23,8 @@ export interface Call<Request extends Schema = Schema, Result extends Schema = S
   readonly mirrorPaths: readonly (readonly [second: string, path: readonly string[]])[];
   /** Steers the host itself and so is served at once, past the limit on parallel calls. */
   readonly isControl: boolean;
+  /** For asks: the field of request and answer that carries the id of the ask beside `req_id`. */
+  readonly correlatedBy: string | undefined;
   readonly example: { readonly request: z.input<Request>; readonly result: z.input<Result> };
   /** Checks a request and fills its defaults; what comes back is a value of its own. */
   parseRequest(value: unknown, capabilityName?: string): JsonObject | A2EError;
@@ -47,6 +49,8 @@ export interface CapabilitySpec {
   readonly errors?: ErrorTable;
   readonly calls: Readonly<Record<string, Call>>;
   readonly pushes?: Readonly<Record<string, Push>>;
+  /** Calls that go the other way: the host asks, the agent answers. */
+  readonly asks?: Readonly<Record<string, Call>>;
 }
 
 export interface Capability<Name extends string = string, Spec extends CapabilitySpec = CapabilitySpec> {
@@ -57,12 +61,16 @@ export interface Capability<Name extends string = string, Spec extends Capabilit
   readonly errors: ErrorTable;
   readonly calls: Spec["calls"];
   readonly pushes: PushesOf<Spec>;
+  readonly asks: AsksOf<Spec>;
   /** An error of this capability: its own codes and the core ones compile, others do not. */
   error(code: ErrorCodeOf<Spec>, message: string, options?: ErrorOptions): A2EError;
 }
 
 type PushesOf<Spec extends CapabilitySpec> =
   Spec["pushes"] extends Readonly<Record<string, Push>> ? Spec["pushes"] : Readonly<Record<string, Push>>;
+
+type AsksOf<Spec extends CapabilitySpec> =
+  Spec["asks"] extends Readonly<Record<string, Call>> ? Spec["asks"] : Readonly<Record<string, Call>>;
 
 type ErrorCodeOf<Spec extends CapabilitySpec> =
   | CoreErrorCode
@@ -91,6 +99,7 @@ export function capability<const Name extends string, const Spec extends Capabil
     errors,
     calls: spec.calls,
     pushes: (spec.pushes ?? {}) as PushesOf<Spec>,
+    asks: (spec.asks ?? {}) as AsksOf<Spec>,
     error: (code, message, options) =>
       new A2EError(code, message, {
         capability_name: name,
@@ -107,18 +116,30 @@ interface CallOptions<Request extends Schema, Result extends Schema> {
   aliases?: Record<string, string>;
   mirrors?: Record<string, string>;
   isControl?: boolean;
+  correlatedBy?: string;
   example: { request: z.input<Request>; result: z.input<Result> };
 }
 
 export function call<Request extends Schema, Result extends Schema>(
   type: string,
   responseType: string,
-  { aliases = {}, mirrors = {}, isControl = false, ...rest }: CallOptions<Request, Result>,
+  { aliases = {}, mirrors = {}, isControl = false, correlatedBy, ...rest }: CallOptions<Request, Result>,
 ): Call<Request, Result> {
   const parseRequest = createParser(rest.request);
   const parseResult = createParser(rest.result);
   const mirrorPaths = Object.entries(mirrors).map(([second, path]) => [second, path.split(".")] as const);
-  return { type, responseType, aliases, mirrors, mirrorPaths, isControl, parseRequest, parseResult, ...rest };
+  return {
+    type,
+    responseType,
+    aliases,
+    mirrors,
+    mirrorPaths,
+    isControl,
+    correlatedBy,
+    parseRequest,
+    parseResult,
+    ...rest,
+  };
 }
 
 export function push<Payload extends Schema>(

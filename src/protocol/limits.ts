@@ -19,6 +19,10 @@ export const defaultLimits = {
   maxCallTimeoutMs: 3_600_000,
   /** Calls within calls: a chain that runs a chain, and so on. */
   maxCallDepth: 16,
+  /** How long an agent may take to answer what the host asks it, unless the asker says otherwise. */
+  askTimeoutMs: 120_000,
+  /** Questions to one agent that wait for its answer. */
+  maxPendingAsks: 256,
   /** Events one call may send; later ones are dropped and counted in the log. */
   maxEventsPerCall: 100_000,
   /** Answers remembered per session, so that a repeated id is answered and not run again. */

@@ -19,6 +19,8 @@ export type TypeEntry =
     }
   | { readonly kind: "event"; readonly capability: Capability }
   | { readonly kind: "push"; readonly capability: Capability; readonly push: Push }
+  /** A question to the agent, or its answer: some peers give the answer the type of the question. */
+  | { readonly kind: "ask"; readonly capability: Capability; readonly call: Call }
   | { readonly kind: "shutdown" }
   | { readonly kind: "error" };
 
@@ -55,6 +57,10 @@ export function createTypeRegistry(capabilities: Iterable<Capability>): TypeRegi
         add(alias, asRequest);
         if (!registry.has(responseType)) add(responseType, { kind: "response", capability, call });
       }
+    }
+    for (const call of Object.values(capability.asks)) {
+      const types = [call.type, call.responseType, ...Object.entries(call.aliases).flat()];
+      for (const type of new Set(types)) add(type, { kind: "ask", capability, call });
     }
     for (const push of Object.values(capability.pushes)) {
       for (const type of [push.type, ...push.aliases]) add(type, { kind: "push", capability, push });

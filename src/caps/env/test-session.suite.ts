@@ -4,12 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallContext } from "../../host/call-context.ts";
-import { silentLogger } from "../../host/logger.ts";
-import { noDatabase } from "../../host/no-database.ts";
-import type { SessionContext } from "../../host/plugin.ts";
+import { createPluginContext, createSessionContext } from "../../host/plugin-contexts.suite.ts";
 import { anonymous } from "../../host/principal.ts";
 import { SessionState } from "../../host/session-state.ts";
-import { ToolCatalogue } from "../../host/tool-catalogue.ts";
 import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
 import { type EnvPluginOptions, envPlugin } from "./plugin.ts";
 import { env } from "./protocol.ts";
@@ -19,21 +16,13 @@ type Calls = (typeof env)["calls"];
 export async function startEnv(options: EnvPluginOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), "a2e-env-"));
   const plugin = envPlugin(options);
-  const clock = { now: () => 1_000_000 };
-  const base = { log: silentLogger, clock };
   const close = async () => {
     await plugin.close?.();
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    await plugin.setup?.({
-      ...base,
-      name: "env",
-      dataDir: join(folder, "data"),
-      workspaceDir: join(folder, "workspace"),
-      database: noDatabase,
-      tools: new ToolCatalogue(),
-    });
+    const dataDir = join(folder, "data");
+    await plugin.setup?.(createPluginContext({ name: "env", dataDir, workspaceDir: join(folder, "workspace") }));
   } catch (error) {
     await close();
     throw error;
@@ -44,8 +33,7 @@ export async function startEnv(options: EnvPluginOptions = {}) {
     async open({ state = new SessionState(), granted = ["env"] }: { state?: SessionState; granted?: string[] } = {}) {
       const pushed: unknown[] = [];
       const session = { id: "session", principal: anonymous, granted: new Set(granted) };
-      const context: SessionContext = {
-        ...base,
+      const context = createSessionContext({
         session,
         state,
         nextId: () => {
@@ -53,9 +41,8 @@ export async function startEnv(options: EnvPluginOptions = {}) {
           return `id-${ids}`;
         },
         random: () => 0.25,
-        tools: new ToolCatalogue(),
         push: (_push, payload) => void pushed.push(payload),
-      } as SessionContext;
+      });
       const part = await plugin.session(context);
       /** The raw outcome: a value or a promise, as the handler returns it. */
       const handle = <Name extends keyof Calls>(name: Name, request: RequestInputOf<Calls[Name]>) => {

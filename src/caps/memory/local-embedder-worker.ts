@@ -16,8 +16,10 @@ export async function embedTexts(texts: string[]): Promise<Float32Array[]> {
   return (await model.embed(texts)).map((vector) => Float32Array.from(vector));
 }
 
-async function loadModel(): Promise<Model> {
-  const [code, source] = packages;
+export async function loadModel(
+  names: readonly [code: string, source: string, ...string[]] = packages,
+): Promise<Model> {
+  const [code, source] = names;
   try {
     // Not spelled as literals: neither compiler nor bundler may need packages that are optional.
     const { initModel } = (await import(code)) as { initModel(source: unknown): Promise<Model> };
@@ -25,9 +27,8 @@ async function loadModel(): Promise<Model> {
     return await initModel(modelSource);
   } catch (cause) {
     if (!(cause instanceof Error && "code" in cause && /MODULE_NOT_FOUND$/.test(String(cause.code)))) throw cause;
-    throw new Error(
-      `the local embedder needs packages that are not installed; run: npm install ${packages.join(" ")}`,
-      { cause },
-    );
+    throw new Error(`the local embedder needs packages that are not installed; run: npm install ${names.join(" ")}`, {
+      cause,
+    });
   }
 }

@@ -1,10 +1,9 @@
 // The plugin on a real database in memory, with sessions and forks of them but without a host around it.
 import type { CallContext } from "../../host/call-context.ts";
 import type { Database } from "../../host/database.ts";
-import { silentLogger } from "../../host/logger.ts";
 import type { SessionPart } from "../../host/plugin.ts";
+import { createPluginContext, createSessionContext } from "../../host/plugin-contexts.suite.ts";
 import { SessionState } from "../../host/session-state.ts";
-import { ToolCatalogue } from "../../host/tool-catalogue.ts";
 import type { Call, RequestInputOf, ResultOf } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -46,14 +45,12 @@ export async function startMemory(options: MemoryPluginOptions = {}, database?: 
   const nextId = createFakeIds();
   const shared = database ?? (await createSqliteDatabase({ path: ":memory:" }));
   const plugin = memoryPlugin(options);
-  const tools = new ToolCatalogue();
-  const common = { log: silentLogger, clock, tools };
-  await plugin.setup?.({ ...common, name: "memory", dataDir: ".", workspaceDir: ".", database: shared });
+  await plugin.setup?.(createPluginContext({ name: "memory", clock, database: shared }));
 
   const open = (agent: string, state = new SessionState()): MemorySession => {
     const session = { id: nextId(), principal: { id: agent, isAuthenticated: agent !== "" } };
-    const context = { ...common, session, nextId, random: () => 0.5, state, push() {} };
-    const part = plugin.session(context as never) as SessionPart<typeof memory>;
+    const context = createSessionContext({ clock, session, nextId, state });
+    const part = plugin.session(context) as SessionPart<typeof memory>;
     const ask = async <C extends Call>(call: C, handler: unknown, request: RequestInputOf<C> | undefined) => {
       const parsed = call.parseRequest(request ?? {}, "memory");
       if (parsed instanceof A2EError) throw parsed;

@@ -1,8 +1,8 @@
 // The context of a tool whose agent did not ask for a stream: events are kept for the result instead of sent.
 import type { CallContext } from "../../host/call-context.ts";
+import { remainingBytes } from "../../host/validation/json-size.ts";
 import { toEventData } from "../../protocol/core.ts";
 import { copyJson, type JsonObject } from "../../protocol/json.ts";
-import { remainingBytes } from "./json-size.ts";
 import { toolLimits } from "./limits.ts";
 
 interface CollectedEvent {
@@ -52,7 +52,7 @@ export class CollectingContext implements CallContext {
     return (timeoutMs) => this.#context.setTimeout(timeoutMs);
   }
   get call(): CallContext["call"] {
-    return (call, request, options) => this.#context.call(call, request, options);
+    return this.#context.call;
   }
 
   /** The events so far, and a last one that counts those for which there was no room. */

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import { maxProblems } from "../../host/validation/problem-text.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { defineTool, toolOutput } from "./define-tool.ts";
-import { toolLimits } from "./limits.ts";
 import { createTestCall, runTool } from "./test-call-context.suite.ts";
 
 const zodTool = defineTool({
@@ -95,7 +95,7 @@ describe.each([
   test("cuts long values and long lists of problems", () => {
     expect(problemsOf(tool, { path: "a", mode: "x".repeat(1000) })[0]?.length).toBeLessThan(200);
     const filters = Array.from({ length: 500 }, () => ({ name: 1, size: 1 }));
-    expect(problemsOf(tool, { path: "a", filters })).toHaveLength(toolLimits.maxProblems);
+    expect(problemsOf(tool, { path: "a", filters })).toHaveLength(maxProblems);
   });
 
   test("survives any arguments", () => {

@@ -2,8 +2,8 @@
 import type { z } from "zod";
 import type { CallContext } from "../../host/call-context.ts";
 import type { CatalogueTool, ToolOutput } from "../../host/tool-catalogue.ts";
+import { createSchemaCheck } from "../../host/validation/json-schema.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
-import { createSchemaCheck } from "./json-schema.ts";
 import { createZodCheck, toInputSchema, withoutUnknownKeys } from "./zod-schema.ts";
 
 type InputSchema = z.ZodObject | JsonObject;

@@ -1,7 +1,7 @@
 // Walks the folders of a workspace in a stable order. Links are reported, never followed.
 import { readdir } from "node:fs/promises";
+import { toReadableError, type Workspace } from "../../host/confinement/workspace.ts";
 import { toolLimits } from "./limits.ts";
-import { toReadableError, type Workspace } from "./workspace.ts";
 
 export interface FolderEntry {
   /** Below the root of the workspace. */

@@ -1,9 +1,9 @@
 // Tools whose module is loaded and run in worker threads only: one that blocks forever is ended at its timeout, alone.
 import type { CallContext } from "../../host/call-context.ts";
 import type { CatalogueTool, ToolOutput } from "../../host/tool-catalogue.ts";
+import { createSchemaCheck } from "../../host/validation/json-schema.ts";
 import { siblingModule } from "../../host/workers/thread-entry.ts";
 import type { WorkerPool } from "../../host/workers/worker-pool.ts";
-import { createSchemaCheck } from "./json-schema.ts";
 import { toolLimits } from "./limits.ts";
 import type { ModuleReference } from "./tool-modules.ts";
 import type { DescribedTool, RunToolArguments, RunToolMessage } from "./tool-worker.ts";

@@ -9,10 +9,6 @@ export const toolLimits = {
   maxCollectedEvents: 1000,
   /** Bytes of such events. */
   maxCollectedEventBytes: 256 * 1024,
-  /** Problems with arguments told at once. */
-  maxProblems: 20,
-  /** Arguments larger than this are told their first problem only: collecting all could cost a thousand times their size. */
-  maxArgumentBytesForAllProblems: 64 * 1024,
   /** Text that read_file returns at once. */
   maxReadBytes: 512 * 1024,
   /** Entries that list_dir, glob and grep return. */

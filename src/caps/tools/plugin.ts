@@ -1,5 +1,7 @@
 // The host side of the tools capability: contributes tools to the catalogue, and lists and calls whatever is in it.
 import { lookup } from "node:dns/promises";
+import { isPublicAddress } from "../../host/confinement/public-address.ts";
+import { Workspace } from "../../host/confinement/workspace.ts";
 import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import { WorkerPool } from "../../host/workers/worker-pool.ts";
@@ -8,15 +10,14 @@ import { builtinNames, builtinTools } from "./builtin/all.ts";
 import type { HttpSettings } from "./builtin/environment.ts";
 import { watchCatalogue } from "./catalogue-watch.ts";
 import { loadIsolatedTools } from "./isolated-tools.ts";
+import { toolLimits } from "./limits.ts";
 import { type ParsedToolsOptions, parseToolsOptions, type ToolsOptions } from "./options.ts";
 import { type ToolDefinition, tools, toolsChanged } from "./protocol.ts";
-import { isPublicAddress } from "./public-address.ts";
 import { callTool } from "./tool-call.ts";
 import { toToolDefinition } from "./tool-definition.ts";
 import { findModules, loadTools, withSource } from "./tool-modules.ts";
 import { createToolPolicy } from "./tool-policy.ts";
 import { searchTools } from "./tool-search.ts";
-import { Workspace } from "./workspace.ts";
 
 export interface ToolsPluginOptions extends ToolsOptions {
   /** Tools made in code, beside the built-in ones and those of modules. */
@@ -113,6 +114,7 @@ function createBuiltins(options: ParsedToolsOptions, context: PluginContext, poo
 function toHttpSettings({ allow_private, max_bytes, timeout_ms }: ParsedToolsOptions["http"]): HttpSettings {
   return {
     maxBytes: max_bytes,
+    maxRedirects: toolLimits.httpMaxRedirects,
     timeoutMs: timeout_ms,
     resolve: (hostname) => lookup(hostname, { all: true }),
     isAllowed: allow_private ? () => true : isPublicAddress,

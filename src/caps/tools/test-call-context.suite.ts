@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallContext } from "../../host/call-context.ts";
 import { silentLogger } from "../../host/logger.ts";
-import { noDatabase } from "../../host/no-database.ts";
-import type { Plugin, PluginContext, SessionContext } from "../../host/plugin.ts";
+import type { Plugin } from "../../host/plugin.ts";
+import { createPluginContext, createSessionContext } from "../../host/plugin-contexts.suite.ts";
 import { anonymous } from "../../host/principal.ts";
-import { SessionState } from "../../host/session-state.ts";
 import { type CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -60,30 +59,17 @@ export async function startTools(options: ToolsPluginOptions = {}, catalogue = n
   const plugin: Plugin<typeof tools> = toolsPlugin(options);
   const folder = await mkdtemp(join(tmpdir(), "a2e-tools-"));
   const pushed: unknown[] = [];
-  const base = { log: silentLogger, clock: { now: () => 1_000_000 } };
-  const context: PluginContext = {
-    ...base,
-    name: "tools",
-    dataDir: folder,
-    workspaceDir: folder,
-    database: noDatabase,
-    tools: catalogue,
-  };
+  const context = createPluginContext({ name: "tools", dataDir: folder, workspaceDir: folder, tools: catalogue });
   try {
     await plugin.setup?.(context);
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
   }
-  const sessionContext: SessionContext = {
-    ...base,
-    session: { id: "session-1", principal: anonymous },
-    nextId: () => "id",
-    random: () => 0.5,
-    state: new SessionState(),
+  const sessionContext = createSessionContext({
     tools: new ToolCatalogue(catalogue),
     push: (_push, payload) => void pushed.push(payload),
-  };
+  });
   const part = await plugin.session(sessionContext);
   const handle = <Name extends CallName>(
     name: Name,

@@ -1,11 +1,11 @@
 // Runs one tool for one request and shapes what comes of it. A synchronous tool is answered synchronously.
 import type { CallContext } from "../../host/call-context.ts";
 import type { CatalogueTool, ToolCatalogue, ToolOutput } from "../../host/tool-catalogue.ts";
+import { cutText, isLargerThan } from "../../host/validation/json-size.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { CollectingContext } from "./collecting-context.ts";
-import { cutText, isLargerThan } from "./json-size.ts";
 import { schemaViolation } from "./problems.ts";
 import { tools } from "./protocol.ts";
 

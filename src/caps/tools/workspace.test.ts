@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { Workspace } from "../../host/confinement/workspace.ts";
 import { WorkerPool } from "../../host/workers/worker-pool.ts";
 import type { BuiltinEnvironment } from "./builtin/environment.ts";
 import { readFileTool } from "./builtin/read-file.ts";
 import { writeFileTool } from "./builtin/write-file.ts";
 import { runTool } from "./test-call-context.suite.ts";
-import { Workspace } from "./workspace.ts";
 
 let outer: string;
 let root: string;

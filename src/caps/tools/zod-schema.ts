@@ -1,11 +1,16 @@
 // Checks arguments against a zod schema and says what is wrong in the words that JSON Schemas get too.
 import { z } from "zod";
 import type { ToolProblem } from "../../host/tool-catalogue.ts";
+import type { Checked } from "../../host/validation/json-schema.ts";
+import {
+  describeFound,
+  describeValues,
+  maxProblems,
+  toPath,
+  unknownProperty,
+} from "../../host/validation/problem-text.ts";
 import { createFastParser } from "../../protocol/fast-parse.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Checked } from "./json-schema.ts";
-import { toolLimits } from "./limits.ts";
-import { describeFound, describeValues, toPath, unknownProperty } from "./problems.ts";
 
 type Issue = z.core.$ZodIssue;
 
@@ -32,7 +37,7 @@ export function createZodCheck(schema: z.ZodObject): (args: JsonObject) => Check
 
 /** Also for other strict objects, such as a plugin's options. */
 export function issuesToProblems(issues: readonly Issue[], schema: z.ZodType, input: unknown): ToolProblem[] {
-  return issues.flatMap((issue) => toProblems(issue, schema, input)).slice(0, toolLimits.maxProblems);
+  return issues.flatMap((issue) => toProblems(issue, schema, input)).slice(0, maxProblems);
 }
 
 function toProblems(issue: Issue, schema: z.ZodType, input: unknown): ToolProblem[] {
@@ -42,7 +47,7 @@ function toProblems(issue: Issue, schema: z.ZodType, input: unknown): ToolProble
   switch (issue.code) {
     case "unrecognized_keys": {
       const known = keysAt(schema, issue.path);
-      return issue.keys.slice(0, toolLimits.maxProblems).map((key) => ({ path, message: unknownProperty(key, known) }));
+      return issue.keys.slice(0, maxProblems).map((key) => ({ path, message: unknownProperty(key, known) }));
     }
     case "invalid_type": {
       const parent = toPath(issue.path.slice(0, -1));

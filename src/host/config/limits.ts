@@ -12,6 +12,8 @@ const descriptions: Record<keyof Limits, string> = {
   callTimeoutMs: "A call that names no timeout of its own ends after this.",
   maxCallTimeoutMs: "The longest timeout a call may ask for.",
   maxCallDepth: "Calls within calls: a chain that runs a chain, and so on.",
+  askTimeoutMs: "How long an agent may take to answer what the host asks it, unless the asker says otherwise.",
+  maxPendingAsks: "Questions to one agent that wait for its answer.",
   maxEventsPerCall: "Events one call may send; later ones are dropped and counted in the log.",
   maxRememberedAnswers: "Answers remembered per session, so that a repeated id is answered and not run again.",
   maxRememberedMessages: "The same for an agent in the host's own process, where no link can lose a message.",

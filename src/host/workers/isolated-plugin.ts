@@ -1,7 +1,6 @@
 // A plugin in a thread of its own. It looks like any other; one that blocks, loops or crashes hurts its own calls alone:
 // they end with `timeout` or `sandbox_crash`, the thread is replaced, and its sessions go on from their last snapshot.
 import { type ResourceLimits, Worker } from "node:worker_threads";
-import type { Call } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
@@ -107,6 +106,8 @@ export function isolatePlugin({
         return push(message.session, message.type, message.payload);
       case "nested":
         return nested(message);
+      case "askAgent":
+        return askAgent(message);
       case "answer": {
         const ask = take(asks, message.ask);
         return message.error === undefined ? ask?.resolve(message.state) : ask?.reject(fromThreadError(message.error));
@@ -121,25 +122,35 @@ export function isolatePlugin({
     if (table !== undefined) sessions.get(session)?.context.push(table, payload);
   }
 
-  function nested({
-    call,
-    nested: number,
+  function nested({ from, nested, type, request, timeoutMs, id }: Extract<FromPluginThread, { kind: "nested" }>): void {
+    const context = "call" in from ? calls.get(from.call)?.context : sessions.get(from.session)?.context;
+    if (context === undefined) return settle(nested, Promise.reject(new A2EError("cancelled", "the call has ended")));
+    const options = {
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(id === undefined ? {} : { id }),
+      onEvent: (event: { kind: string; data: JsonObject; seq: number }) => post({ kind: "nestedEvent", nested, event }),
+    };
+    settle(nested, context.call(type, request, options));
+  }
+
+  function askAgent({
+    session,
+    nested,
     type,
     request,
     timeoutMs,
-  }: Extract<FromPluginThread, { kind: "nested" }>): void {
-    const context = calls.get(call)?.context;
-    if (context === undefined)
-      return post({ kind: "nested", nested: number, error: { message: "the call has ended", code: "cancelled" } });
-    const options = {
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      onEvent: (event: { kind: string; data: JsonObject; seq: number }) =>
-        post({ kind: "nestedEvent", nested: number, event }),
-    };
-    // The gate looks a nested call up by its type, so the type is all that has to cross.
-    context.call({ type } as Call, request as never, options).then(
-      (result) => post({ kind: "nested", nested: number, result: result as JsonObject }),
-      (error: unknown) => post({ kind: "nested", nested: number, error: toThreadError(error) }),
+  }: Extract<FromPluginThread, { kind: "askAgent" }>): void {
+    const context = sessions.get(session)?.context;
+    const table = Object.values(capability.asks).find((candidate) => candidate.type === type);
+    if (context === undefined || table === undefined)
+      return settle(nested, Promise.reject(new A2EError("cancelled", "there is nobody to ask")));
+    settle(nested, context.ask(table, request, timeoutMs === undefined ? {} : { timeoutMs }) as Promise<JsonObject>);
+  }
+
+  function settle(nested: number, outcome: Promise<JsonObject>): void {
+    outcome.then(
+      (result) => post({ kind: "nested", nested, result }),
+      (error: unknown) => post({ kind: "nested", nested, error: toThreadError(error) }),
     );
   }
 

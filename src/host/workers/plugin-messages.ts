@@ -29,6 +29,9 @@ export type ToPluginThread =
   | { kind: "nested"; nested: number; result?: JsonObject; error?: ThreadError }
   | { kind: "nestedEvent"; nested: number; event: { kind: string; data: JsonObject; seq: number } };
 
+/** A call that is running, or a session outside of any call. */
+export type NestedFrom = { call: number } | { session: number };
+
 export type FromPluginThread =
   | { kind: "ready" }
   | { kind: "failed"; error: ThreadError }
@@ -39,6 +42,15 @@ export type FromPluginThread =
   | { kind: "event"; call: number; event: string; data: JsonObject }
   | { kind: "timeout"; call: number; timeoutMs: number }
   | { kind: "push"; session: number; type: string; payload: JsonObject }
-  | { kind: "nested"; call: number; nested: number; type: string; request: JsonObject; timeoutMs?: number }
+  | {
+      kind: "nested";
+      from: NestedFrom;
+      nested: number;
+      type: string;
+      request: JsonObject;
+      timeoutMs?: number;
+      id?: string;
+    }
+  | { kind: "askAgent"; session: number; nested: number; type: string; request: JsonObject; timeoutMs?: number }
   | { kind: "answer"; ask: number; state?: JsonValue; error?: ThreadError }
   | { kind: "log"; level: "info" | "warn" | "error"; message: string; fields: Record<string, unknown> };

@@ -1,17 +1,19 @@
 // Runs in a thread of its own: a plugin, all its sessions, and nothing else. What blocks here blocks nobody but them.
 import { parentPort } from "node:worker_threads";
-import type { Call, RequestInputOf, ResultOf } from "../../protocol/capability.ts";
+import type { Call } from "../../protocol/capability.ts";
 import { createIdSource, systemClock } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../../protocol/json.ts";
-import type { CallContext, CallOptions, SessionInfo } from "../call-context.ts";
+import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import { createPluginFrom } from "../config/plugin-export.ts";
 import type { Logger } from "../logger.ts";
 import { noDatabase } from "../no-database.ts";
-import type { Plugin, SessionPart } from "../plugin.ts";
+import type { Plugin, SessionContext, SessionPart } from "../plugin.ts";
+import { noSandboxes } from "../sandbox.ts";
+import { createKey, createSecrets } from "../secrets.ts";
 import { SessionState } from "../session-state.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
-import type { FromPluginThread, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
+import type { FromPluginThread, NestedFrom, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
 import { fromThreadError, toThreadError } from "./thread-errors.ts";
 
 interface NestedWait {
@@ -55,7 +57,9 @@ async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): 
   try {
     const made = await createPluginFrom(cls, baseDir, type, options);
     plugin = made;
-    await made.setup?.({ ...context, log, clock: systemClock, database: noDatabase, tools: new ToolCatalogue() });
+    const secrets = createSecrets(createKey());
+    const ports = { log, clock: systemClock, database: noDatabase, sandboxes: noSandboxes, secrets };
+    await made.setup?.({ ...context, ...ports, tools: new ToolCatalogue() });
     post({ kind: "ready" });
   } catch (error) {
     post({ kind: "failed", error: toThreadError(error) });
@@ -75,6 +79,16 @@ async function open({ session, info }: Extract<ToPluginThread, { kind: "open" }>
       tools: new ToolCatalogue(),
       push: (push, payload) =>
         post({ kind: "push", session, type: push.type, payload: copyJson(payload) as JsonObject }),
+      ask: ((ask, request, { timeoutMs } = {}) =>
+        across(undefined, (nested) => ({
+          kind: "askAgent",
+          session,
+          nested,
+          type: ask.type,
+          request: copyJson(request) as JsonObject,
+          ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        }))) as SessionContext["ask"],
+      call: callFrom({ session }),
     });
     sessions.set(session, { info, part });
     post({ kind: "opened", session, isSaved: part.snapshot !== undefined && part.restore !== undefined });
@@ -118,22 +132,35 @@ function contextFor(number: number, id: string, session: SessionInfo, signal: Ab
     },
     emit: (event, data) => post({ kind: "event", call: number, event, data: copyJson(data) }),
     setTimeout: (timeoutMs) => post({ kind: "timeout", call: number, timeoutMs }),
-    call: <C extends Call>(table: C, request: RequestInputOf<C>, options: CallOptions = {}) =>
-      new Promise<ResultOf<C>>((resolve, reject) => {
-        nestedCount += 1;
-        const wait: NestedWait = { resolve: resolve as NestedWait["resolve"], reject, onEvent: options.onEvent };
-        nestedWaits.set(nestedCount, wait);
-        const timeout = options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
-        post({
-          kind: "nested",
-          call: number,
-          nested: nestedCount,
-          type: table.type,
-          request: copyJson(request) as JsonObject,
-          ...timeout,
-        });
-      }),
+    call: callFrom({ call: number }),
   };
+}
+
+/** The gate is the host's, so a call of another capability goes there and back. */
+function callFrom(from: NestedFrom): CallOther {
+  const call = (table: Call | string, request: unknown, { timeoutMs, id, onEvent }: CallOptions = {}) =>
+    across(onEvent, (nested) => ({
+      kind: "nested",
+      from,
+      nested,
+      type: typeof table === "string" ? table : table.type,
+      request: copyJson(request) as JsonObject,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(id === undefined ? {} : { id }),
+    }));
+  return call as CallOther;
+}
+
+/** Sends what the host is to do, and waits for what came of it. */
+function across(
+  onEvent: CallOptions["onEvent"],
+  createMessage: (nested: number) => FromPluginThread,
+): Promise<JsonObject> {
+  return new Promise((resolve, reject) => {
+    nestedCount += 1;
+    nestedWaits.set(nestedCount, { resolve, reject, onEvent });
+    post(createMessage(nestedCount));
+  });
 }
 
 async function answer(message: Extract<ToPluginThread, { kind: "ask" }>): Promise<void> {

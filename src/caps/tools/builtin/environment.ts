@@ -1,18 +1,10 @@
 // What the built-in tools share.
+import type { GuardedNetwork } from "../../../host/confinement/guarded-request.ts";
+import type { Workspace } from "../../../host/confinement/workspace.ts";
 import type { WorkerPool } from "../../../host/workers/worker-pool.ts";
-import type { Workspace } from "../workspace.ts";
 
-interface ResolvedAddress {
-  address: string;
-  family: number;
-}
-
-export interface HttpSettings {
-  maxBytes: number;
+export interface HttpSettings extends GuardedNetwork {
   timeoutMs: number;
-  /** Names to addresses; the system's resolver unless a test has another. */
-  resolve(hostname: string): Promise<ResolvedAddress[]>;
-  isAllowed(address: string): boolean;
 }
 
 interface JsSettings {

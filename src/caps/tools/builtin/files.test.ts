@@ -3,11 +3,11 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { Workspace } from "../../../host/confinement/workspace.ts";
 import { WorkerPool } from "../../../host/workers/worker-pool.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toolLimits } from "../limits.ts";
 import { createTestCall, runTool } from "../test-call-context.suite.ts";
-import { Workspace } from "../workspace.ts";
 import { type BuiltinName, builtinTools } from "./all.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 

@@ -1,10 +1,10 @@
 // The part of grep that runs in a worker.
 import { constants } from "node:fs";
+import { Workspace } from "../../../host/confinement/workspace.ts";
 import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
 import { walkFolder } from "../folder-walk.ts";
 import { toolLimits } from "../limits.ts";
 import { createPathWildcard } from "../wildcard.ts";
-import { Workspace } from "../workspace.ts";
 
 export interface GrepArguments {
   root: string;

@@ -1,8 +1,9 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { isPublicAddress } from "../../../host/confinement/public-address.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import { isPublicAddress } from "../public-address.ts";
+import { toolLimits } from "../limits.ts";
 import { createTestCall, runTool } from "../test-call-context.suite.ts";
 import type { BuiltinEnvironment, HttpSettings } from "./environment.ts";
 import { httpGetTool } from "./http-get.ts";
@@ -28,6 +29,7 @@ const noResolver = () => Promise.reject(new Error("nothing should be resolved"))
 function get(args: JsonObject, settings: Partial<HttpSettings> = {}, call = createTestCall()) {
   const http: HttpSettings = {
     maxBytes: 1000,
+    maxRedirects: toolLimits.httpMaxRedirects,
     timeoutMs: 2000,
     resolve: noResolver,
     isAllowed: (address) => address === "127.0.0.1" || isPublicAddress(address),

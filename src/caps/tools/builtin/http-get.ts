@@ -1,9 +1,9 @@
 import { z } from "zod";
+import type { GuardedResponse } from "../../../host/confinement/guarded-request.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { defineTool, toolOutput } from "../define-tool.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
-import type { GuardedResponse } from "./guarded-request.ts";
 
 /** Headers worth a model's context. */
 const shownHeaders = [
@@ -39,8 +39,8 @@ export function httpGetTool({ http }: BuiltinEnvironment): CatalogueTool {
       const deadline = AbortSignal.timeout(http.timeoutMs);
       try {
         // Loaded when first needed: undici costs every start of a host more than all other tools together.
-        const { requestGuarded } = await import("./guarded-request.ts");
-        const response = await requestGuarded(url, headers, http, AbortSignal.any([signal, deadline]));
+        const { requestGuarded } = await import("../../../host/confinement/guarded-request.ts");
+        const response = await requestGuarded({ url, headers }, http, AbortSignal.any([signal, deadline]));
         return toolOutput({ data: toData(response, encoding), truncated: response.isCut });
       } catch (error) {
         throw deadline.aborted

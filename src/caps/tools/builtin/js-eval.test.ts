@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
+import { Workspace } from "../../../host/confinement/workspace.ts";
 import { WorkerPool } from "../../../host/workers/worker-pool.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { createTestCall, runTool } from "../test-call-context.suite.ts";
-import { Workspace } from "../workspace.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 import { jsEvalTool } from "./js-eval.ts";
 

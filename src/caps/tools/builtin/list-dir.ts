@@ -1,11 +1,11 @@
 import { lstat } from "node:fs/promises";
 import { z } from "zod";
+import type { Workspace } from "../../../host/confinement/workspace.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { defineTool, toolOutput } from "../define-tool.ts";
 import { type FolderEntry, walkFolder } from "../folder-walk.ts";
 import { toolLimits } from "../limits.ts";
-import type { Workspace } from "../workspace.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 
 export function listDirTool({ workspace }: BuiltinEnvironment): CatalogueTool {

@@ -1,5 +1,5 @@
 // How large JSON would be, without writing it.
-import { toolLimits } from "./limits.ts";
+import { defaultLimits } from "../../protocol/limits.ts";
 
 /** True where the JSON of a value takes more than `maxBytes` or nests too deeply, as a cycle does; stops as soon as that is certain. */
 export function isLargerThan(value: unknown, maxBytes: number): boolean {
@@ -7,7 +7,7 @@ export function isLargerThan(value: unknown, maxBytes: number): boolean {
 }
 
 /** What is left of `budget` after a value; negative as soon as it is spent. Text counts as UTF-8, escapes are not counted. */
-export function remainingBytes(value: unknown, budget: number, depth: number = toolLimits.maxResultDepth): number {
+export function remainingBytes(value: unknown, budget: number, depth: number = defaultLimits.maxDepth): number {
   switch (typeof value) {
     case "string":
       return budget - 2 - textBytes(value, budget);

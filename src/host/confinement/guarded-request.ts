@@ -1,9 +1,30 @@
 // HTTP requests that reach only allowed addresses, whatever a name resolves to and wherever an answer redirects.
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, type Dispatcher, request } from "undici";
-import { A2EError } from "../../../protocol/errors.ts";
-import { toolLimits } from "../limits.ts";
-import type { HttpSettings } from "./environment.ts";
+import { A2EError } from "../../protocol/errors.ts";
+
+interface ResolvedAddress {
+  address: string;
+  family: number;
+}
+
+/** What may be reached, and how much of it is read. */
+export interface GuardedNetwork {
+  maxBytes: number;
+  maxRedirects: number;
+  /** Names to addresses; the system's resolver unless a test has another. */
+  resolve(hostname: string): Promise<ResolvedAddress[]>;
+  isAllowed(address: string): boolean;
+  /** Where it may go at all, first or by a redirect; anywhere where this is left out. */
+  isInReach?(url: URL): boolean;
+}
+
+export interface GuardedRequest {
+  url: string;
+  method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+  headers: Record<string, string>;
+  body?: string;
+}
 
 export interface GuardedResponse {
   readonly url: string;
@@ -15,16 +36,15 @@ export interface GuardedResponse {
 }
 
 export async function requestGuarded(
-  url: string,
-  headers: Record<string, string>,
-  http: HttpSettings,
+  asked: GuardedRequest,
+  network: GuardedNetwork,
   signal: AbortSignal,
 ): Promise<GuardedResponse> {
   // One agent per call: a connection that outlived it would outlive the check of its address.
-  const agent = createGuardedAgent(http);
+  const agent = createGuardedAgent(network);
   try {
-    const { response, target } = await follow(url, headers, http, agent, signal);
-    const { bytes, isCut } = await readBody(response, http.maxBytes);
+    const { response, target } = await follow(asked, network, agent, signal);
+    const { bytes, isCut } = await readBody(response, network.maxBytes);
     return { url: target.href, status: response.statusCode, headers: response.headers, bytes, isCut };
   } finally {
     await agent.destroy();
@@ -32,31 +52,39 @@ export async function requestGuarded(
 }
 
 async function follow(
-  url: string,
-  headers: Record<string, string>,
-  http: HttpSettings,
+  { url, method = "GET", headers, body }: GuardedRequest,
+  network: GuardedNetwork,
   dispatcher: Agent,
   signal: AbortSignal,
 ) {
-  let target = checkUrl(url, undefined, http);
+  let target = checkUrl(url, undefined, network);
+  let isSent = method !== "GET" && method !== "HEAD";
   const { origin } = target;
   for (let hops = 0; ; hops++) {
     // What was meant for one server is not told to another.
     const own = target.origin === origin ? headers : {};
-    const response = await request(target, { dispatcher, signal, headers: { ...own, "accept-encoding": "identity" } });
+    const response = await request(target, {
+      dispatcher,
+      signal,
+      method: isSent || method === "HEAD" ? method : "GET",
+      headers: { ...own, "accept-encoding": "identity" },
+      ...(isSent && body !== undefined ? { body } : {}),
+    });
     // Giving up on a body makes it emit an error, which nobody else listens for.
     response.body.on("error", () => {});
     const { location } = response.headers;
     const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode) && typeof location === "string";
-    if (!isRedirect) return { response, target };
+    // What was written is not written a second time elsewhere: only a redirect that asks for a plain look is followed.
+    if (!isRedirect || (isSent && response.statusCode !== 303)) return { response, target };
+    isSent = false;
     response.body.destroy();
-    if (hops >= toolLimits.httpMaxRedirects) throw new Error(`more than ${toolLimits.httpMaxRedirects} redirects`);
-    target = checkUrl(location, target, http);
+    if (hops >= network.maxRedirects) throw new Error(`more than ${network.maxRedirects} redirects`);
+    target = checkUrl(location, target, network);
   }
 }
 
 /** What can be refused without asking anybody. URL itself turns `0x7f.1`, `017700000001` and `2130706433` into 127.0.0.1. */
-function checkUrl(text: string, base: URL | undefined, http: HttpSettings): URL {
+function checkUrl(text: string, base: URL | undefined, network: GuardedNetwork): URL {
   if (!URL.canParse(text, base?.href))
     throw new Error(`"${text}" is no URL; give one such as https://example.com/page`);
   const url = new URL(text, base);
@@ -68,12 +96,14 @@ function checkUrl(text: string, base: URL | undefined, http: HttpSettings): URL 
   }
   const literal = url.hostname.replace(/^\[|\]$/g, "");
   // An address in a URL is connected to without asking the resolver below.
-  if (isIP(literal) !== 0 && !http.isAllowed(literal)) throw privateAddress(url.hostname, literal);
+  if (isIP(literal) !== 0 && !network.isAllowed(literal)) throw privateAddress(url.hostname, literal);
+  if (network.isInReach?.(url) === false)
+    throw new A2EError("forbidden", `${url.origin}${url.pathname} is out of reach`);
   return url;
 }
 
 /** Checks where a name leads at the moment of connecting, and connects to just those addresses: no second answer can differ. */
-function createGuardedAgent({ resolve, isAllowed }: HttpSettings): Agent {
+function createGuardedAgent({ resolve, isAllowed }: GuardedNetwork): Agent {
   const lookup: LookupFunction = (hostname, options, callback) => {
     resolve(hostname).then(
       (addresses) => {
@@ -93,7 +123,7 @@ function createGuardedAgent({ resolve, isAllowed }: HttpSettings): Agent {
 
 function privateAddress(hostname: string, address: string): A2EError {
   const name = hostname === address || hostname === `[${address}]` ? address : `${hostname} (${address})`;
-  return new A2EError("forbidden", `${name} is not a public address; http_get reaches only the public internet`);
+  return new A2EError("forbidden", `${name} is not a public address; only the public internet can be reached`);
 }
 
 async function readBody(

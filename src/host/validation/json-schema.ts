@@ -1,11 +1,13 @@
-// The only file that knows ajv: checks arguments against a JSON Schema that came as data.
+// The only file that knows ajv: checks values against a JSON Schema that came as data.
 import { createRequire } from "node:module";
 import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
-import type { ToolProblem } from "../../host/tool-catalogue.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../protocol/json.ts";
+import type { ToolProblem } from "../tool-catalogue.ts";
 import { isLargerThan } from "./json-size.ts";
-import { toolLimits } from "./limits.ts";
-import { describeFound, describeValues, toPath, unknownProperty } from "./problems.ts";
+import { describeFound, describeValues, maxProblems, toPath, unknownProperty } from "./problem-text.ts";
+
+/** Values larger than this are told their first problem only: collecting all could cost a thousand times their size. */
+const maxBytesForAllProblems = 64 * 1024;
 
 export type Checked = { value: JsonObject } | { problems: ToolProblem[] };
 
@@ -20,7 +22,7 @@ export function createSchemaCheck(schema: JsonObject): (args: JsonObject) => Che
     const value = hasDefaults ? copyJson(args) : args;
     if (validate(value)) return { value };
     let errors = validate.errors ?? [];
-    if (!isLargerThan(args, toolLimits.maxArgumentBytesForAllProblems)) {
+    if (!isLargerThan(args, maxBytesForAllProblems)) {
       validateAll ??= compile(schema, true);
       validateAll(copyJson(args));
       errors = validateAll.errors ?? errors;
@@ -73,7 +75,7 @@ function toProblems(errors: readonly ErrorObject[], args: JsonObject): ToolProbl
     const problem = { path, message: toMessage(error) };
     // Each branch of an anyOf reports; the same complaint about the same place is said once.
     problems.set(`${path}\n${problem.message}`, problem);
-    if (problems.size >= toolLimits.maxProblems) break;
+    if (problems.size >= maxProblems) break;
   }
   return [...problems.values()];
 }

@@ -1,0 +1,172 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { A2EClient } from "../client/client.ts";
+import { call, capability } from "../protocol/capability.ts";
+import { A2EError } from "../protocol/errors.ts";
+import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createDirectTransport } from "../transports/direct.ts";
+import { A2EHost } from "./host.ts";
+import { plugin, type SessionContext } from "./plugin.ts";
+import { startRawHost } from "./raw-session.suite.ts";
+
+const question = call("quiz/question/req", "quiz/question/resp", {
+  doc: "Asks the agent.",
+  request: z.object({ text: z.string() }),
+  result: z.object({ answer: z.string() }),
+  aliases: { "quiz/ask": "quiz/answer" },
+  correlatedBy: "quiz_id",
+  example: { request: { text: "why?" }, result: { answer: "because" } },
+});
+
+const quiz = capability("quiz", {
+  doc: "Asks back.",
+  calls: {
+    start: call("quiz/start/req", "quiz/start/resp", {
+      doc: "Asks one question and returns the answer.",
+      request: z.object({ text: z.string(), timeout_ms: z.number().optional() }),
+      result: z.object({ answer: z.string() }),
+      example: { request: { text: "why?" }, result: { answer: "because" } },
+    }),
+  },
+  asks: { question },
+});
+
+function quizPlugin() {
+  return plugin(quiz, {
+    session: ({ ask }: SessionContext) => ({
+      handlers: {
+        start: ({ text, timeout_ms }, { signal }) =>
+          ask(question, { text }, { signal, ...(timeout_ms === undefined ? {} : { timeoutMs: timeout_ms }) }),
+      },
+    }),
+  });
+}
+
+let host: A2EHost | undefined;
+afterEach(async () => {
+  await host?.close(0);
+  host = undefined;
+});
+
+async function start(limits = {}) {
+  host = await A2EHost.start({ plugins: [quizPlugin()], snapshots: createMemorySnapshotStore(), limits });
+  return host;
+}
+
+const connect = (to: A2EHost) =>
+  A2EClient.connect({ transport: createDirectTransport(() => to.sessions.create()), capabilities: ["quiz"] });
+
+describe("questions to the agent", () => {
+  test("an agent that answers is heard by whoever asked", async () => {
+    const client = await connect(await start());
+    client.onAsk(question, ({ text }) => ({ answer: `${text} 42` }));
+    expect(await client.rpc(quiz.calls.start, { text: "what?" })).toEqual({ answer: "what? 42" });
+    await client.disconnect();
+  });
+
+  test("an agent without a handler says so, and one whose handler throws is quoted", async () => {
+    const client = await connect(await start());
+    await expect(client.rpc(quiz.calls.start, { text: "?" })).rejects.toMatchObject({ code: "unknown_type" });
+    const forget = client.onAsk(question, () => {
+      throw new A2EError("forbidden", "my user said no");
+    });
+    await expect(client.rpc(quiz.calls.start, { text: "?" })).rejects.toMatchObject({
+      code: "forbidden",
+      message: "my user said no",
+    });
+    forget();
+    await expect(client.rpc(quiz.calls.start, { text: "?" })).rejects.toMatchObject({ code: "unknown_type" });
+    await client.disconnect();
+  });
+
+  test("a handler that answers in the wrong shape fails the question, not the session", async () => {
+    const client = await connect(await start());
+    client.onAsk(question, () => ({ answer: 42 }) as never);
+    await expect(client.rpc(quiz.calls.start, { text: "?" })).rejects.toMatchObject({ code: "runtime_error" });
+    expect(await client.ping()).toBeGreaterThanOrEqual(0);
+    await client.disconnect();
+  });
+
+  test("an agent that is silent costs a timeout", async () => {
+    const client = await connect(await start());
+    client.onAsk(question, () => new Promise(() => {}));
+    await expect(client.rpc(quiz.calls.start, { text: "?", timeout_ms: 20 })).rejects.toMatchObject({
+      code: "timeout",
+    });
+    await client.disconnect();
+  });
+
+  test("cancelling the call that asks ends the question", async () => {
+    const client = await connect(await start());
+    const controller = new AbortController();
+    client.onAsk(question, () => {
+      setImmediate(() => controller.abort());
+      return new Promise(() => {});
+    });
+    const answer = client.rpc(quiz.calls.start, { text: "?" }, { signal: controller.signal });
+    await expect(answer).rejects.toMatchObject({ code: "aborted" });
+    expect(await client.ping()).toBeGreaterThanOrEqual(0);
+    await client.disconnect();
+  });
+
+  test("no more than so many questions wait at once", async () => {
+    const client = await connect(await start({ maxPendingAsks: 1 }));
+    client.onAsk(question, () => new Promise(() => {}));
+    const first = client.rpc(quiz.calls.start, { text: "?", timeout_ms: 50 });
+    await expect(client.rpc(quiz.calls.start, { text: "?" })).rejects.toMatchObject({ code: "rate_limited" });
+    await expect(first).rejects.toMatchObject({ code: "timeout" });
+    await client.disconnect();
+  });
+});
+
+describe("answers as peers write them", () => {
+  const openRaw = async (raw: Awaited<ReturnType<typeof startRawHost>>, fields: object = {}) => {
+    const peer = await raw.open({ agent_caps: ["quiz"], ...fields });
+    peer.send({ type: "quiz/start/req", id: "call", text: "?" });
+    await peer.until(() => peer.received.some(({ type }) => type.startsWith("quiz/")));
+    return { peer, asked: peer.received.find(({ type }) => type.startsWith("quiz/")) as { id: string; type: string } };
+  };
+
+  test.each([
+    ["by req_id", (id: string) => ({ type: "quiz/question/resp", req_id: id })],
+    ["by the field of the table", (id: string) => ({ type: "quiz/question/resp", quiz_id: id })],
+    ["typed as the question itself", (id: string) => ({ type: "quiz/question/req", quiz_id: id })],
+    ["under the other name", (id: string) => ({ type: "quiz/answer", req_id: id })],
+  ])("%s", async (_how, toAnswer) => {
+    await using raw = await startRawHost([quizPlugin()]);
+    const { peer, asked } = await openRaw(raw);
+    expect(asked).toMatchObject({ type: "quiz/question/req", quiz_id: asked.id, text: "?" });
+    peer.send({ id: "reply", answer: "yes", ...toAnswer(asked.id) });
+    expect(await peer.answer("call")).toMatchObject({ type: "quiz/start/resp", answer: "yes" });
+    expect(peer.answers("reply")).toEqual([]);
+  });
+
+  test("a peer of the documentation is asked under the name it knows", async () => {
+    await using raw = await startRawHost([quizPlugin()]);
+    const peer = raw.connect();
+    peer.send({ type: "handshake/req", id: "hands", a2e: "1.0", agent_id: "agent", agent_caps: ["quiz"] });
+    await peer.answer("hands");
+    peer.send({ type: "quiz/start/req", id: "call", a2e: "1.0", text: "?" });
+    await peer.until(() => peer.received.some(({ type }) => type === "quiz/ask"));
+  });
+
+  test("one that answers nothing is told so, as is one of the wrong shape", async () => {
+    await using raw = await startRawHost([quizPlugin()]);
+    const { peer, asked } = await openRaw(raw);
+    peer.send({ type: "quiz/question/resp", id: "stray", req_id: "nobody", answer: "yes" });
+    expect(await peer.answer("stray")).toMatchObject({ type: "error", code: "invalid_message" });
+    peer.send({ type: "quiz/question/resp", id: "bad", req_id: asked.id, answer: 42 });
+    expect(await peer.answer("bad")).toMatchObject({ type: "error", code: "schema_violation" });
+    expect(await peer.answer("call")).toMatchObject({ type: "error", code: "runtime_error" });
+    peer.send({ type: "quiz/question/resp", id: "late", req_id: asked.id, answer: "yes" });
+    expect(await peer.answer("late")).toMatchObject({ type: "error", code: "invalid_message" });
+  });
+
+  test("a session that ends answers its questions with cancelled", async () => {
+    await using raw = await startRawHost([quizPlugin()]);
+    const { peer } = await openRaw(raw);
+    await peer.session.close("gone");
+    peer.read();
+    expect(await peer.answer("call")).toMatchObject({ type: "error", code: "cancelled" });
+  });
+});

@@ -1,0 +1,110 @@
+// Questions of the host to an agent: sent like a push, answered like a call. Each ends once, whatever the agent does.
+import type { Call } from "../protocol/capability.ts";
+import { createMessage } from "../protocol/codec.ts";
+import { errorPayload } from "../protocol/core.ts";
+import type { Message } from "../protocol/envelope.ts";
+import { A2EError } from "../protocol/errors.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { Limits } from "../protocol/limits.ts";
+import { parseWith } from "../protocol/parse.ts";
+import type { AskOptions } from "./plugin.ts";
+import type { Sources, Tape } from "./recording/tape.ts";
+
+interface AskPort {
+  readonly limits: Limits;
+  readonly sources: Sources;
+  readonly tape: Tape | undefined;
+  send(message: Message): void;
+}
+
+interface PendingAsk {
+  readonly call: Call;
+  readonly timeoutMs: number;
+  settle(outcome: JsonObject | A2EError): void;
+}
+
+export class AgentAsks {
+  readonly #port: AskPort;
+  readonly #pending = new Map<string, PendingAsk>();
+
+  constructor(port: AskPort) {
+    this.#port = port;
+  }
+
+  async ask(call: Call, request: unknown, { signal, timeoutMs }: AskOptions = {}): Promise<JsonObject> {
+    const { limits, sources, tape } = this.#port;
+    const fields = call.parseRequest(request);
+    if (fields instanceof A2EError) throw fields;
+    if (signal?.aborted === true) throw new A2EError("cancelled", "cancelled by whoever asked");
+    if (this.#pending.size >= limits.maxPendingAsks)
+      throw new A2EError("rate_limited", `${limits.maxPendingAsks} questions to this agent wait for an answer`, {
+        detail: { limit: "maxPendingAsks", retry_after_ms: 1000 },
+      });
+    const id = sources.nextId();
+    const waitMs = Math.min(timeoutMs ?? limits.askTimeoutMs, limits.maxCallTimeoutMs);
+    return new Promise((resolve, reject) => {
+      const expire = () => this.expire(id);
+      const timer = setTimeout(() => (tape === undefined ? expire() : tape.expire(id, expire)), waitMs);
+      const stop = () => ask.settle(new A2EError("cancelled", "cancelled by whoever asked"));
+      signal?.addEventListener("abort", stop, { once: true });
+      const ask: PendingAsk = {
+        call,
+        timeoutMs: waitMs,
+        settle: (outcome) => {
+          if (!this.#pending.delete(id)) return;
+          clearTimeout(timer);
+          signal?.removeEventListener("abort", stop);
+          if (outcome instanceof A2EError) reject(outcome);
+          else resolve(outcome);
+        },
+      };
+      this.#pending.set(id, ask);
+      const correlation = call.correlatedBy === undefined ? {} : { [call.correlatedBy]: id };
+      this.#port.send(createMessage(call.type, id, sources.clock.now(), { ...fields, ...correlation }));
+    });
+  }
+
+  /** The time of a question is over; false where none of this id waits. */
+  expire(id: string): boolean {
+    const ask = this.#pending.get(id);
+    const seconds = (ask?.timeoutMs ?? 0) / 1000;
+    ask?.settle(new A2EError("timeout", `the agent did not answer within ${seconds} s`));
+    return ask !== undefined;
+  }
+
+  /** Takes an answer of the agent. Returns what is wrong with it, or false where it answers no question that waits. */
+  answer(message: Message, asked: Call | undefined): A2EError | boolean {
+    const ask = this.#pending.get(toAskId(message, asked));
+    if (ask === undefined || (asked !== undefined && asked !== ask.call)) return false;
+    if (message.type === "error") {
+      ask.settle(toError(message));
+      return true;
+    }
+    const result = ask.call.parseResult(message);
+    ask.settle(
+      result instanceof A2EError
+        ? new A2EError("runtime_error", `the agent's answer is unusable: ${result.message}`)
+        : result,
+    );
+    return result instanceof A2EError ? result : true;
+  }
+
+  /** The session ends: nobody will answer any more. */
+  rejectAll(reason: string): void {
+    for (const ask of [...this.#pending.values()]) ask.settle(new A2EError("cancelled", reason));
+  }
+}
+
+function toAskId(message: Message, asked: Call | undefined): string {
+  const { req_id } = message;
+  if (typeof req_id === "string" && req_id !== "") return req_id;
+  const correlation = asked?.correlatedBy === undefined ? undefined : message[asked.correlatedBy];
+  return typeof correlation === "string" ? correlation : "";
+}
+
+function toError(message: Message): A2EError {
+  const payload = parseWith(errorPayload, message);
+  if (payload instanceof A2EError) return new A2EError("runtime_error", "the agent answered with an unreadable error");
+  const { code, message: text, detail, retryable } = payload;
+  return new A2EError(code, text, { detail, retryable });
+}

@@ -1,0 +1,45 @@
+// What a plugin is given, with nothing behind it; tests of plugins put in what they need.
+import { silentLogger } from "./logger.ts";
+import { noDatabase } from "./no-database.ts";
+import type { PluginContext, SessionContext } from "./plugin.ts";
+import { anonymous } from "./principal.ts";
+import { noSandboxes } from "./sandbox.ts";
+import { createKey, createSecrets } from "./secrets.ts";
+import { SessionState } from "./session-state.ts";
+import { ToolCatalogue } from "./tool-catalogue.ts";
+
+const clock = { now: () => 1_000_000 };
+
+export function createPluginContext(given: Partial<PluginContext> & Pick<PluginContext, "name">): PluginContext {
+  return {
+    dataDir: ".",
+    workspaceDir: ".",
+    log: silentLogger,
+    clock,
+    database: noDatabase,
+    tools: new ToolCatalogue(),
+    sandboxes: noSandboxes,
+    secrets: createSecrets(createKey()),
+    ...given,
+  };
+}
+
+export function createSessionContext(given: Partial<SessionContext> = {}): SessionContext {
+  let ids = 0;
+  return {
+    session: { id: "session-1", principal: anonymous },
+    log: silentLogger,
+    clock,
+    nextId: () => {
+      ids += 1;
+      return `id-${ids}`;
+    },
+    random: () => 0.5,
+    state: new SessionState(),
+    tools: new ToolCatalogue(),
+    push() {},
+    ask: () => Promise.reject(new Error("no agent here")),
+    call: () => Promise.reject(new Error("no other capability here")),
+    ...given,
+  };
+}

@@ -1,0 +1,35 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { createKey, createSecrets } from "./secrets.ts";
+
+test("what is sealed comes back for its purpose and for no other", () => {
+  const secrets = createSecrets(createKey());
+  fc.assert(
+    fc.property(fc.string(), fc.string(), fc.string(), (secret, purpose, other) => {
+      const sealed = secrets.seal(secret, purpose);
+      expect(secrets.unseal(sealed, purpose)).toBe(secret);
+      if (other !== purpose) expect(secrets.unseal(sealed, other)).toBeUndefined();
+    }),
+  );
+});
+
+test("a sealed text does not show its secret, and never looks the same twice", () => {
+  const secrets = createSecrets(createKey());
+  const sealed = secrets.seal("hunter2", "test");
+  expect(Buffer.from(sealed.slice("sealed:1:".length), "base64").includes("hunter2")).toBe(false);
+  expect(secrets.seal("hunter2", "test")).not.toBe(sealed);
+});
+
+test("what was changed, cut or sealed with another key is not read", () => {
+  const secrets = createSecrets(createKey());
+  const sealed = secrets.seal("hunter2", "test");
+  const bytes = Buffer.from(sealed.slice("sealed:1:".length), "base64");
+  for (let at = 0; at < bytes.length; at++) {
+    const changed = Buffer.from(bytes);
+    changed[at] = (changed[at] as number) ^ 1;
+    expect(secrets.unseal(`sealed:1:${changed.toString("base64")}`, "test")).toBeUndefined();
+    expect(secrets.unseal(`sealed:1:${bytes.subarray(0, at).toString("base64")}`, "test")).toBeUndefined();
+  }
+  expect(createSecrets(createKey()).unseal(sealed, "test")).toBeUndefined();
+  expect(secrets.unseal("hunter2", "test")).toBeUndefined();
+});
