@@ -8,7 +8,7 @@ import { type Clock, createIdSource, type IdSource, type Message, systemClock } 
 import { A2EError } from "../protocol/errors.ts";
 import { copyJson, isJsonObject } from "../protocol/json.ts";
 import { parseWith } from "../protocol/parse.ts";
-import type { Transport } from "../protocol/transport.ts";
+import type { CheckedResult, Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
 import { A2EClientError, A2EConnectionError } from "./errors.ts";
@@ -83,7 +83,7 @@ export class A2EClient {
     this.#state = "open";
     try {
       await this.#transport.open({
-        receive: (message) => this.#receive(message),
+        receive: (message, checked) => this.#receive(message, checked),
         restored: () => this.#repeatPending(),
         closed: (reason) => this.#lost(reason),
       });
@@ -213,7 +213,7 @@ export class A2EClient {
     }
   }
 
-  #receive(message: Message): void {
+  #receive(message: Message, checked: CheckedResult | undefined): void {
     // Transports hand over whatever JSON the peer wrote.
     if (!isJsonObject(message) || typeof message.type !== "string") return;
     const { req_id, type } = message;
@@ -222,6 +222,7 @@ export class A2EClient {
     if (type !== pending.call.responseType && type.endsWith("/event")) return receiveEvent(pending, message);
     this.#pending.remove(pending);
     if (type === "error") return pending.reject(toError(message, pending));
+    if (checked?.call === pending.call) return pending.resolve(checked.fields);
     const result = pending.call.parseResult(message);
     if (!(result instanceof A2EError)) return pending.resolve(result);
     const problem = `the answer to ${pending.call.type} has the wrong shape: ${result.message}`;

@@ -31,6 +31,8 @@ export interface PendingCall {
 
 export class PendingCalls {
   readonly #table = new IdTable<PendingCall>();
+  /** The youngest call stays out of the table until another one comes: most agents make one at a time. */
+  #latest: PendingCall | undefined;
   readonly #clock: Clock;
   readonly #onGivenUp: (call: PendingCall) => void;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -43,18 +45,25 @@ export class PendingCalls {
   }
 
   get(id: string): PendingCall | undefined {
-    return this.#table.get(id);
+    const latest = this.#latest;
+    return latest !== undefined && latest.message.id === id ? latest : this.#table.get(id);
   }
 
   /** In the order in which they were made. */
   all(): PendingCall[] {
-    return this.#table.values().sort((first, second) => first.sequence - second.sequence);
+    const calls = this.#table.values().sort((first, second) => first.sequence - second.sequence);
+    return this.#latest === undefined ? calls : [...calls, this.#latest];
+  }
+
+  get #isEmpty(): boolean {
+    return this.#latest === undefined && this.#table.size === 0;
   }
 
   add(call: PendingCall): void {
     call.sequence = this.#added;
     this.#added += 1;
-    call.entry = this.#table.set(call.message.id, call);
+    if (this.#latest !== undefined) this.#latest.entry = this.#table.add(this.#latest.message.id, this.#latest);
+    this.#latest = call;
     const { signal } = call.options;
     if (signal === undefined) return;
     call.onAbort = () => this.#giveUp(call, abortError(signal));
@@ -64,15 +73,15 @@ export class PendingCalls {
   /** Looks after calls that were not answered as they were sent, as an agent in the host's process is. */
   watch(): void {
     // One timer for all: thousands of calls may come and go within one tick of it.
-    if (this.#table.size > 0) this.#timer ??= setInterval(() => this.#expire(), sweepMs);
+    if (!this.#isEmpty) this.#timer ??= setInterval(() => this.#expire(), sweepMs);
   }
 
   /** Nobody waits for it any more. */
   remove(call: PendingCall): void {
-    if (call.entry !== undefined) this.#table.remove(call.entry);
+    if (call === this.#latest) this.#latest = undefined;
+    else if (call.entry !== undefined) this.#table.remove(call.entry);
     if (call.onAbort !== undefined) call.options.signal?.removeEventListener("abort", call.onAbort);
-    if (this.#emptyWaiters.length > 0 && this.#table.size === 0)
-      for (const resume of this.#emptyWaiters.splice(0)) resume();
+    if (this.#emptyWaiters.length > 0 && this.#isEmpty) for (const resume of this.#emptyWaiters.splice(0)) resume();
   }
 
   rejectAll(createError: () => Error): void {
@@ -86,7 +95,7 @@ export class PendingCalls {
 
   /** Resolves when nothing waits any more. */
   async whenEmpty(): Promise<void> {
-    if (this.#table.size > 0) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
+    if (!this.#isEmpty) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
   }
 
   #giveUp(call: PendingCall, error: Error): void {
@@ -96,13 +105,13 @@ export class PendingCalls {
   }
 
   #expire(): void {
-    if (this.#table.size === 0) {
+    if (this.#isEmpty) {
       clearInterval(this.#timer);
       this.#timer = undefined;
       return;
     }
     const now = this.#clock.now();
-    for (const call of this.#table.values()) {
+    for (const call of this.all()) {
       if (call.expiresAt > now) continue;
       this.#giveUp(
         call,

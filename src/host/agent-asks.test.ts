@@ -96,6 +96,16 @@ describe("questions to the agent", () => {
     await client.disconnect();
   });
 
+  test("how long an agent may take by default is the host's to say", async () => {
+    const client = await connect(await start({ askTimeoutMs: 20 }));
+    client.onAsk(question, () => new Promise(() => {}));
+    await expect(client.rpc(quiz.calls.start, { text: "?" })).rejects.toMatchObject({
+      code: "timeout",
+      message: "the agent did not answer within 0.02 s",
+    });
+    await client.disconnect();
+  });
+
   test("cancelling the call that asks ends the question", async () => {
     const client = await connect(await start());
     const controller = new AbortController();

@@ -19,6 +19,24 @@ export interface AuditEntry {
   bytes_out: number;
 }
 
+/** What an executor fills in for each message of its session. */
+export function createAuditEntry(session_id: string): AuditEntry {
+  return {
+    ts: 0,
+    session_id,
+    agent_id: "",
+    type: "",
+    capability: "",
+    req_id: "",
+    correlation_id: "",
+    success: true,
+    error_code: "",
+    duration_ms: 0,
+    bytes_in: 0,
+    bytes_out: 0,
+  };
+}
+
 export interface AuditLog {
   /** Takes the entry and returns at once; must not throw. The entry is not kept: read it now. */
   record(entry: AuditEntry): void;

@@ -7,6 +7,7 @@ import { addMirrors } from "../protocol/dialects.ts";
 import { type Clock, type Message, protocolVersion } from "../protocol/envelope.ts";
 import { A2EError, coreErrors, type ErrorTable } from "../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../protocol/json.ts";
+import type { CheckedResult } from "../protocol/transport.ts";
 import { ActiveCall, type CallOwner, type CallParent, type NestedCall, type RequestEntry } from "./active-call.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import { type Answer, CallTable } from "./call-table.ts";
@@ -27,7 +28,7 @@ export interface RunnerPort {
   /** Parts that handle a capability, in the order in which they are asked. */
   partsOf(capability: string): readonly SessionPart[];
   /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
-  send(message: Message): Answer;
+  send(message: Message, checked?: CheckedResult): Answer;
   resend(answer: Answer): void;
   /** A call of this capability is about to be answered. */
   noteChange(capability: string): void;
@@ -156,7 +157,6 @@ export class CallRunner implements CallOwner {
       this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });
       return this.#end(call, internalError(capability.name));
     }
-    addMirrors(table, fields);
     const now = this.clock.now();
     if (call.nested !== undefined) return this.#end(call, fields, now);
     const message: Message = {
@@ -168,6 +168,8 @@ export class CallRunner implements CallOwner {
       req_id: call.id,
       ...fields,
     };
+    if (table.mirrorPaths.length > 0) addMirrors(table, message);
+    call.result = fields;
     this.#end(call, message, now);
   }
 
@@ -237,7 +239,9 @@ export class CallRunner implements CallOwner {
   #answer(call: ActiveCall, outcome: Message | A2EError): Answer | undefined {
     try {
       const message = outcome instanceof A2EError ? toErrorMessage(this.#sources, outcome, call.id) : outcome;
-      const answer = this.#port.send(message);
+      const { result } = call;
+      const checked = result === undefined ? undefined : { call: call.entry.call, fields: result };
+      const answer = this.#port.send(message, checked);
       this.#calls.answer(call, answer);
       for (; call.repeats > 0; call.repeats--) this.#port.resend(answer);
       return answer;

@@ -31,8 +31,9 @@ export class CallTable {
     return this.#table.get(id);
   }
 
+  /** Adds a call whose id was looked for and is not here. */
   add(call: ActiveCall): void {
-    call.tableEntry = this.#table.set(call.id, call);
+    call.tableEntry = this.#table.add(call.id, call);
   }
 
   /** Replaces the call by its answer, which is remembered until enough younger ones have come. */

@@ -2,13 +2,14 @@
 import { encodeMessage } from "../protocol/codec.ts";
 import type { Message } from "../protocol/envelope.ts";
 import type { Limits } from "../protocol/limits.ts";
+import type { CheckedResult } from "../protocol/transport.ts";
 import type { Answer } from "./call-table.ts";
 import { OutboundLog, type Reader } from "./outbound-log.ts";
 import type { JournalEntry } from "./session-journal.ts";
 
 /** The host's end of a transport in the same process: takes messages as they are. */
 export interface DirectEnd {
-  deliver(message: Message): void;
+  deliver(message: Message, checked?: CheckedResult): void;
   closed(): void;
 }
 
@@ -44,11 +45,11 @@ export class Outbox {
   }
 
   /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
-  send(message: Message): Answer {
+  send(message: Message, checked?: CheckedResult): Answer {
     const { journal } = this.#options;
     if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message));
     if (this.#direct !== undefined && this.#log === undefined) {
-      this.#deliver(this.#direct, message);
+      this.#deliver(this.#direct, message, checked);
       return message;
     }
     const line = encodeMessage(message);
@@ -75,9 +76,9 @@ export class Outbox {
     this.#lines().restore(lines, lastSeq);
   }
 
-  #deliver(end: DirectEnd, message: Message): void {
+  #deliver(end: DirectEnd, message: Message, checked?: CheckedResult): void {
     try {
-      end.deliver(message);
+      end.deliver(message, checked);
     } catch (error) {
       this.#options.onDeliveryFailed(error);
     }

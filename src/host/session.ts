@@ -16,6 +16,7 @@ import { type Dialect, detectDialect } from "../protocol/dialects.ts";
 import { isCompatibleVersion, type Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../protocol/json.ts";
+import type { CheckedResult } from "../protocol/transport.ts";
 import type { RequestEntry } from "./active-call.ts";
 import { AgentAsks } from "./agent-asks.ts";
 import type { SessionInfo } from "./call-context.ts";
@@ -382,9 +383,9 @@ export class Session implements ExecutorPort {
     return capability === core.name ? this.#coreParts : this.#parts.of(capability);
   }
 
-  send(message: Message): Answer {
+  send(message: Message, checked?: CheckedResult): Answer {
     this.tape?.say(encodeMessage(message));
-    return this.#outbox.send(message);
+    return this.#outbox.send(message, checked);
   }
 
   /** A call has ended: what its capability holds may have changed with it. */

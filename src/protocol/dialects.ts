@@ -2,7 +2,7 @@
 // names that the protocol itself gives away: capabilities, and what each kind of peer can read.
 import type { Call } from "./capability.ts";
 import type { Message } from "./envelope.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import { isJsonObject } from "./json.ts";
 
 /** Capability names of the protocol with the other spellings found in the field. */
 export const capabilitySpellings: Readonly<Record<string, readonly string[]>> = {
@@ -44,8 +44,8 @@ export function detectDialect(message: Message): Dialect {
   return message.a2e === undefined ? "sdk" : "full";
 }
 
-/** Adds the second names of result fields. */
-export function addMirrors(call: Call, result: JsonObject): void {
+/** Adds the second names of result fields, to a result or to the message that carries it. */
+export function addMirrors(call: Call, result: Record<string, unknown>): void {
   for (const [second, path] of call.mirrorPaths) {
     if (result[second] === undefined) {
       const value = at(result, path);
@@ -54,9 +54,9 @@ export function addMirrors(call: Call, result: JsonObject): void {
   }
 }
 
-function at(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
+function at(value: unknown, path: readonly string[]): unknown {
   for (const step of path) {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    if (!isJsonObject(value)) return undefined;
     value = value[step];
   }
   return value;

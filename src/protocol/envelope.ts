@@ -31,16 +31,16 @@ export function createIdSource(): IdSource {
   let counter = 0;
   let block = "";
   return () => {
-    // Two table look-ups per id; the digits above them change once in 65,536.
-    const low = counter & 0xffff;
+    // One table look-up per id; the digits above it change once in 256.
+    const low = counter & 0xff;
     if (low === 0)
       block =
         prefix +
-        Math.floor(counter / 0x10000)
+        Math.floor(counter / 0x100)
           .toString(16)
-          .padStart(8, "0");
+          .padStart(10, "0");
     counter += 1;
-    return block + byteHex[low >> 8] + byteHex[low & 0xff];
+    return block + byteHex[low];
   };
 }
 

@@ -15,23 +15,29 @@ export interface IdEntry<Value> {
 export class IdTable<Value> {
   #buckets: (IdEntry<Value> | undefined)[] = new Array(8).fill(undefined);
   #size = 0;
+  /** Who adds an id has mostly just looked for it. */
+  #lastId = "";
+  #lastHash = hashOf("");
 
   get size(): number {
     return this.#size;
   }
 
   get(id: string): Value | undefined {
-    return this.#find(id, hashOf(id))?.value;
+    return this.#find(id, this.#hash(id))?.value;
   }
 
   /** Adds an id that the table does not have, or changes the value of the one it has. */
   set(id: string, value: Value): IdEntry<Value> {
-    const hash = hashOf(id);
-    const known = this.#find(id, hash);
-    if (known !== undefined) {
-      known.value = value;
-      return known;
-    }
+    const known = this.#find(id, this.#hash(id));
+    if (known === undefined) return this.add(id, value);
+    known.value = value;
+    return known;
+  }
+
+  /** Adds an id that the table surely does not have. */
+  add(id: string, value: Value): IdEntry<Value> {
+    const hash = this.#hash(id);
     const index = hash & (this.#buckets.length - 1);
     const entry: IdEntry<Value> = { id, hash, value, next: this.#buckets[index] };
     this.#buckets[index] = entry;
@@ -58,6 +64,14 @@ export class IdTable<Value> {
     const values: Value[] = [];
     for (let entry of this.#buckets) for (; entry !== undefined; entry = entry.next) values.push(entry.value);
     return values;
+  }
+
+  #hash(id: string): number {
+    if (id !== this.#lastId) {
+      this.#lastId = id;
+      this.#lastHash = hashOf(id);
+    }
+    return this.#lastHash;
   }
 
   #find(id: string, hash: number): IdEntry<Value> | undefined {

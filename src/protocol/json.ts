@@ -135,8 +135,8 @@ function copyFields(value: object, depth: number): unknown {
     for (let index = 0; index < value.length; index++) copy[index] = copyValue(value[index], depth - 1) ?? null;
     return copy;
   }
-  if (value instanceof String || value instanceof Number || value instanceof Boolean || value instanceof BigInt)
-    return copyValue(value.valueOf(), depth - 1);
+  // Plain objects are nearly all there are; the rest is asked what it is.
+  if (Object.getPrototypeOf(value) !== Object.prototype && isBoxed(value)) return copyValue(value.valueOf(), depth - 1);
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     // Assigning to `__proto__` would replace the prototype instead of adding a field.
@@ -145,6 +145,10 @@ function copyFields(value: object, depth: number): unknown {
     if (item !== undefined) copy[key] = item;
   }
   return copy;
+}
+
+function isBoxed(value: object): boolean {
+  return value instanceof String || value instanceof Number || value instanceof Boolean || value instanceof BigInt;
 }
 
 const nonAscii = /[\u007f-\uffff]/g;

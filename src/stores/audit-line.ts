@@ -19,6 +19,8 @@ export function createAuditLineWriter(): AuditLineWriter {
   let time = { ts: Number.NaN, bytes: noBytes };
   /** Time and origin in one piece, for the entries of one session within one millisecond. */
   let start = { ts: Number.NaN, origin: noBytes, bytes: noBytes };
+  /** The line before: where nothing but the id differs, copying it and writing the id anew is the cheapest way to the next. */
+  let previous = { target: noBytes, from: 0, end: 0, start: noBytes, outcome: noBytes };
   return (entry, target, from) => {
     if (entry.ts !== time.ts) time = { ts: entry.ts, bytes: Buffer.from(`{"ts":${thousandths(entry.ts)}`, "latin1") };
     const origin = originOf(entry);
@@ -26,16 +28,38 @@ export function createAuditLineWriter(): AuditLineWriter {
     if (start.ts !== entry.ts || start.origin !== origin)
       start = { ts: entry.ts, origin, bytes: Buffer.concat([time.bytes, origin]) };
     const outcome = outcomeOf(entry);
-    const req_id = isPlain(entry.req_id) ? entry.req_id : unquoted(entry.req_id);
+    const { req_id } = entry;
     const length = start.bytes.length + req_id.length + outcome.length;
-    if (from + length > target.length) return -length;
-    target.set(start.bytes, from);
-    let offset = from + start.bytes.length;
-    // Cheaper than a call into the engine's own writer for a text as short as an id.
-    for (let index = 0; index < req_id.length; index++) target[offset++] = req_id.charCodeAt(index);
-    target.set(outcome, offset);
-    return offset + outcome.length;
+    const end = from + length;
+    if (end > target.length) return -length;
+    const isLikePrevious =
+      previous.target === target &&
+      previous.end === from &&
+      end - from === from - previous.from &&
+      previous.start === start.bytes &&
+      previous.outcome === outcome;
+    if (isLikePrevious) target.copyWithin(from, previous.from, from);
+    else {
+      target.set(start.bytes, from);
+      target.set(outcome, end - outcome.length);
+      previous = { target, from, end, start: start.bytes, outcome };
+    }
+    if (!writePlain(req_id, target, from + start.bytes.length))
+      return writeText(lineOf(entry, origin.toString("latin1")), target, from);
+    previous.from = from;
+    previous.end = end;
+    return end;
   };
+}
+
+/** Writes text that JSON writes as it is; false where it is not such text. Cheaper than the engine's own writer for an id. */
+function writePlain(text: string, target: Buffer, offset: number): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (!isPlainCode(code)) return false;
+    target[offset + index] = code;
+  }
+  return true;
 }
 
 /** The line of an entry whose session is met for the first time: nothing is ready, and much may never be needed again. */
@@ -129,13 +153,15 @@ function unquoted(text: string): string {
   return isPlain(text) ? text : escapeNonAscii(JSON.stringify(text)).slice(1, -1);
 }
 
-/** True for text that JSON writes as it is: printable ASCII without quotes and backslashes. */
+/** True for text that JSON writes as it is. */
 function isPlain(text: string): boolean {
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return false;
-  }
+  for (let index = 0; index < text.length; index++) if (!isPlainCode(text.charCodeAt(index))) return false;
   return true;
+}
+
+/** Printable ASCII but for quotes and backslashes. */
+function isPlainCode(code: number): boolean {
+  return code >= 0x20 && code <= 0x7e && code !== 0x22 && code !== 0x5c;
 }
 
 const fractions = Array.from({ length: 1000 }, (_, index) => `.${String(index).padStart(3, "0")}`);

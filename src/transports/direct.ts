@@ -1,12 +1,13 @@
 // Agent and host in one process. Nothing is serialised and nothing is copied here: each side takes what it receives
 // through a table, which makes fresh values of it, before `send` returns. So neither can reach into the other's objects.
+// A result that the host has just taken through its table is handed over as it is: doing so twice would change nothing.
 import type { Message } from "../protocol/envelope.ts";
-import type { Transport, TransportEvents } from "../protocol/transport.ts";
+import type { CheckedResult, Transport, TransportEvents } from "../protocol/transport.ts";
 
 /** What the transport needs of a session; `Session` of the host is one. */
 export interface DirectSession {
   receiveMessage(message: Message): void;
-  bindTransport(end: { deliver(message: Message): void; closed(): void }): () => void;
+  bindTransport(end: { deliver(message: Message, checked?: CheckedResult): void; closed(): void }): () => void;
   close(reason?: string): Promise<void>;
 }
 
@@ -20,8 +21,8 @@ export function createDirectTransport(openSession: () => DirectSession): Transpo
       if (isClosed || session !== undefined) throw new Error("transport was opened already");
       session = openSession();
       unbind = session.bindTransport({
-        deliver: (message) => {
-          if (!isClosed) events.receive(message);
+        deliver: (message, checked) => {
+          if (!isClosed) events.receive(message, checked);
         },
         closed: () => queueMicrotask(() => finish(events)),
       });

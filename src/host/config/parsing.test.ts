@@ -46,6 +46,20 @@ describe("defaults", () => {
       snapshot_mode: "hybrid",
       data_dir: data,
       workspace_dir: join(data, "workspace"),
+      sandbox: {
+        default: "auto",
+        network: false,
+        readable: [],
+        docker_image: "node:20-bookworm",
+        limits: {
+          memory_bytes: 1_073_741_824,
+          cpu_seconds: 600,
+          processes: 128,
+          file_bytes: 268_435_456,
+          scratch_bytes: 268_435_456,
+          open_files: 1024,
+        },
+      },
       base_dir: baseDir,
     });
     expect(toLimits(global_limits)).toEqual(defaultLimits);

@@ -216,6 +216,7 @@ function complete(parsed: z.output<typeof hostConfig>, baseDir: string, env: Env
     plugins: parsed.plugins.map((entry) => ({ ...entry, name: entry.name ?? entry.type })),
     snapshot_store:
       type === "memory" ? { type } : { type, path: within(path, type === "sqlite" ? "snapshots.sqlite" : "snapshots") },
+    sandbox: { ...parsed.sandbox, readable: parsed.sandbox.readable.map((path) => resolve(base, path)) },
     data_dir: data,
     workspace_dir: within(parsed.workspace_dir, "workspace"),
     base_dir: base,

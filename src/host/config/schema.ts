@@ -4,6 +4,7 @@ import { z } from "zod";
 import { canonicalCapability } from "../../protocol/dialects.ts";
 import { jsonObject } from "../../protocol/json.ts";
 import { globalLimits } from "./limits.ts";
+import { sandboxConfig } from "./sandbox.ts";
 
 const text = z.string().min(1);
 
@@ -161,6 +162,7 @@ export const hostConfig = z.strictObject({
   workspace_dir: text
     .optional()
     .describe("Folder that file tools are confined to. Without it: workspace in the data folder."),
+  sandbox: sandboxConfig.prefault({}).describe("How programs are confined that nobody vouches for."),
   global_limits: globalLimits.prefault({}).describe("Limits of this host. Sizes in bytes; *_ms in milliseconds."),
 });
 

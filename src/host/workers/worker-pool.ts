@@ -1,6 +1,6 @@
 // Runs functions of modules in worker threads, so that code which blocks, loops or crashes cannot hurt the host.
 // Knows nothing of what runs in them. A thread shares the process: this contains accidents, it is no sandbox against attackers.
-import { type ResourceLimits, Worker } from "node:worker_threads";
+import { type ResourceLimits, type TransferListItem, Worker } from "node:worker_threads";
 import { A2EError } from "../../protocol/errors.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { threadEntry } from "./thread-entry.ts";
@@ -13,6 +13,8 @@ export interface WorkerJob {
   readonly exportName: string;
   /** Copied to the worker, as is the result from it. */
   readonly args: unknown;
+  /** What of the arguments is handed over instead of copied, as a port is. */
+  readonly transfer?: readonly TransferListItem[];
 }
 
 export interface WorkerJobOptions {
@@ -144,7 +146,7 @@ export class WorkerPool {
     worker.thread.ref();
     try {
       const message: ToWorker = { job: { module: job.module, exportName: job.exportName, args: job.args } };
-      worker.thread.postMessage(message);
+      worker.thread.postMessage(message, job.transfer);
     } catch (error) {
       job.reject(error);
       this.#release(worker);
