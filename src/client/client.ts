@@ -4,7 +4,7 @@ import type { Call, Capability, Push, RequestInputOf, ResultOf } from "../protoc
 import { createMessage } from "../protocol/codec.ts";
 import { type acceptedCap, cancel, errorPayload, eventPayload, gap, handshake, ping } from "../protocol/core.ts";
 import { canonicalCapability, protocolCapabilities } from "../protocol/dialects.ts";
-import { type Clock, createIdSource, type IdSource, type Message, systemClock } from "../protocol/envelope.ts";
+import { type Clock, type IdSource, type Message, nextProcessId, systemClock } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { copyJson, isJsonObject } from "../protocol/json.ts";
 import { parseWith } from "../protocol/parse.ts";
@@ -43,11 +43,11 @@ export class A2EClient {
   readonly #nextId: IdSource;
   readonly #timeoutMs: number;
   readonly #pending: PendingCalls;
-  readonly #pushHandlers = new Map<string, Set<PushHandler>>();
   readonly #apis = new Map<Capability, unknown>();
-  readonly #asks: AskHandlers;
-  /** Aborted when the client closes. */
-  readonly #ended = new AbortController();
+  /** Made when first needed: a process may have thousands of clients, and most of them only call. */
+  #pushHandlers: Map<string, Set<PushHandler>> | undefined;
+  #asks: AskHandlers | undefined;
+  #ended: AbortController | undefined;
   #state: "new" | "open" | "closed" = "new";
   #closeReason: Error | undefined;
   #sessionId = "";
@@ -58,15 +58,9 @@ export class A2EClient {
     this.#options = options;
     this.#transport = options.transport;
     this.#clock = options.clock ?? systemClock;
-    this.#nextId = options.nextId ?? createIdSource();
+    this.#nextId = options.nextId ?? nextProcessId;
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     this.#pending = new PendingCalls(this.#clock, (call) => this.#cancelOnHost(call.message.id));
-    this.#asks = new AskHandlers({
-      clock: this.#clock,
-      nextId: this.#nextId,
-      signal: this.#ended.signal,
-      send: (message) => this.#transport.send(message),
-    });
     this.agentId = options.agentId ?? `agent-${this.#nextId().slice(0, 8)}`;
   }
 
@@ -162,7 +156,7 @@ export class A2EClient {
 
   /** Ends early, by throwing, where the caller gives up or the client closes. */
   async #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const closed = this.#ended.signal;
+    const closed = this.#endedSignal;
     try {
       await wait(delayMs, signal === undefined ? closed : AbortSignal.any([closed, signal]));
     } catch {
@@ -231,9 +225,9 @@ export class A2EClient {
 
   #receivePush(message: Message): void {
     if (message.type === gap.type) this.#repeatPending();
-    if (message.req_id === undefined && this.#asks.take(message)) return;
+    if (message.req_id === undefined && this.#askHandlers.take(message)) return;
     for (const key of [message.type, "*"]) {
-      for (const handler of this.#pushHandlers.get(key) ?? []) {
+      for (const handler of this.#pushHandlers?.get(key) ?? []) {
         const own = copyJson(message);
         guarded(() => handler(own));
       }
@@ -243,6 +237,7 @@ export class A2EClient {
   /** Calls back for each message of this type that answers no call; `*` stands for all. Returns what ends it. */
   onPush(push: Push | string, handler: PushHandler): () => void {
     const type = typeof push === "string" ? push : push.type;
+    this.#pushHandlers ??= new Map();
     const handlers = this.#pushHandlers.get(type) ?? new Set();
     this.#pushHandlers.set(type, handlers.add(handler));
     return () => handlers.delete(handler);
@@ -250,7 +245,24 @@ export class A2EClient {
 
   /** Answers a question of the host, one of the `asks` of a table. What the handler throws is answered as an error. */
   onAsk<C extends Call>(ask: C, handler: AskHandler<C>): () => void {
-    return this.#asks.add(ask, handler);
+    return this.#askHandlers.add(ask, handler);
+  }
+
+  get #askHandlers(): AskHandlers {
+    this.#asks ??= new AskHandlers({
+      clock: this.#clock,
+      nextId: this.#nextId,
+      signal: this.#endedSignal,
+      send: (message) => this.#transport.send(message),
+    });
+    return this.#asks;
+  }
+
+  /** Aborted when the client closes. */
+  get #endedSignal(): AbortSignal {
+    this.#ended ??= new AbortController();
+    if (this.#state === "closed") this.#ended.abort();
+    return this.#ended.signal;
   }
 
   /** The typed calls of a table: `client.use(memory).store({ … })`. */
@@ -285,7 +297,7 @@ export class A2EClient {
     this.#state = "closed";
     this.#closeReason = reason;
     this.#pending.rejectAll(() => this.#closedError());
-    this.#ended.abort();
+    this.#ended?.abort();
   }
 
   #closedError(): A2EConnectionError {

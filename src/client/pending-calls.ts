@@ -30,9 +30,9 @@ export interface PendingCall {
 }
 
 export class PendingCalls {
-  readonly #table = new IdTable<PendingCall>();
   /** The youngest call stays out of the table until another one comes: most agents make one at a time. */
   #latest: PendingCall | undefined;
+  #table: IdTable<PendingCall> | undefined;
   readonly #clock: Clock;
   readonly #onGivenUp: (call: PendingCall) => void;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -46,23 +46,26 @@ export class PendingCalls {
 
   get(id: string): PendingCall | undefined {
     const latest = this.#latest;
-    return latest !== undefined && latest.message.id === id ? latest : this.#table.get(id);
+    return latest !== undefined && latest.message.id === id ? latest : this.#table?.get(id);
   }
 
   /** In the order in which they were made. */
   all(): PendingCall[] {
-    const calls = this.#table.values().sort((first, second) => first.sequence - second.sequence);
+    const calls = (this.#table?.values() ?? []).sort((first, second) => first.sequence - second.sequence);
     return this.#latest === undefined ? calls : [...calls, this.#latest];
   }
 
   get #isEmpty(): boolean {
-    return this.#latest === undefined && this.#table.size === 0;
+    return this.#latest === undefined && (this.#table === undefined || this.#table.size === 0);
   }
 
   add(call: PendingCall): void {
     call.sequence = this.#added;
     this.#added += 1;
-    if (this.#latest !== undefined) this.#latest.entry = this.#table.add(this.#latest.message.id, this.#latest);
+    if (this.#latest !== undefined) {
+      this.#table ??= new IdTable();
+      this.#latest.entry = this.#table.add(this.#latest.message.id, this.#latest);
+    }
     this.#latest = call;
     const { signal } = call.options;
     if (signal === undefined) return;
@@ -79,7 +82,7 @@ export class PendingCalls {
   /** Nobody waits for it any more. */
   remove(call: PendingCall): void {
     if (call === this.#latest) this.#latest = undefined;
-    else if (call.entry !== undefined) this.#table.remove(call.entry);
+    else if (call.entry !== undefined) this.#table?.remove(call.entry);
     if (call.onAbort !== undefined) call.options.signal?.removeEventListener("abort", call.onAbort);
     if (this.#emptyWaiters.length > 0 && this.#isEmpty) for (const resume of this.#emptyWaiters.splice(0)) resume();
   }

@@ -176,7 +176,7 @@ export class CallRunner implements CallOwner {
   #fail(call: ActiveCall, thrown: unknown): void {
     if (call.isEnded) return;
     const { capability, call: table } = call.entry;
-    if (isDeclared(thrown, capability.errors)) return this.#end(call, thrown);
+    if (isDeclared(thrown, capability.errors, this.#kernel)) return this.#end(call, thrown);
     this.#end(call, internalError(capability.name));
     this.log.error("handler failed", { type: table.type, session: shortId(this.session.id), error: thrown });
   }
@@ -389,10 +389,16 @@ function findCall(calls: Iterable<ActiveCall>, id: string): ActiveCall | undefin
   return undefined;
 }
 
-/** Whether the agent may see it: an error of the core or of the capability's own table. Whatever else a handler throws may be anything. */
-function isDeclared(thrown: unknown, errors: ErrorTable): thrown is A2EError {
+/**
+ * Whether the agent may see it: an error of the core, of the capability's own table, or of the one that it names, as a tool
+ * of another capability throws. Whatever else a handler throws may be anything.
+ */
+function isDeclared(thrown: unknown, own: ErrorTable, { handlersOf }: Kernel): thrown is A2EError {
   try {
-    return thrown instanceof A2EError && (Object.hasOwn(coreErrors, thrown.code) || Object.hasOwn(errors, thrown.code));
+    if (!(thrown instanceof A2EError)) return false;
+    const { code, capability_name } = thrown;
+    const named = handlersOf.get(capability_name)?.[0]?.plugin.capability.errors ?? {};
+    return [coreErrors, own, named].some((errors) => Object.hasOwn(errors, code));
   } catch {
     return false;
   }

@@ -7,12 +7,13 @@ import { Outbox } from "./outbox.ts";
 function createOutbox() {
   const onDetached = vi.fn();
   const onDeliveryFailed = vi.fn();
-  const outbox = new Outbox({
-    limits: { ...defaultLimits },
-    createGap: (from, to) => createMessage("session/gap", "gap", 0, { from, to }),
+  const port = {
+    createGap: (from: number, to: number) => createMessage("session/gap", "gap", 0, { from, to }),
     onDetached,
     onDeliveryFailed,
-  });
+    onNotDurable: vi.fn(),
+  };
+  const outbox = new Outbox(port, { ...defaultLimits });
   return { outbox, onDetached, onDeliveryFailed };
 }
 

@@ -13,27 +13,30 @@ export interface DirectEnd {
   closed(): void;
 }
 
-interface OutboxOptions {
-  limits: Limits;
+/** What the outbox needs of its session. */
+export interface OutboxPort {
   createGap(from: number, to: number): Message;
   /** Somebody stopped listening. */
   onDetached(): void;
-  /** Where lines are written before they leave; absent where a session lives no longer than its process. */
-  journal?: Pick<JournalEntry, "stage" | "acknowledge">;
   /** What was said could not be made durable, and so was not said. */
-  onNotDurable?(error: Error): void;
+  onNotDurable(error: Error): void;
   /** The transport of this process threw; what was said counts as said. */
   onDeliveryFailed(error: unknown): void;
 }
 
 export class Outbox {
-  readonly #options: OutboxOptions;
+  readonly #port: OutboxPort;
+  readonly #limits: Limits;
+  /** Where lines are written before they leave; absent where a session lives no longer than its process. */
+  readonly #journal: Pick<JournalEntry, "stage" | "acknowledge"> | undefined;
   #direct: DirectEnd | undefined;
   /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
   #log: OutboundLog | undefined;
 
-  constructor(options: OutboxOptions) {
-    this.#options = options;
+  constructor(port: OutboxPort, limits: Limits, journal?: Pick<JournalEntry, "stage" | "acknowledge">) {
+    this.#port = port;
+    this.#limits = limits;
+    this.#journal = journal;
   }
 
   get readerCount(): number {
@@ -46,7 +49,7 @@ export class Outbox {
 
   /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
   send(message: Message, checked?: CheckedResult): Answer {
-    const { journal } = this.#options;
+    const journal = this.#journal;
     if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message));
     if (this.#direct !== undefined && this.#log === undefined) {
       this.#deliver(this.#direct, message, checked);
@@ -66,7 +69,7 @@ export class Outbox {
 
   /** Lines of one turn are written, or could not be. */
   released(lines: readonly string[], error?: Error): void {
-    if (error !== undefined) return this.#options.onNotDurable?.(error);
+    if (error !== undefined) return this.#port.onNotDurable(error);
     if (this.#direct !== undefined) for (const line of lines) this.#deliver(this.#direct, JSON.parse(line) as Message);
     this.#lines().appendAll(lines);
   }
@@ -80,12 +83,12 @@ export class Outbox {
     try {
       end.deliver(message, checked);
     } catch (error) {
-      this.#options.onDeliveryFailed(error);
+      this.#port.onDeliveryFailed(error);
     }
   }
 
   resend(answer: Answer): void {
-    const { journal } = this.#options;
+    const journal = this.#journal;
     if (typeof answer !== "string") this.send(answer);
     else if (journal !== undefined) this.#sendDurably(journal, answer);
     else if (this.#direct !== undefined) this.send(JSON.parse(answer) as Message);
@@ -97,18 +100,18 @@ export class Outbox {
     return () => {
       if (this.#direct !== end) return;
       this.#direct = undefined;
-      this.#options.onDetached();
+      this.#port.onDetached();
     };
   }
 
   attach(from: number, wake: () => void): Reader {
-    return this.#lines().attach(from, wake, () => this.#options.onDetached());
+    return this.#lines().attach(from, wake, () => this.#port.onDetached());
   }
 
   acknowledge(seq: number): void {
     if (!Number.isSafeInteger(seq)) return;
     this.#log?.acknowledge(seq);
-    this.#options.journal?.acknowledge(seq);
+    this.#journal?.acknowledge(seq);
   }
 
   /** Tells a transport of this process that nothing more will come. Readers of lines see it from the session. */
@@ -118,8 +121,7 @@ export class Outbox {
   }
 
   #lines(): OutboundLog {
-    const { limits, createGap } = this.#options;
-    this.#log ??= new OutboundLog({ limits, createGap });
+    this.#log ??= new OutboundLog({ limits: this.#limits, createGap: (from, to) => this.#port.createGap(from, to) });
     return this.#log;
   }
 }

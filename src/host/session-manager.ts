@@ -126,18 +126,28 @@ export class SessionManager {
       const detail = { limit: "maxSessions", retry_after_ms: 1_000 };
       throw new A2EError("rate_limited", `this host has ${this.#sessions.size} sessions and takes no more`, { detail });
     }
-    const open = () =>
-      new Session(sessionId, this.#kernel, {
-        onClosed: () => this.#sessions.delete(sessionId),
-        neighbours: this,
-        tape: tape ?? createRecorder(this.#kernel, sessionId, beginning),
-        ...beginning,
-      });
+    const { scopes } = this.#kernel;
     // A fork is opened in its own name, not in that of the call that asked for it.
-    const session = this.#kernel.scopes === undefined ? open() : this.#kernel.scopes.run(undefined, open);
+    const session =
+      scopes === undefined
+        ? this.#open(sessionId, beginning, tape)
+        : scopes.run(undefined, () => this.#open(sessionId, beginning, tape));
     this.#sessions.set(sessionId, session);
     this.#timer ??= this.#startTimer();
     return session;
+  }
+
+  #open(sessionId: string, beginning: SessionBeginning, tape: Tape | undefined): Session {
+    return new Session(sessionId, this.#kernel, {
+      manager: this,
+      tape: tape ?? createRecorder(this.#kernel, sessionId, beginning),
+      ...beginning,
+    });
+  }
+
+  /** A session has ended. */
+  forget(session: Session): void {
+    this.#sessions.delete(session.id);
   }
 
   #expire(): void {

@@ -1,13 +1,13 @@
 // The plugins of one session: opened as capabilities are granted, asked in their order, saved and closed together.
 import type { Call } from "../protocol/capability.ts";
 import { createMessage } from "../protocol/codec.ts";
-import type { Message } from "../protocol/envelope.ts";
+import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
-import type { CallOptions, SessionInfo } from "./call-context.ts";
+import type { CallOptions, CallOther, SessionInfo } from "./call-context.ts";
 import { closeWithin } from "./close-within.ts";
 import type { Kernel } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
-import { shortId } from "./logger.ts";
+import { type Logger, shortId } from "./logger.ts";
 import type { AskOptions, SessionContext, SessionPart } from "./plugin.ts";
 import type { Sources } from "./recording/tape.ts";
 import { mergeState, SessionState } from "./session-state.ts";
@@ -22,15 +22,15 @@ export type Forking = "copied" | "overlaid" | "shared" | "refused";
 /** By plugin: keys with what they hold now, or alone where they are gone. */
 export type ForkChanges = Record<string, [key: string, value?: JsonValue][]>;
 
-interface SessionPartsOptions {
-  sources: Sources;
-  send(message: Message): void;
+/** What parts need of their session. */
+export interface SessionPartsPort {
+  readonly info: SessionInfo;
+  readonly sources: Sources;
+  sendUnasked(message: Message): void;
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
-  call(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
-  /** What plugins keep of this session already, by their names. */
-  states?: Map<string, SessionState>;
+  callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
   /** Told of each state there is, before anybody changes it. */
-  onState?(plugin: string, state: SessionState): void;
+  onState(plugin: string, state: SessionState): void;
 }
 
 /** Where a part's own snapshot lies beside what it keeps in its state. */
@@ -38,28 +38,19 @@ const ownKey = "local:snapshot";
 
 export class SessionParts {
   readonly #kernel: Kernel;
-  readonly #session: SessionInfo;
-  readonly #sources: Sources;
-  readonly #link: Pick<SessionPartsOptions, "send" | "ask" | "call">;
+  readonly #session: SessionPartsPort;
   readonly #parts = new Map<LoadedPlugin, SessionPart>();
-  readonly #byCapability = new Map<string, SessionPart[]>();
-  readonly #states: Map<string, SessionState>;
-  readonly #onState: (plugin: string, state: SessionState) => void;
+  readonly #byCapability = new Map<string, readonly SessionPart[]>();
+  /** What plugins keep of this session, by their names; made when the first of them keeps something. */
+  #states: Map<string, SessionState> | undefined;
   #tools: ToolCatalogue | undefined;
   #isClosed = false;
 
-  constructor(
-    kernel: Kernel,
-    session: SessionInfo,
-    { sources, states = new Map(), onState = () => {}, ...link }: SessionPartsOptions,
-  ) {
+  constructor(kernel: Kernel, session: SessionPartsPort, states?: Map<string, SessionState>) {
     this.#kernel = kernel;
     this.#session = session;
-    this.#sources = sources;
-    this.#link = link;
     this.#states = states;
-    this.#onState = onState;
-    for (const [plugin, state] of states) onState(plugin, state);
+    for (const [plugin, state] of states ?? []) session.onState(plugin, state);
   }
 
   get all(): ReadonlyMap<LoadedPlugin, SessionPart> {
@@ -88,7 +79,7 @@ export class SessionParts {
   #openPart(loaded: LoadedPlugin): SessionPart | PromiseLike<SessionPart> {
     try {
       const part = loaded.plugin.session(this.#contextFor(loaded));
-      const own = this.#states.get(loaded.name)?.get(ownKey);
+      const own = this.#states?.get(loaded.name)?.get(ownKey);
       if (own !== undefined) return this.#withOwn(loaded, part, own);
       return isThenable(part) ? part : toPart(loaded, part);
     } catch (error) {
@@ -118,46 +109,29 @@ export class SessionParts {
     this.#parts.set(loaded, part);
     const { name } = loaded.plugin.capability;
     const order = this.#kernel.handlersOf.get(name) ?? [];
-    this.#byCapability.set(
-      name,
-      order.flatMap((ranked) => this.#parts.get(ranked) ?? []),
-    );
+    const parts = order.length === 1 ? [part] : order.flatMap((ranked) => this.#parts.get(ranked) ?? []);
+    this.#byCapability.set(name, parts);
   }
 
   /** What a plugin keeps for this session. */
   stateOf(loaded: LoadedPlugin): SessionState {
-    const known = this.#states.get(loaded.name);
+    const known = this.#states?.get(loaded.name);
     if (known !== undefined) return known;
     const state = new SessionState();
+    this.#states ??= new Map();
     this.#states.set(loaded.name, state);
-    this.#onState(loaded.name, state);
+    this.#session.onState(loaded.name, state);
     return state;
   }
 
   #contextFor(loaded: LoadedPlugin): SessionContext {
-    const { log } = this.#kernel;
-    const { clock, nextId, random } = this.#sources;
-    const parts = this;
-    return {
-      session: this.#session,
-      log,
-      clock,
-      nextId,
-      random,
-      get state() {
-        return parts.stateOf(loaded);
-      },
-      // Most sessions bring no tools of their own, so most never need a catalogue of their own.
-      get tools() {
-        parts.#tools ??= new ToolCatalogue(parts.#kernel.tools);
-        return parts.#tools;
-      },
-      push: (push, payload) => {
-        parts.#link.send(createMessage(push.type, nextId(), clock.now(), push.payload.parse(payload) as object));
-      },
-      ask: this.#link.ask as SessionContext["ask"],
-      call: this.#link.call as SessionContext["call"],
-    };
+    return new PartContext(this.#kernel, this.#session, loaded, this);
+  }
+
+  /** Most sessions bring no tools of their own, so most never need a catalogue of their own. */
+  get tools(): ToolCatalogue {
+    this.#tools ??= new ToolCatalogue(this.#kernel.tools);
+    return this.#tools;
   }
 
   /** A call of this capability has ended: what its parts hold beside their state may have changed. */
@@ -181,7 +155,7 @@ export class SessionParts {
   /** Everything a plugin keeps of this session, as JSON; undefined for one that keeps nothing. */
   async save(loaded: LoadedPlugin): Promise<SavedPart | undefined> {
     const part = this.#parts.get(loaded);
-    const state = this.#states.get(loaded.name);
+    const state = this.#states?.get(loaded.name);
     if (state === undefined && part?.snapshot === undefined) return undefined;
     const entries: JsonObject = {};
     for (const [key, value] of state?.entries() ?? []) if (key !== ownKey) entries[key] = value;
@@ -191,13 +165,13 @@ export class SessionParts {
 
   /** Whether a plugin has anything to restore into. */
   canRestore(loaded: LoadedPlugin): boolean {
-    return this.#states.has(loaded.name) || this.#parts.get(loaded)?.restore !== undefined;
+    return this.#states?.has(loaded.name) === true || this.#parts.get(loaded)?.restore !== undefined;
   }
 
   /** Puts a plugin back to what `save` returned. One that keeps its state with the host is opened anew on it. */
   async restore(loaded: LoadedPlugin, { own, entries }: SavedPart): Promise<void> {
     const part = this.#parts.get(loaded);
-    const state = this.#states.get(loaded.name);
+    const state = this.#states?.get(loaded.name);
     if (state !== undefined) {
       state.replace(Object.entries(entries));
       if (part !== undefined) await this.#reopen(loaded, part);
@@ -211,7 +185,7 @@ export class SessionParts {
     const capabilities: Record<string, Forking> = {};
     for (const [loaded, part] of this.#parts) {
       const { capability, forking } = loaded.plugin;
-      const isStateless = part.snapshot === undefined && !this.#states.has(loaded.name);
+      const isStateless = part.snapshot === undefined && this.#states?.has(loaded.name) !== true;
       const mode = forking ?? (isStateless ? "shared" : "copied");
       capabilities[capability.name] = mode;
       if (mode === "refused" || isStateless) continue;
@@ -226,7 +200,7 @@ export class SessionParts {
   /** What a fork has changed since it began, by plugin. */
   changes(): ForkChanges {
     const changes: ForkChanges = {};
-    for (const [name, state] of this.#states) {
+    for (const [name, state] of this.#states ?? []) {
       changes[name] = Array.from(state.changesSinceFork(), ({ key, after }) =>
         after === undefined ? [key] : [key, after],
       );
@@ -236,7 +210,7 @@ export class SessionParts {
 
   /** Makes the same changes; where they were made already, nothing is touched. */
   adopt(changes: ForkChanges): void {
-    for (const [name, state] of this.#states) {
+    for (const [name, state] of this.#states ?? []) {
       for (const [key, value] of changes[name] ?? []) {
         if (JSON.stringify(state.get(key)) === JSON.stringify(value)) continue;
         if (value === undefined) state.delete(key);
@@ -250,7 +224,7 @@ export class SessionParts {
     const report: Record<string, { merged: number; conflicts: string[] }> = {};
     // A copy: a part that is opened anew takes its place in the map again, at the end.
     for (const [loaded, part] of [...this.#parts]) {
-      const other = fork.#states.get(loaded.name);
+      const other = fork.#states?.get(loaded.name);
       if (other === undefined) continue;
       const outcome = mergeState(this.stateOf(loaded), other);
       const outside = part.merge?.(other);
@@ -278,9 +252,60 @@ export class SessionParts {
     try {
       await closeWithin(() => part.close?.());
     } catch (error) {
-      const session = shortId(this.#session.id);
+      const session = shortId(this.#session.info.id);
       this.#kernel.log.error("a plugin could not close a session", { plugin: loaded.name, session, error });
     }
+  }
+}
+
+/** Methods on a prototype, made into functions only for a plugin that takes them out: there is one of these per plugin and session. */
+class PartContext implements SessionContext {
+  readonly #kernel: Kernel;
+  readonly #session: SessionPartsPort;
+  readonly #loaded: LoadedPlugin;
+  readonly #parts: SessionParts;
+
+  constructor(kernel: Kernel, session: SessionPartsPort, loaded: LoadedPlugin, parts: SessionParts) {
+    this.#kernel = kernel;
+    this.#session = session;
+    this.#loaded = loaded;
+    this.#parts = parts;
+  }
+
+  get session(): SessionInfo {
+    return this.#session.info;
+  }
+  get log(): Logger {
+    return this.#kernel.log;
+  }
+  get clock(): Clock {
+    return this.#session.sources.clock;
+  }
+  get nextId(): IdSource {
+    return this.#session.sources.nextId;
+  }
+  get random(): () => number {
+    return this.#session.sources.random;
+  }
+  get state(): SessionState {
+    return this.#parts.stateOf(this.#loaded);
+  }
+  get tools(): ToolCatalogue {
+    return this.#parts.tools;
+  }
+  get push(): SessionContext["push"] {
+    return (push, payload) => {
+      const { nextId, clock } = this.#session.sources;
+      const fields = push.payload.parse(payload) as object;
+      this.#session.sendUnasked(createMessage(push.type, nextId(), clock.now(), fields));
+    };
+  }
+  get ask(): SessionContext["ask"] {
+    return ((call, request, options) => this.#session.ask(call, request, options)) as SessionContext["ask"];
+  }
+  get call(): CallOther {
+    return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
+      this.#session.callInBackground(call, request, options)) as CallOther;
   }
 }
 

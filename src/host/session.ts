@@ -12,28 +12,30 @@ import {
   shutdownReport,
   type snapshot,
 } from "../protocol/core.ts";
-import { type Dialect, detectDialect } from "../protocol/dialects.ts";
-import { isCompatibleVersion, type Message } from "../protocol/envelope.ts";
+import type { Dialect } from "../protocol/dialects.ts";
+import type { Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { copyJson, type JsonObject } from "../protocol/json.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type { CheckedResult } from "../protocol/transport.ts";
 import type { RequestEntry } from "./active-call.ts";
 import { AgentAsks } from "./agent-asks.ts";
-import type { SessionInfo } from "./call-context.ts";
+import type { CallOptions, SessionInfo } from "./call-context.ts";
 import type { Answer } from "./call-table.ts";
 import { Executor, type ExecutorPort } from "./executor.ts";
-import { negotiate } from "./handshake.ts";
 import type { Kernel } from "./kernel.ts";
 import { shortId } from "./logger.ts";
 import type { OutboundLine, Reader } from "./outbound-log.ts";
-import { type DirectEnd, Outbox } from "./outbox.ts";
-import type { AskOptions, Handlers, SessionPart } from "./plugin.ts";
+import { type DirectEnd, Outbox, type OutboxPort } from "./outbox.ts";
+import type { AskOptions, SessionPart } from "./plugin.ts";
 import { anonymous, type Principal } from "./principal.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
+import { SessionCore } from "./session-core.ts";
 import type { JournalEntry } from "./session-journal.ts";
-import { type Forking, SessionParts } from "./session-parts.ts";
+import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
+import { type Forking, SessionParts, type SessionPartsPort } from "./session-parts.ts";
 import { type SavedSession, SessionSnapshots } from "./session-snapshots.ts";
 import type { SessionState } from "./session-state.ts";
+import type { StoredSnapshot } from "./snapshot-store.ts";
 
 export type SessionStatus = "new" | "open" | "closing" | "closed";
 
@@ -49,9 +51,11 @@ export interface SessionSummary {
 }
 
 /** Other sessions, as far as one of them may be needed by its neighbour. */
-export interface SessionNeighbours {
+export interface SessionHolder {
   get(sessionId: string): Session | undefined;
   createId(): string;
+  /** A session has ended. */
+  forget(session: Session): void;
   fork(sessionId: string, origin: SessionOrigin): Session;
 }
 
@@ -83,92 +87,51 @@ export interface SessionBeginning {
 }
 
 interface SessionOptions extends SessionBeginning {
-  onClosed?(session: Session): void;
-  neighbours?: SessionNeighbours;
+  /** Who holds it, and its neighbours. */
+  manager?: SessionHolder;
   /** Where the session is recorded or replayed. */
   tape?: Tape | undefined;
 }
 
-interface Waiting {
-  decoded: Decoded;
-  bytesIn: number;
-}
-
-type HandshakeAnswer = ResultInputOf<typeof handshake>;
-
-export class Session implements ExecutorPort {
+export class Session implements ExecutorPort, OpeningPort, OutboxPort, SessionPartsPort {
   readonly id: string;
-  readonly info: SessionInfo;
+  readonly info: { -readonly [Field in keyof SessionInfo]-?: SessionInfo[Field] };
   readonly createdAt: number;
   readonly parent: string | undefined;
   readonly tape: Tape | undefined;
   readonly sources: Sources;
   /** The bearer token of the transport, for agents that do not put one into the handshake. */
   bearerToken = "";
+  /** How its peer spells things. */
+  dialect: Dialect = "full";
+  readonly parts: SessionParts;
   readonly #kernel: Kernel;
   readonly #executor: Executor;
   readonly #outbox: Outbox;
-  readonly #parts: SessionParts;
-  readonly #coreParts: readonly SessionPart[];
-  readonly #onClosed: (session: Session) => void;
-  readonly #neighbours: SessionNeighbours | undefined;
+  readonly #opening: SessionOpening;
+  readonly #manager: SessionHolder | undefined;
   readonly #journal: JournalEntry | undefined;
-  readonly #closeListeners = new Set<() => void>();
+  /** Made when first needed, as most sessions need them only for the handshake, or never. */
+  #core: readonly SessionPart[] | undefined;
+  #closeListeners: Set<() => void> | undefined;
   #snapshots: SessionSnapshots | undefined;
   #asks: AgentAsks | undefined;
-  #restoreFrom: SavedSession | undefined;
-  #principal: Principal = anonymous;
-  #granted: ReadonlySet<string> = new Set();
   #status: SessionStatus = "new";
-  #dialect: Dialect = "full";
-  #failedHandshakes = 0;
   #lastActiveAt: number;
-  /** The handshake as it came: its version fields tell the dialect, and the table has no place for them. */
-  #handshakeMessage: Message | undefined;
-  /** Messages that came while plugins were still opening. */
-  #backlog: Waiting[] | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(id: string, kernel: Kernel, options: SessionOptions = {}) {
-    const { onClosed = () => {}, restoreFrom, origin, neighbours, tape } = options;
-    const session = this;
+  constructor(id: string, kernel: Kernel, { manager, restoreFrom, origin, tape }: SessionOptions = {}) {
     this.id = id;
-    this.info = {
-      id,
-      get principal() {
-        return session.#principal;
-      },
-      get granted() {
-        return session.#granted;
-      },
-    };
+    this.info = { id, principal: anonymous, granted: nothing };
     this.#kernel = kernel;
     this.tape = tape;
     this.sources = tape?.sources ?? kernel;
-    this.#onClosed = onClosed;
-    this.#neighbours = neighbours;
+    this.#manager = manager;
     this.#journal = this.#openJournal(origin);
-    this.#restoreFrom = restoreFrom;
     this.#executor = new Executor(kernel, this);
-    this.#outbox = new Outbox({
-      limits: kernel.limits,
-      ...(this.#journal === undefined ? {} : { journal: this.#journal }),
-      onNotDurable: (error) => this.#discard(error),
-      createGap: (from, to) => createMessage(gap.type, kernel.nextId(), kernel.clock.now(), { from, to }),
-      onDetached: () => {
-        this.#lastActiveAt = kernel.clock.now();
-      },
-      onDeliveryFailed: (error) => kernel.log.error("a transport failed", { session: shortId(id), error }),
-    });
-    this.#parts = new SessionParts(kernel, this.info, {
-      sources: this.sources,
-      send: (message) => this.#sendUnasked(message),
-      ask: (call, request, options) => this.#ask(call, request, options),
-      call: (call, request, options) => this.#executor.calls.startInBackground(call, request, options),
-      ...(origin === undefined ? {} : { states: origin.states }),
-      onState: (plugin, state) => this.#journal?.track(plugin, state),
-    });
-    this.#coreParts = [{ handlers: this.#coreHandlers() as unknown as SessionPart["handlers"] }];
+    this.#outbox = new Outbox(this, kernel.limits, this.#journal);
+    this.parts = new SessionParts(kernel, this, origin?.states);
+    this.#opening = new SessionOpening(kernel, this, restoreFrom);
     this.#lastActiveAt = kernel.clock.now();
     this.createdAt = origin?.createdAt ?? this.#lastActiveAt;
     this.parent = origin?.parent;
@@ -176,20 +139,29 @@ export class Session implements ExecutorPort {
     else if (origin !== undefined) tape?.within("", () => this.#continue(origin));
   }
 
-  #sendUnasked(message: Message): void {
+  /** Says what nobody asked for. */
+  sendUnasked(message: Message): void {
     if (this.#status === "closed") return;
-    this.send(this.#dialect === "docs" ? inDocsSpelling(message, this.#kernel) : message);
+    this.send(this.dialect === "docs" ? inDocsSpelling(message, this.#kernel) : message);
   }
 
-  #ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
+  ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
     this.#asks ??= new AgentAsks({
       limits: this.#kernel.limits,
       sources: this.sources,
       tape: this.tape,
-      send: (message) => this.#sendUnasked(message),
+      send: (message) => this.sendUnasked(message),
     });
     if (this.#status === "closed") return Promise.reject(new A2EError("cancelled", "the session has ended"));
     return this.#asks.ask(call, request, options);
+  }
+
+  callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
+    return this.#executor.calls.startInBackground(call, request, options);
+  }
+
+  onState(plugin: string, state: SessionState): void {
+    this.#journal?.track(plugin, state);
   }
 
   answerAsk(message: Message, asked: Call | undefined): A2EError | boolean {
@@ -202,9 +174,9 @@ export class Session implements ExecutorPort {
     const start = origin?.stored ?? { layers: [journal.createLayer()], lastSeq: 0, acknowledged: 0 };
     const ground = origin?.stored?.ground;
     const read = () => ({
-      principal: { ...this.#principal },
-      granted: [...this.#granted],
-      dialect: this.#dialect,
+      principal: { ...this.info.principal },
+      granted: [...this.info.granted],
+      dialect: this.dialect,
       createdAt: this.createdAt,
       lastActiveAt: this.#lastActiveAt,
       ...(this.parent === undefined ? {} : { parent: this.parent }),
@@ -215,23 +187,17 @@ export class Session implements ExecutorPort {
 
   /** Goes on where a session was: its agent has shaken hands before. */
   #continue({ principal, granted, dialect, stored }: SessionOrigin): void {
-    this.#dialect = dialect;
+    this.dialect = dialect;
     if (stored !== undefined) {
       const unread = stored.lines.slice(Math.max(0, stored.lines.length - (stored.lastSeq - stored.acknowledged)));
       this.#outbox.restore(unread, stored.lastSeq);
       this.#executor.calls.recall(stored.lines);
     }
-    if (granted.size === 0) return;
-    void this.#open(
-      principal,
-      granted,
-      () => {},
-      () => {},
-    );
+    if (granted.size > 0) void this.#opening.open(principal, granted);
   }
 
   /** What was said last could not be written: this session's memory is ahead of what a crash would leave, so it goes. */
-  #discard(error: Error): void {
+  onNotDurable(error: Error): void {
     if (this.#status === "closed") return;
     this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), error });
     this.#status = "closed";
@@ -240,8 +206,24 @@ export class Session implements ExecutorPort {
     this.#end();
   }
 
+  createGap(from: number, to: number): Message {
+    return createMessage(gap.type, this.#kernel.nextId(), this.#kernel.clock.now(), { from, to });
+  }
+
+  onDetached(): void {
+    this.#lastActiveAt = this.#kernel.clock.now();
+  }
+
+  onDeliveryFailed(error: unknown): void {
+    this.#kernel.log.error("a transport failed", { session: shortId(this.id), error });
+  }
+
   get status(): SessionStatus {
     return this.#status;
+  }
+
+  get isOpen(): boolean {
+    return this.#status === "open";
   }
 
   get lastActiveAt(): number {
@@ -250,10 +232,6 @@ export class Session implements ExecutorPort {
 
   get pendingCalls(): number {
     return this.#executor.calls.pendingCount;
-  }
-
-  get dialect(): Dialect {
-    return this.#dialect;
   }
 
   /** True while somebody listens: such a session is not idle, however silent it is. */
@@ -269,9 +247,9 @@ export class Session implements ExecutorPort {
   summary(): SessionSummary {
     return {
       session_id: this.id,
-      agent_id: this.#principal.id,
+      agent_id: this.info.principal.id,
       status: this.#status,
-      capabilities: [...this.#granted],
+      capabilities: [...this.info.granted],
       created_at: this.createdAt / 1000,
       last_active_at: this.#lastActiveAt / 1000,
       calls_in_flight: this.#executor.calls.pendingCount,
@@ -286,18 +264,18 @@ export class Session implements ExecutorPort {
   }
 
   #takeLine(line: string): void {
-    this.#accept(decodeLine(line, this.#kernel.limits, this.sources.nextId), line.length);
+    this.accept(decodeLine(line, this.#kernel.limits, this.sources.nextId), line.length);
   }
 
   /** Takes a message that was never text. It stays the sender's: nothing of it is kept or written to. */
   receiveMessage(message: unknown): void {
     if (this.tape !== undefined) return this.#receiveRecorded(this.tape, message);
-    this.#accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0);
+    this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0);
   }
 
   /** A line was longer than the limit and was skipped by whoever cut the stream into lines. */
   receiveTooLong(): void {
-    const take = () => this.#accept(tooLong(this.#kernel.limits), 0);
+    const take = () => this.accept(tooLong(this.#kernel.limits), 0);
     if (this.tape === undefined) take();
     else this.tape.receive(undefined, take);
   }
@@ -311,7 +289,7 @@ export class Session implements ExecutorPort {
       // Refused below, as it would be without a recording.
     }
     if (line !== undefined) return this.receiveLine(line);
-    tape.within("", () => this.#accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0));
+    tape.within("", () => this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0));
   }
 
   /** The time of a call is over: in a replay, when the recording says so. */
@@ -323,46 +301,36 @@ export class Session implements ExecutorPort {
     else this.tape.within(callId, expire);
   }
 
-  #accept(decoded: Decoded, bytesIn: number): void {
+  accept(decoded: Decoded, bytesIn: number): void {
     if (this.#status === "closed") return;
     const now = this.sources.clock.now();
     const type = decoded.message?.type;
     this.#lastActiveAt = now;
     if (this.#status === "new" && !this.#kernel.isHandshakeRequired && type !== handshake.type)
-      if (this.#backlog === undefined) this.#openWithoutHandshake();
-    if (this.#backlog !== undefined && type !== ping.type && this.#status !== "closing")
-      return this.#holdBack(this.#backlog, decoded, bytesIn, now);
-    if (type === handshake.type) this.#handshakeMessage = decoded.message;
+      this.#opening.openWithoutHandshake();
+    if (this.#opening.isHolding && type !== ping.type && this.#status !== "closing")
+      return this.#opening.holdBack(decoded, bytesIn);
+    if (type === handshake.type) this.#opening.handshakeMessage = decoded.message;
     this.#executor.handle(decoded, bytesIn, now);
   }
 
-  #holdBack(backlog: Waiting[], decoded: Decoded, bytesIn: number, now: number): void {
-    const { message, req_id } = decoded;
-    if (backlog.length >= this.#kernel.limits.maxQueuedCalls) {
-      const busy = new A2EError("rate_limited", "the session is still opening", { detail: { retry_after_ms: 100 } });
-      return this.#executor.refuse(busy, message?.type ?? "", req_id, bytesIn, now);
-    }
-    try {
-      // The message may still be its sender's, who is free to change it meanwhile.
-      backlog.push({ decoded: message === undefined ? decoded : { ...decoded, message: copyJson(message) }, bytesIn });
-    } catch (cause) {
-      const unsayable = new A2EError("schema_violation", `no JSON form: ${(cause as Error).message}`);
-      this.#executor.refuse(unsayable, message?.type ?? "", req_id, bytesIn, now);
-    }
+  refuseDecoded(error: A2EError, { message, req_id }: Decoded, bytesIn: number): void {
+    this.#executor.refuse(error, message?.type ?? "", req_id, bytesIn, this.sources.clock.now());
   }
 
-  /** The session ends before its plugins were open: whoever waited for them is told. */
-  #refuseBacklog(error: A2EError): void {
-    const now = this.sources.clock.now();
-    for (const { decoded, bytesIn } of this.#backlog?.splice(0) ?? []) {
-      this.#executor.refuse(decoded.error ?? error, decoded.message?.type ?? "", decoded.req_id, bytesIn, now);
-    }
+  shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
+    return this.#opening.shakeHands(request);
   }
 
-  #releaseBacklog(): void {
-    const waiting = this.#backlog ?? [];
-    this.#backlog = undefined;
-    for (const { decoded, bytesIn } of waiting) this.#accept(decoded, bytesIn);
+  belongTo(principal: Principal): void {
+    this.info.principal = principal;
+  }
+
+  grant(capabilities: ReadonlySet<string>): void {
+    const { granted } = this.info;
+    this.info.granted = granted.size === 0 ? capabilities : new Set([...granted, ...capabilities]);
+    if (this.#status === "new") this.#status = "open";
+    this.#journal?.touch();
   }
 
   refuse({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
@@ -374,13 +342,15 @@ export class Session implements ExecutorPort {
       return new A2EError("unauthorized", "shake hands first: send handshake/req", {
         capability_name: capability.name,
       });
-    if (capability === core || this.#granted.has(capability.name)) return undefined;
+    if (capability === core || this.info.granted.has(capability.name)) return undefined;
     const message = `the capability "${capability.name}" was not negotiated: name it in agent_caps of the handshake`;
     return new A2EError("capability_missing", message, { capability_name: capability.name });
   }
 
   partsOf(capability: string): readonly SessionPart[] {
-    return capability === core.name ? this.#coreParts : this.#parts.of(capability);
+    if (capability !== core.name) return this.parts.of(capability);
+    this.#core ??= [{ handlers: new SessionCore(this) as unknown as SessionPart["handlers"] }];
+    return this.#core;
   }
 
   send(message: Message, checked?: CheckedResult): Answer {
@@ -390,7 +360,7 @@ export class Session implements ExecutorPort {
 
   /** A call has ended: what its capability holds may have changed with it. */
   noteChange(capability: string): void {
-    if (this.#journal !== undefined) this.#parts.noteChange(capability);
+    if (this.#journal !== undefined) this.parts.noteChange(capability);
   }
 
   resend(answer: Answer): void {
@@ -456,129 +426,16 @@ export class Session implements ExecutorPort {
   /** Calls back once when the session is closed, at once where it is. Returns what takes the listener away. */
   onClosed(listener: () => void): () => void {
     if (this.#status === "closed") listener();
-    else this.#closeListeners.add(listener);
-    return () => this.#closeListeners.delete(listener);
-  }
-
-  #coreHandlers(): Handlers<typeof core> {
-    return {
-      handshake: (request) => this.#shakeHands(request),
-      ping: () => ({ uptime_seconds: (this.sources.clock.now() - this.sources.startedAt) / 1000 }),
-      cancel: ({ call_id, reason }) => ({ cancelled: this.#executor.calls.cancel(call_id, reason) }),
-      snapshot: ({ label }) => this.saveSnapshot(label),
-      restore: ({ snapshot_id }) => this.restoreSnapshot(snapshot_id),
-      listSnapshots: async () => ({ snapshots: await this.#saved.list(this.id) }),
-      fork: async () => {
-        const { session, capabilities } = await this.fork();
-        return { session_id: session.id, capabilities };
-      },
-      replay: () => this.#replay(),
-      merge: async ({ session_id }) => ({ capabilities: await this.merge(session_id) }),
-    };
-  }
-
-  #shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
-    const message = this.#handshakeMessage;
-    this.#handshakeMessage = undefined;
-    // Closing comes a turn later, and many guesses may have come in this one.
-    if (this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts) return this.#rejectHandshake("auth_failed");
-    if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e))
-      return this.#rejectHandshake("version_mismatch");
-    const token = request.auth_token === "" ? this.bearerToken : request.auth_token;
-    const principal = this.#authenticate(request.agent_id, token);
-    if (typeof principal === "string") return this.#rejectHandshake(principal);
-    if (message !== undefined) this.#dialect = detectDialect(message);
-    const negotiation = negotiate(request.agent_caps, this.#dialect, this.#kernel.handlersOf);
-    if (negotiation.isFruitless) return this.#rejectHandshake("no_caps");
-
-    return this.#open(
-      principal,
-      negotiation.granted,
-      () => ({
-        ok: true,
-        reason: "",
-        session_id: this.id,
-        accepted_caps: negotiation.accepted_caps,
-        max_parallel: this.#kernel.limits.maxParallelCalls,
-      }),
-      () => this.#rejectHandshake("server_error"),
-    );
-  }
-
-  #authenticate(agent_id: string, token: string): Principal | "auth_failed" | "server_error" {
-    let principal: Principal | undefined;
-    try {
-      const decide = () => this.#kernel.authenticate({ agent_id, token });
-      principal = this.tape === undefined ? decide() : this.tape.value("principal", decide);
-    } catch (error) {
-      this.#kernel.log.error("authentication failed to decide", { session: shortId(this.id), error });
-      return "server_error";
+    else {
+      this.#closeListeners ??= new Set();
+      this.#closeListeners.add(listener);
     }
-    if (principal === undefined) return "auth_failed";
-    // A session belongs to whom it was opened for: its id alone must not hand it to another agent.
-    const owner = this.#status === "open" ? this.#principal.id : this.#restoreFrom?.state.principal_id;
-    return owner === undefined || owner === principal.id ? principal : "auth_failed";
+    return () => this.#closeListeners?.delete(listener);
   }
 
-  #rejectHandshake(reason: string): HandshakeAnswer {
-    this.#failedHandshakes += 1;
-    if (this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts) setImmediate(() => void this.close(reason));
-    return {
-      ok: false,
-      reason,
-      session_id: this.id,
-      accepted_caps: [],
-      max_parallel: this.#kernel.limits.maxParallelCalls,
-    };
-  }
-
-  /** With `handshake.required: false` an agent that just starts talking gets everything the host has, if it may come in. */
-  #openWithoutHandshake(): void {
-    const principal = this.#authenticate(this.#principal.id, this.bearerToken);
-    if (typeof principal === "string") return;
-    void this.#open(
-      principal,
-      new Set(this.#kernel.handlersOf.keys()),
-      () => {},
-      () => {},
-    );
-  }
-
-  /** Opens the plugins' parts, at once where they allow it; messages that come meanwhile wait. */
-  #open<Outcome>(
-    principal: Principal,
-    capabilities: ReadonlySet<string>,
-    succeed: () => Outcome,
-    fail: () => Outcome,
-  ): Outcome | Promise<Outcome> {
-    this.#principal = principal;
-    const opened = () => {
-      this.#granted = new Set([...this.#granted, ...capabilities]);
-      if (this.#status === "new") this.#status = "open";
-      this.#journal?.touch();
-      return succeed();
-    };
-    const failed = (error: unknown) => {
-      this.#kernel.log.error("a plugin could not open a session", { session: shortId(this.id), error });
-      return fail();
-    };
-    try {
-      const opening = this.#parts.open(capabilities);
-      if (opening === undefined && this.#restoreFrom === undefined) return opened();
-      this.#backlog ??= [];
-      return this.#finishOpening(opening)
-        .then(opened, failed)
-        .finally(() => setImmediate(() => this.#releaseBacklog()));
-    } catch (error) {
-      return failed(error);
-    }
-  }
-
-  async #finishOpening(opening: Promise<unknown> | undefined): Promise<void> {
-    await opening;
-    if (this.#restoreFrom === undefined) return;
-    await this.#saved.apply(this.id, this.#restoreFrom, this.#parts);
-    this.#restoreFrom = undefined;
+  /** Ends a call of the agent; false where no such call is in flight. */
+  cancel(callId: string, reason: string): boolean {
+    return this.#executor.calls.cancel(callId, reason);
   }
 
   get #saved(): SessionSnapshots {
@@ -586,10 +443,18 @@ export class Session implements ExecutorPort {
     return this.#snapshots;
   }
 
+  restoreFrom(saved: SavedSession): Promise<unknown> {
+    return this.#saved.apply(this.id, saved, this.parts);
+  }
+
+  listSnapshots(): Promise<StoredSnapshot[]> {
+    return this.#saved.list(this.id);
+  }
+
   async saveSnapshot(label = ""): Promise<ResultInputOf<typeof snapshot>> {
-    const { info, capabilities } = await this.#saved.save(this.id, this.#parts, {
-      principal_id: this.#principal.id,
-      granted: [...this.#granted],
+    const { info, capabilities } = await this.#saved.save(this.id, this.parts, {
+      principal_id: this.info.principal.id,
+      granted: [...this.info.granted],
       label,
       created_at: this.sources.clock.now() / 1000,
     });
@@ -602,23 +467,23 @@ export class Session implements ExecutorPort {
       const which = snapshotId === "" ? "no snapshot" : `no snapshot "${snapshotId}"`;
       throw new A2EError("runtime_error", `this session has ${which}`, { retryable: false });
     }
-    const capabilities = await this.#saved.apply(this.id, found, this.#parts);
+    const capabilities = await this.#saved.apply(this.id, found, this.parts);
     return { snapshot_id: found.snapshot_id, capabilities };
   }
 
   /** A session with a copy of everything in this one. Costs what changed since the last fork, not what there is. */
   async fork(): Promise<{ session: Session; capabilities: Record<string, Forking> }> {
-    if (this.#neighbours === undefined)
+    if (this.#manager === undefined)
       throw new A2EError("runtime_error", "this session stands alone", { retryable: false });
-    const { states, capabilities } = await this.#parts.fork();
+    const { states, capabilities } = await this.parts.fork();
     const layers = this.#journal?.splitLayer();
-    const granted = new Set([...this.#granted].filter((name) => capabilities[name] !== "refused"));
-    const { createId } = this.#neighbours;
+    const granted = new Set([...this.info.granted].filter((name) => capabilities[name] !== "refused"));
+    const { createId } = this.#manager;
     const id = this.tape === undefined ? createId() : this.tape.value("session", createId);
-    const session = this.#neighbours.fork(id, {
-      principal: this.#principal,
+    const session = this.#manager.fork(id, {
+      principal: this.info.principal,
       granted,
-      dialect: this.#dialect,
+      dialect: this.dialect,
       createdAt: this.sources.clock.now(),
       states,
       parent: this.id,
@@ -629,16 +494,16 @@ export class Session implements ExecutorPort {
 
   /** Takes over what a fork of this session changed. */
   async merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
-    const fork = this.#neighbours?.get(forkId);
+    const fork = this.#manager?.get(forkId);
     if (fork?.parent !== this.id)
       throw new A2EError("runtime_error", "that is no fork of this session", { retryable: false });
     // What was done in the fork is no part of this session's recording, and in a replay nobody does it.
-    if (this.tape !== undefined) fork.#parts.adopt(this.tape.value("fork", () => fork.#parts.changes()));
-    return this.#parts.merge(fork.#parts);
+    if (this.tape !== undefined) fork.parts.adopt(this.tape.value("fork", () => fork.parts.changes()));
+    return this.parts.merge(fork.parts);
   }
 
   /** Runs the recording of this session once more, elsewhere: nothing of it reaches this session or what others see. */
-  async #replay(): Promise<ResultInputOf<typeof replay>> {
+  async replay(): Promise<ResultInputOf<typeof replay>> {
     const { tape } = this;
     if (tape === undefined)
       throw new A2EError("runtime_error", "this session is not recorded: the host's config has no recording.enabled", {
@@ -667,7 +532,7 @@ export class Session implements ExecutorPort {
 
   async #close(reason: string, drainMs: number): Promise<void> {
     this.#status = "closing";
-    this.#refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
+    this.#opening.refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
     const cutOff = drainMs > 0 ? await this.#executor.calls.drain(drainMs) : this.#executor.calls.pendingIds;
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
     this.#asks?.rejectAll(`session ended: ${reason}`);
@@ -681,7 +546,7 @@ export class Session implements ExecutorPort {
       );
     await this.#journalled();
     this.#status = "closed";
-    await this.#parts.close();
+    await this.parts.close();
     if (!this.#kernel.isStopping) this.#journal?.forget();
     this.#end();
   }
@@ -693,13 +558,15 @@ export class Session implements ExecutorPort {
   }
 
   #end(): void {
-    for (const listener of [...this.#closeListeners]) listener();
-    this.#closeListeners.clear();
+    for (const listener of [...(this.#closeListeners ?? [])]) listener();
+    this.#closeListeners = undefined;
     this.#outbox.close();
     this.tape?.close();
-    this.#onClosed(this);
+    this.#manager?.forget(this);
   }
 }
+
+const nothing: ReadonlySet<string> = new Set();
 
 /** A push or a question under the name that the documentation gives it: the first of its other names. */
 function inDocsSpelling(message: Message, { registry }: Kernel): Message {

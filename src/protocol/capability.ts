@@ -25,6 +25,8 @@ export interface Call<Request extends Schema = Schema, Result extends Schema = S
   readonly isControl: boolean;
   /** For asks: the field of request and answer that carries the id of the ask beside `req_id`. */
   readonly correlatedBy: string | undefined;
+  /** Fields of the request that hold secrets: left out wherever requests are written down, as in a recording. */
+  readonly concealed: readonly string[];
   readonly example: { readonly request: z.input<Request>; readonly result: z.input<Result> };
   /** Checks a request and fills its defaults; what comes back is a value of its own. */
   parseRequest(value: unknown, capabilityName?: string): JsonObject | A2EError;
@@ -117,13 +119,21 @@ interface CallOptions<Request extends Schema, Result extends Schema> {
   mirrors?: Record<string, string>;
   isControl?: boolean;
   correlatedBy?: string;
+  concealed?: readonly string[];
   example: { request: z.input<Request>; result: z.input<Result> };
 }
 
 export function call<Request extends Schema, Result extends Schema>(
   type: string,
   responseType: string,
-  { aliases = {}, mirrors = {}, isControl = false, correlatedBy, ...rest }: CallOptions<Request, Result>,
+  {
+    aliases = {},
+    mirrors = {},
+    isControl = false,
+    correlatedBy,
+    concealed = [],
+    ...rest
+  }: CallOptions<Request, Result>,
 ): Call<Request, Result> {
   const parseRequest = createParser(rest.request);
   const parseResult = createParser(rest.result);
@@ -136,6 +146,7 @@ export function call<Request extends Schema, Result extends Schema>(
     mirrorPaths,
     isControl,
     correlatedBy,
+    concealed,
     parseRequest,
     parseResult,
     ...rest,

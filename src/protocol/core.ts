@@ -53,6 +53,7 @@ export const handshake = call("handshake/req", "handshake/resp", {
       .describe("auth_failed, version_mismatch, no_caps or server_error where ok is false."),
   }),
   isControl: true,
+  concealed: ["auth_token"],
   example: {
     request: { agent_id: "my-agent", agent_caps: ["tools"], auth_token: "" },
     result: {

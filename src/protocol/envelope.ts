@@ -44,6 +44,15 @@ export function createIdSource(): IdSource {
   };
 }
 
+/** Ids for whoever needs no source of its own: drawing randomness for each of many clients would cost more than the rest of them. */
+export const nextProcessId: IdSource = (() => {
+  let source: IdSource | undefined;
+  return () => {
+    source ??= createIdSource();
+    return source();
+  };
+})();
+
 const byteHex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 function random80BitHex(): string {

@@ -13,11 +13,12 @@ export interface IdEntry<Value> {
 }
 
 export class IdTable<Value> {
-  #buckets: (IdEntry<Value> | undefined)[] = new Array(8).fill(undefined);
+  /** Grows with the first entry: many a table never has one. */
+  #buckets: (IdEntry<Value> | undefined)[] = noBuckets;
   #size = 0;
   /** Who adds an id has mostly just looked for it. */
   #lastId = "";
-  #lastHash = hashOf("");
+  #lastHash = 0;
 
   get size(): number {
     return this.#size;
@@ -38,6 +39,7 @@ export class IdTable<Value> {
   /** Adds an id that the table surely does not have. */
   add(id: string, value: Value): IdEntry<Value> {
     const hash = this.#hash(id);
+    if (this.#buckets === noBuckets) this.#buckets = new Array(8).fill(undefined);
     const index = hash & (this.#buckets.length - 1);
     const entry: IdEntry<Value> = { id, hash, value, next: this.#buckets[index] };
     this.#buckets[index] = entry;
@@ -95,6 +97,9 @@ export class IdTable<Value> {
     }
   }
 }
+
+/** One that is always empty. */
+const noBuckets: undefined[] = [undefined];
 
 /**
  * Of the last eight characters, since ids count up at their end, and of about eight spread over the rest, for ids that do

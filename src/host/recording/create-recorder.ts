@@ -1,12 +1,13 @@
 // The beginning of a recording: what a replay must know of the host and of the session.
 import type { Kernel } from "../kernel.ts";
 import type { SessionBeginning } from "../session.ts";
+import { createConcealment } from "./concealment.ts";
 import { Recorder } from "./recorder.ts";
 import { type RecordingHeader, recordingFormat } from "./recording.ts";
 
 /** Undefined where the host records nothing. */
 export function createRecorder(kernel: Kernel, sessionId: string, beginning: SessionBeginning): Recorder | undefined {
-  const { recordings, scopes, limits } = kernel;
+  const { recordings, scopes, limits, registry } = kernel;
   if (recordings === undefined || scopes === undefined) return undefined;
   return new Recorder({
     header: toHeader(kernel, sessionId, beginning),
@@ -14,6 +15,7 @@ export function createRecorder(kernel: Kernel, sessionId: string, beginning: Ses
     scopes,
     sources: kernel,
     maxBytes: limits.maxRecordingBytes,
+    conceal: createConcealment(registry),
   });
 }
 

@@ -29,26 +29,30 @@ interface RecorderOptions {
   scopes: Scopes;
   sources: Sources;
   maxBytes: number;
+  /** Takes secrets out of a line. */
+  conceal(line: string): string;
 }
 
 export class Recorder implements Tape {
   readonly sources: Sources;
   readonly #file: RecordingFile;
   readonly #scopes: Scopes;
+  readonly #conceal: (line: string) => string;
   readonly #session: Scope = { tape: this, id: "", effectCount: 0 };
   #bytesLeft: number;
   #isEnded = false;
 
-  constructor({ header, file, scopes, sources, maxBytes }: RecorderOptions) {
+  constructor({ header, file, scopes, sources, maxBytes, conceal }: RecorderOptions) {
     this.#file = file;
     this.#scopes = scopes;
+    this.#conceal = conceal;
     this.#bytesLeft = maxBytes;
     this.sources = createSources(this, sources);
     this.#writeLine(() => header);
   }
 
   receive(line: string | undefined, handle: () => void): void {
-    this.#write(() => ["in", line === undefined ? null : withoutToken(line)]);
+    this.#write(() => ["in", line === undefined ? null : this.#conceal(line)]);
     this.#scopes.run(this.#session, handle);
   }
 
@@ -160,17 +164,5 @@ export class Recorder implements Tape {
     } catch (error) {
       this.#end(`something had no JSON form: ${error instanceof Error ? error.message : String(error)}`);
     }
-  }
-}
-
-/** Secrets do not belong into recordings; who the token stood for is recorded instead. */
-function withoutToken(line: string): string {
-  if (!line.includes("auth_token")) return line;
-  try {
-    const message = JSON.parse(line) as { auth_token?: unknown } | null;
-    if (typeof message?.auth_token !== "string" || message.auth_token === "") return line;
-    return JSON.stringify({ ...message, auth_token: "" });
-  } catch {
-    return line;
   }
 }

@@ -68,10 +68,14 @@ export async function openQuickJs({ memoryBytes, timeoutMs }: QuickJsLimits): Pr
   function run<T>(work: () => T): T {
     const startedAt = Date.now();
     deadline = startedAt + leftMs;
+    const late = () => new A2EError("timeout", `the script ran longer than ${timeoutMs / 1000} s`);
     try {
-      return work();
+      const result = work();
+      // What interrupts an asynchronous function ends up in its promise.
+      if (isOverdue) throw late();
+      return result;
     } catch (error) {
-      if (isOverdue) throw new A2EError("timeout", `the script ran longer than ${timeoutMs / 1000} s`);
+      if (isOverdue) throw late();
       if (isOutOfMemory(error, wasmMemory.buffer.byteLength >= pages * pageBytes)) {
         const megabytes = Math.round(memoryBytes / 1024 / 1024);
         throw new A2EError("out_of_memory", `the script needed more than its ${megabytes} MB of memory`);

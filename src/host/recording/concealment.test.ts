@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { call, capability } from "../../protocol/capability.ts";
+import { createTypeRegistry } from "../../protocol/registry.ts";
+import { createConcealment } from "./concealment.ts";
+
+const vault = capability("vault", {
+  doc: "Keeps things.",
+  calls: {
+    put: call("vault/put/req", "vault/put/resp", {
+      doc: "Puts.",
+      aliases: { "vault/put": "vault/put/resp" },
+      concealed: ["content"],
+      request: z.object({ content: z.unknown(), label: z.string().default("") }),
+      result: z.object({}),
+      example: { request: { content: {} }, result: {} },
+    }),
+  },
+});
+const conceal = createConcealment(createTypeRegistry([vault]));
+
+test.each(["vault/put/req", "vault/put"])("concealed fields of %s are emptied, others stay", (type) => {
+  const line = JSON.stringify({ type, id: "1", label: "content", content: { key: "hunter2" } });
+  expect(JSON.parse(conceal(line))).toEqual({ type, id: "1", label: "content", content: {} });
+});
+
+test.each([
+  ["text", ""],
+  [7, 0],
+  [true, false],
+  [[1], []],
+  [null, null],
+  [{ a: 1 }, {}],
+])("%j becomes %j, which is of its type", (content, empty) => {
+  expect(JSON.parse(conceal(JSON.stringify({ type: "vault/put", content })))).toEqual({
+    type: "vault/put",
+    content: empty,
+  });
+});
+
+test("no way of writing the message keeps the secret in it", () => {
+  for (const line of [
+    '{"type":"vault/put","c\\u006fntent":"hunter2"}',
+    '{"type":"vault\\/put","content":"hunter2"}',
+    '{"type":"vault\\u002fput","content":"hunter2"}',
+    '{"type":"vault/put","content":"hunter2","content":{"again":"hunter2"}}',
+    '{"type":"vault/put","content":"hunter2","number":NaN}',
+    '  {"content":["hunter2"],"type":"vault/put"}  ',
+  ])
+    expect(conceal(line)).not.toContain("hunter2");
+});
+
+test("the token of a handshake is emptied", () => {
+  expect(conceal('{"type":"handshake/req","auth_token":"hunter2"}')).not.toContain("hunter2");
+});
+
+test("other messages, and what is none, come back as they are", () => {
+  for (const line of [
+    '{"type":"tool/call/req","content":"\\u0041"}',
+    "no JSON with content",
+    "null",
+    "[1]",
+    '"content"',
+    "",
+  ])
+    expect(conceal(line)).toBe(line);
+});

@@ -1,0 +1,46 @@
+// Secrets do not belong into recordings. What came of them is recorded instead: who a token stood for, how a config was
+// taken. So a replay needs no secret, and a recording can be passed on.
+import { type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
+import type { TypeRegistry } from "../../protocol/registry.ts";
+
+/** A function that empties the concealed fields of a line; one without any comes back as it is. */
+export function createConcealment(registry: TypeRegistry): (line: string) => string {
+  const concealed = new Map<string, readonly string[]>();
+  for (const [type, entry] of registry) {
+    const request = entry.kind === "response" ? entry.asRequest : entry.kind === "request" ? entry : undefined;
+    if (request !== undefined && request.call.concealed.length > 0) concealed.set(type, request.call.concealed);
+  }
+  const names = [...new Set([...concealed.values()].flat())];
+  // Escapes can spell the name of a field, too.
+  const isSuspect = (line: string) => line.includes("\\u") || names.some((name) => line.includes(name));
+  return (line) => {
+    if (!isSuspect(line)) return line;
+    const message = parse(line);
+    const fields = typeof message?.type === "string" ? concealed.get(message.type) : undefined;
+    const found = fields?.filter((name) => Object.hasOwn(message ?? {}, name)) ?? [];
+    if (found.length === 0) return line;
+    return JSON.stringify({
+      ...message,
+      ...Object.fromEntries(found.map((name) => [name, emptyLike(message?.[name])])),
+    });
+  };
+}
+
+function parse(line: string): JsonObject | undefined {
+  try {
+    const message = parseJson(line);
+    return typeof message === "object" && message !== null && !Array.isArray(message) ? message : undefined;
+  } catch {
+    // What is no JSON was refused then, and will be in a replay.
+    return undefined;
+  }
+}
+
+/** Of the same type, so that it is refused or accepted as the original was. */
+function emptyLike(value: JsonValue | undefined): JsonValue {
+  if (typeof value === "string") return "";
+  if (typeof value === "number") return 0;
+  if (typeof value === "boolean") return false;
+  if (Array.isArray(value)) return [];
+  return value === null || value === undefined ? null : {};
+}
