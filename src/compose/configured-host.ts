@@ -3,15 +3,20 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
 import { type AuditLog, noAudit } from "../host/audit.ts";
+import type { SnapshotSchedule } from "../host/automatic-snapshots.ts";
 import { toLimits } from "../host/config/limits.ts";
 import { loadPlugins } from "../host/config/plugin-loading.ts";
+import { toSandboxLimits } from "../host/config/sandbox.ts";
 import type { A2EHostConfig } from "../host/config/schema.ts";
 import type { Database } from "../host/database.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
 import { type Logger, silentLogger } from "../host/logger.ts";
 import type { PluginFactory } from "../host/plugin.ts";
 import type { Recordings } from "../host/recording/recorder.ts";
+import type { Sandboxes } from "../host/sandbox.ts";
 import type { SnapshotStore } from "../host/snapshot-store.ts";
+import { createSandboxes } from "../sandboxes/sandboxes.ts";
+import { openKeyFile } from "../stores/key-file.ts";
 
 export interface ConfiguredHostOptions {
   log?: Logger;
@@ -21,7 +26,18 @@ export interface ConfiguredHostOptions {
   plugins?: Readonly<Record<string, () => Promise<PluginFactory>>>;
   /** Parts that take the place of what the config says. */
   parts?: Partial<
-    Pick<HostOptions, "clock" | "nextId" | "createSessionId" | "authenticate" | "snapshots" | "audit" | "database">
+    Pick<
+      HostOptions,
+      | "clock"
+      | "nextId"
+      | "createSessionId"
+      | "authenticate"
+      | "snapshots"
+      | "audit"
+      | "database"
+      | "secrets"
+      | "sandboxes"
+    >
   >;
 }
 
@@ -40,7 +56,9 @@ export async function startConfiguredHost(
   const audit = parts.audit ?? (await openAudit(config.audit, log));
   const database = parts.database ?? (await openDatabase(config));
   const recordings = config.recording.enabled ? await openRecordings(config.recording, log) : undefined;
+  const sandboxes = parts.sandboxes ?? openSandboxes(config.sandbox);
   try {
+    const secrets = parts.secrets ?? openKeyFile({ path: join(config.data_dir, "secret.key"), log });
     return await A2EHost.start({
       ...parts,
       hostId: config.host_id,
@@ -52,7 +70,10 @@ export async function startConfiguredHost(
       auditSessionIdSource: config.audit.session_id_source,
       snapshots,
       snapshotMode: config.snapshot_mode,
+      snapshotSchedule: toSchedule(config.snapshot_schedule),
       database,
+      secrets,
+      sandboxes,
       isDurable: config.persistence.enabled && areSessionsKept,
       ...(recordings === undefined ? {} : { recordings }),
       replay: async (recording) => {
@@ -64,6 +85,7 @@ export async function startConfiguredHost(
       workspaceDir: config.workspace_dir,
     });
   } catch (error) {
+    await sandboxes.close();
     await audit.close();
     await snapshots.close();
     await database.close();
@@ -101,6 +123,17 @@ async function openDatabase({ data_dir, persistence }: A2EHostConfig): Promise<D
   return createSqliteDatabase({ path, durability: persistence.durability });
 }
 
+/** Nothing is tried out before a plugin asks for one. */
+export function openSandboxes(config: A2EHostConfig["sandbox"]): Sandboxes {
+  return createSandboxes({
+    default: config.default,
+    isNetworkAllowed: config.network,
+    readable: config.readable,
+    dockerImage: config.docker_image,
+    limits: toSandboxLimits(config.limits),
+  });
+}
+
 async function openRecordings({ path, max_files }: A2EHostConfig["recording"], log: Logger): Promise<Recordings> {
   const { createRecordingFiles } = await import("../stores/recording-files.ts");
   return createRecordingFiles({ folder: path, maxFiles: max_files, log });
@@ -110,6 +143,10 @@ async function openAudit(config: A2EHostConfig["audit"], log: Logger): Promise<A
   if (!config.enabled) return noAudit;
   const { createAuditFile } = await import("../stores/audit-file.ts");
   return createAuditFile({ path: config.path, maxBytes: config.max_bytes, maxBackups: config.backup_count, log });
+}
+
+function toSchedule({ interval_seconds, on_drain, keep }: A2EHostConfig["snapshot_schedule"]): SnapshotSchedule {
+  return { everyMs: interval_seconds * 1000, onDrain: on_drain, keep };
 }
 
 function messageOf(error: unknown): string {

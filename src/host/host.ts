@@ -4,6 +4,7 @@ import { type Clock, createIdSource, type IdSource, systemClock } from "../proto
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import { type AuditLog, guardAudit, noAudit } from "./audit.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
+import { noSchedule, type SnapshotSchedule } from "./automatic-snapshots.ts";
 import { closeWithin } from "./close-within.ts";
 import type { Database } from "./database.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -44,6 +45,8 @@ export interface HostOptions {
   auditSessionIdSource?: "uuid" | "host_id";
   snapshots: SnapshotStore;
   snapshotMode?: SnapshotMode;
+  /** When sessions are saved without anybody asking; never where this is left out. */
+  snapshotSchedule?: SnapshotSchedule;
   /** For plugins that keep more than a session. Plugins that need one refuse to start without. */
   database?: Database;
   /** Writes every session to the database as it goes, so that it outlives the process. */
@@ -207,6 +210,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
     snapshots: scopes === undefined ? options.snapshots : recordSnapshots(options.snapshots, scopes),
     snapshotMode: options.snapshotMode ?? "hybrid",
+    snapshotSchedule: options.snapshotSchedule ?? noSchedule,
     journal:
       options.database === undefined || options.isDurable !== true ? undefined : new SessionJournal(options.database),
     tools: new ToolCatalogue(undefined, scopes === undefined ? undefined : (tool) => recordTool(tool, scopes)),

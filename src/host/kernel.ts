@@ -6,6 +6,7 @@ import type { Limits } from "../protocol/limits.ts";
 import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
 import type { AuditLog } from "./audit.ts";
 import type { Authenticate } from "./authentication.ts";
+import type { SnapshotSchedule } from "./automatic-snapshots.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { Logger } from "./logger.ts";
@@ -30,6 +31,7 @@ export interface Kernel extends Sources {
   readonly authenticate: Authenticate;
   readonly snapshots: SnapshotStore;
   readonly snapshotMode: SnapshotMode;
+  readonly snapshotSchedule: SnapshotSchedule;
   /** Where sessions are written as they go; absent where they end with the process. */
   readonly journal: SessionJournal | undefined;
   readonly tools: ToolCatalogue;

@@ -126,9 +126,9 @@ export class SessionJournal {
       yield { id: String(row.id), record: JSON.parse(String(row.record)) as SessionRecord };
   }
 
-  /** Forgets sessions that were created before this moment: a live one would have reached its maximum age. */
-  forgetOlderThan(createdBefore: number): void {
-    const expired = this.list().filter(({ record }) => record.createdAt < createdBefore);
+  /** Forgets sessions that were created before this moment and that nobody holds: a live one ends by itself. */
+  forgetOlderThan(createdBefore: number, live: { has(sessionId: string): boolean }): void {
+    const expired = this.list().filter(({ id, record }) => record.createdAt < createdBefore && !live.has(id));
     if (expired.length === 0) return;
     this.#database.write(() => {
       for (const { id } of expired) this.#forget(id);

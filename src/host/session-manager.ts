@@ -2,6 +2,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Dialect } from "../protocol/dialects.ts";
 import { A2EError } from "../protocol/errors.ts";
+import { AutomaticSnapshots } from "./automatic-snapshots.ts";
 import type { Kernel } from "./kernel.ts";
 import { shortId } from "./logger.ts";
 import { createRecorder } from "./recording/create-recorder.ts";
@@ -13,6 +14,8 @@ import type { StoredSnapshot } from "./snapshot-store.ts";
 
 /** How often sessions are looked over for expiry. */
 const sweepMs = 1_000;
+/** How often stored sessions are looked over that nobody has come back to. */
+const forgetMs = 10 * 60_000;
 
 export class SessionManager {
   readonly #kernel: Kernel;
@@ -20,14 +23,17 @@ export class SessionManager {
   readonly #sessions = new Map<string, Session>();
   /** Bound to where the host was made: a fork would have the timer go on in the name of the call that asked for it. */
   readonly #startTimer = AsyncResource.bind(() => setInterval(() => this.#expire(), sweepMs).unref());
+  readonly #automatic: AutomaticSnapshots;
   #timer: NodeJS.Timeout | undefined;
+  #forgottenAt: number;
   #isClosed = false;
 
   constructor(kernel: Kernel, createId: () => string) {
     this.#kernel = kernel;
-    // Agents that never came back after a crash must not fill the disk for ever.
-    kernel.journal?.forgetOlderThan(kernel.clock.now() - kernel.limits.sessionMaxAgeMs);
     this.#createId = createId;
+    this.#automatic = new AutomaticSnapshots(kernel);
+    this.#forgottenAt = kernel.clock.now();
+    this.#forgetStored(this.#forgottenAt);
   }
 
   get size(): number {
@@ -150,9 +156,22 @@ export class SessionManager {
     this.#sessions.delete(session.id);
   }
 
+  /** Agents that never came back after a crash must not fill the disk for ever. */
+  #forgetStored(now: number): void {
+    this.#forgottenAt = now;
+    this.#kernel.journal?.forgetOlderThan(now - this.#kernel.limits.sessionMaxAgeMs, this.#sessions);
+  }
+
+  /** Called by a session that ends, before its plugins do. */
+  saveDraining(session: Session): Promise<void> {
+    return this.#automatic.saveDraining(session);
+  }
+
   #expire(): void {
     const { clock, limits, log } = this.#kernel;
     const now = clock.now();
+    if (now - this.#forgottenAt >= forgetMs) this.#forgetStored(now);
+    this.#automatic.saveDue(this.#sessions.values(), now);
     for (const session of this.#sessions.values()) {
       const reason = expiry(session, now, limits);
       if (reason === undefined) continue;
@@ -168,6 +187,7 @@ export class SessionManager {
   /** Ends all sessions; each may finish its calls for `drainMs`. */
   async close(drainMs: number): Promise<void> {
     this.#isClosed = true;
+    this.#automatic.beginDrain(drainMs);
     await Promise.all(this.list().map((session) => session.close("host is shutting down", drainMs)));
     clearInterval(this.#timer);
     this.#timer = undefined;

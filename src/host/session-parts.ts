@@ -152,6 +152,12 @@ export class SessionParts {
     return null;
   }
 
+  /** Whether any plugin has something to save. */
+  get isStateful(): boolean {
+    if (this.#states !== undefined && this.#states.size > 0) return true;
+    return [...this.#parts.values()].some((part) => part.snapshot !== undefined);
+  }
+
   /** Everything a plugin keeps of this session, as JSON; undefined for one that keeps nothing. */
   async save(loaded: LoadedPlugin): Promise<SavedPart | undefined> {
     const part = this.#parts.get(loaded);

@@ -69,6 +69,14 @@ export class SessionSnapshots {
     return { info, capabilities };
   }
 
+  /** Removes the oldest snapshots whose label begins like this, and the plugins' own records of them. */
+  async prune(sessionId: string, pluginNames: readonly string[], label: string, keep: number): Promise<void> {
+    for (const key of [sessionId, ...pluginNames.map((name) => pluginKey(sessionId, name))]) {
+      const automatic = (await this.#store.list(key)).filter((info) => info.label.startsWith(label));
+      for (const { snapshot_id } of automatic.slice(keep)) await this.#store.delete(key, snapshot_id);
+    }
+  }
+
   list(sessionId: string): Promise<StoredSnapshot[]> {
     return this.#store.list(sessionId);
   }

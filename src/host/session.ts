@@ -19,6 +19,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { CheckedResult } from "../protocol/transport.ts";
 import type { RequestEntry } from "./active-call.ts";
 import { AgentAsks } from "./agent-asks.ts";
+import { automaticLabel } from "./automatic-snapshots.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import type { Answer } from "./call-table.ts";
 import { Executor, type ExecutorPort } from "./executor.ts";
@@ -54,6 +55,8 @@ export interface SessionSummary {
 export interface SessionHolder {
   get(sessionId: string): Session | undefined;
   createId(): string;
+  /** A session is about to end: what is to be kept of it is saved now. */
+  saveDraining(session: Session): Promise<void>;
   /** A session has ended. */
   forget(session: Session): void;
   fork(sessionId: string, origin: SessionOrigin): Session;
@@ -118,6 +121,10 @@ export class Session implements ExecutorPort, OpeningPort, OutboxPort, SessionPa
   #asks: AgentAsks | undefined;
   #status: SessionStatus = "new";
   #lastActiveAt: number;
+  /** When it was last saved without being asked to, or began. */
+  savedAt: number;
+  /** Whether the host may have saved it on its own, now or in an earlier life. */
+  #isKept: boolean;
   #closing: Promise<void> | undefined;
 
   constructor(id: string, kernel: Kernel, { manager, restoreFrom, origin, tape }: SessionOptions = {}) {
@@ -135,6 +142,8 @@ export class Session implements ExecutorPort, OpeningPort, OutboxPort, SessionPa
     this.#lastActiveAt = kernel.clock.now();
     this.createdAt = origin?.createdAt ?? this.#lastActiveAt;
     this.parent = origin?.parent;
+    this.savedAt = this.#lastActiveAt;
+    this.#isKept = origin?.stored !== undefined || restoreFrom !== undefined;
     if (origin !== undefined && tape === undefined) this.#continue(origin);
     else if (origin !== undefined) tape?.within("", () => this.#continue(origin));
   }
@@ -451,14 +460,24 @@ export class Session implements ExecutorPort, OpeningPort, OutboxPort, SessionPa
     return this.#saved.list(this.id);
   }
 
+  /** Not as an agent would: nothing of it is part of a recording. Of those that were taken so, only the newest are kept. */
+  async saveAutomatically(label: string, keep: number): Promise<void> {
+    if (!this.parts.isStateful) return;
+    this.#isKept = true;
+    this.savedAt = this.#kernel.clock.now();
+    await this.#save(label, this.savedAt);
+    await this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, keep);
+  }
+
   async saveSnapshot(label = ""): Promise<ResultInputOf<typeof snapshot>> {
-    const { info, capabilities } = await this.#saved.save(this.id, this.parts, {
-      principal_id: this.info.principal.id,
-      granted: [...this.info.granted],
-      label,
-      created_at: this.sources.clock.now() / 1000,
-    });
+    const { info, capabilities } = await this.#save(label, this.sources.clock.now());
     return { snapshot_id: info.snapshot_id, created_at: info.created_at, bytes: info.bytes, capabilities };
+  }
+
+  #save(label: string, now: number) {
+    const { principal, granted } = this.info;
+    const about = { principal_id: principal.id, granted: [...granted], label, created_at: now / 1000 };
+    return this.#saved.save(this.id, this.parts, about);
   }
 
   async restoreSnapshot(snapshotId = ""): Promise<ResultInputOf<typeof restore>> {
@@ -545,10 +564,22 @@ export class Session implements ExecutorPort, OpeningPort, OutboxPort, SessionPa
         }),
       );
     await this.#journalled();
+    if (this.#kernel.isStopping) await this.#manager?.saveDraining(this);
     this.#status = "closed";
     await this.parts.close();
-    if (!this.#kernel.isStopping) this.#journal?.forget();
+    if (!this.#kernel.isStopping) await this.#forgetStored();
     this.#end();
+  }
+
+  /** It has ended for good: nobody comes back to what the host kept of it on its own. */
+  async #forgetStored(): Promise<void> {
+    this.#journal?.forget();
+    if (!this.#isKept) return;
+    try {
+      await this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, 0);
+    } catch (error) {
+      this.#kernel.log.error("snapshots of a session could not be removed", { session: shortId(this.id), error });
+    }
   }
 
   /** Waits until what was said has left, where it is written first. */

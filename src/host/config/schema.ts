@@ -123,6 +123,21 @@ const snapshotStore = z.strictObject({
     ),
 });
 
+const snapshotSchedule = z.strictObject({
+  interval_seconds: z
+    .number()
+    .min(0)
+    .max(7 * 24 * 3600)
+    .default(0)
+    .describe("How long a session that is used may go without a snapshot; 0 takes none by itself."),
+  on_drain: z.boolean().default(true).describe("Saves every session when the host is shut down in peace."),
+  keep: z
+    .int()
+    .min(1)
+    .default(3)
+    .describe('How many of these are kept of a session; their labels begin with "auto:". Those of agents all stay.'),
+});
+
 export const hostConfig = z.strictObject({
   host_id: text.default("a2e-host").describe("Name of this host, in logs and in the audit log."),
   auth_token: z
@@ -152,6 +167,7 @@ export const hostConfig = z.strictObject({
   persistence: persistence.prefault({}).describe("How sessions outlive the process."),
   recording: recording.prefault({}).describe("What is kept of sessions for `a2e replay` and session/replay."),
   snapshot_store: snapshotStore.prefault({}).describe("Where session snapshots are kept."),
+  snapshot_schedule: snapshotSchedule.prefault({}).describe("When sessions are saved without anybody asking."),
   snapshot_mode: z
     .enum(["host", "plugin", "hybrid"])
     .default("hybrid")

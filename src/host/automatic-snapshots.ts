@@ -1,0 +1,75 @@
+// Snapshots that nobody asks for: from time to time while a session is used, and when the host is shut down.
+import type { Kernel } from "./kernel.ts";
+import { shortId } from "./logger.ts";
+
+export interface SnapshotSchedule {
+  /** How long a session that is used may go without a snapshot; 0 takes none. */
+  everyMs: number;
+  /** Whether a host that shuts down in peace saves its sessions first. */
+  onDrain: boolean;
+  /** How many of these are kept of a session; older ones go. Those that an agent took stay. */
+  keep: number;
+}
+
+export const noSchedule: SnapshotSchedule = { everyMs: 0, onDrain: false, keep: 1 };
+
+/** Labels that begin like this are the host's: what carries one may be removed again. */
+export const automaticLabel = "auto:";
+
+/** What is needed of a session. */
+interface SavedSession {
+  readonly id: string;
+  readonly isOpen: boolean;
+  readonly lastActiveAt: number;
+  /** When it was last saved by itself, or began. */
+  readonly savedAt: number;
+  saveAutomatically(label: string, keep: number): Promise<void>;
+}
+
+export class AutomaticSnapshots {
+  readonly #kernel: Kernel;
+  /** One at a time: a host with many sessions must not stop for them. */
+  #saving: Promise<void> | undefined;
+  #drainUntil = 0;
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  /** Saves the sessions that are due. Called regularly; while it still saves, it does nothing. */
+  saveDue(sessions: Iterable<SavedSession>, now: number): void {
+    const { everyMs } = this.#kernel.snapshotSchedule;
+    if (everyMs === 0 || this.#saving !== undefined) return;
+    const due = [...sessions].filter(
+      ({ isOpen, lastActiveAt, savedAt }) => isOpen && lastActiveAt > savedAt && now - savedAt >= everyMs,
+    );
+    if (due.length === 0) return;
+    this.#saving = this.#saveAll(due).finally(() => {
+      this.#saving = undefined;
+    });
+  }
+
+  async #saveAll(sessions: readonly SavedSession[]): Promise<void> {
+    for (const session of sessions) if (session.isOpen) await this.#save(session, `${automaticLabel}schedule`);
+  }
+
+  /** From now on sessions that end are saved first, for as long as a drain may take. */
+  beginDrain(drainMs: number): void {
+    this.#drainUntil = performance.now() + drainMs;
+  }
+
+  async saveDraining(session: SavedSession): Promise<void> {
+    if (!this.#kernel.snapshotSchedule.onDrain || session.lastActiveAt <= session.savedAt) return;
+    if (performance.now() < this.#drainUntil) return this.#save(session, `${automaticLabel}drain`);
+    if (this.#drainUntil > 0)
+      this.#kernel.log.warn("a session was not saved: the time to shut down is over", { session: shortId(session.id) });
+  }
+
+  async #save(session: SavedSession, label: string): Promise<void> {
+    try {
+      await session.saveAutomatically(label, this.#kernel.snapshotSchedule.keep);
+    } catch (error) {
+      this.#kernel.log.error("a session could not be saved", { session: shortId(session.id), label, error });
+    }
+  }
+}
