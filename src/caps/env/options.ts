@@ -1,6 +1,6 @@
 // The options of the env plugin, spelled as in a config file.
 import { z } from "zod";
-import { parsePluginOptions } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { builtinNames } from "./builtin/all.ts";
 import { envLimits } from "./limits.ts";
 import { autoresetModes } from "./protocol.ts";
@@ -9,8 +9,6 @@ import { autoresetModes } from "./protocol.ts";
 export const optionsSchema = z.strictObject({
   builtin: z.union([z.boolean(), z.array(z.enum(builtinNames))]).default(true),
   modules: z.array(z.string().min(1)).default([]),
-  /** Where relative modules and folders start. */
-  base_dir: z.string().default("."),
   isolation: z.enum(["none", "worker"]).default("none"),
   /** Worker threads for isolated modules. */
   workers: z.int().min(1).max(64).default(2),
@@ -35,12 +33,7 @@ export const optionsSchema = z.strictObject({
       max_files: z.int().min(0).default(envLimits.maxDataFiles),
     })
     .prefault({}),
-  // What every entry of a config has; the host acts on it.
-  name: z.string().optional(),
-  type: z.string().optional(),
-  enabled: z.boolean().optional(),
-  priority: z.number().optional(),
-  exclusive: z.boolean().default(true),
+  ...pluginEntryFields,
 });
 
 export type EnvOptions = z.input<typeof optionsSchema>;

@@ -1,8 +1,6 @@
 // The options of the memory plugin, spelled as in a config file.
 import * as z from "zod";
-import { explainIssue } from "../../host/config/issues.ts";
-import { ConfigError, type ConfigPath, type ConfigProblem, renderPath } from "../../host/config/problem.ts";
-import { nearest } from "../../protocol/nearest.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { memoryLimits } from "./limits.ts";
 
 const onFull = z.enum(["evict", "refuse"]);
@@ -19,8 +17,6 @@ function tierOptions(maxEntries: number, maxBytes: number, standard: z.output<ty
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
-  // Every plugin is told where relative paths of its config start; this one has none.
-  base_dir: z.string().optional(),
   working: tierOptions(memoryLimits.maxWorkingEntries, memoryLimits.maxWorkingBytes, "evict").describe(
     "The tier of a session; evicts what was used least recently.",
   ),
@@ -62,46 +58,12 @@ export const optionsSchema = z.strictObject({
     .min(1)
     .default(memoryLimits.overlayIdleS)
     .describe("What a fork wrote is kept for this long after it was last open."),
-  // What every entry of a config has; the host acts on it.
-  name: z.string().optional(),
-  type: z.string().optional(),
-  enabled: z.boolean().optional(),
-  priority: z.number().optional(),
-  exclusive: z.boolean().optional(),
+  ...pluginEntryFields,
 });
 
 export type MemoryOptions = z.input<typeof optionsSchema>;
 export type ParsedMemoryOptions = z.output<typeof optionsSchema>;
 
-/** Throws a ConfigError that names each bad key and the nearest valid one. */
 export function parseMemoryOptions(options: unknown): ParsedMemoryOptions {
-  const parsed = optionsSchema.safeParse(options);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.flatMap((issue) => toProblems(issue, options));
-  throw new ConfigError(problems, "options of the memory plugin");
-}
-
-function toProblems(issue: z.core.$ZodIssue, options: unknown): ConfigProblem[] {
-  const path = issue.path as ConfigPath;
-  if (issue.code !== "unrecognized_keys") {
-    const value = path.reduce<unknown>(
-      (at, step) => (at as Record<string | number, unknown> | undefined)?.[step],
-      options,
-    );
-    return [{ path: renderPath(path), ...explainIssue(issue, value, false) }];
-  }
-  const known = knownKeys(path);
-  return issue.keys.map((key) => {
-    const suggestion = nearest(key, known);
-    return {
-      path: renderPath([...path, key]),
-      message: "is no option",
-      ...(suggestion === undefined ? {} : { suggestion }),
-    };
-  });
-}
-
-function knownKeys([section]: ConfigPath): string[] {
-  if (section === undefined) return Object.keys(optionsSchema.shape);
-  return section === "namespaces" ? ["access", "owners"] : ["max_entries", "max_bytes", "on_full"];
+  return parsePluginOptions(optionsSchema, options, "options of the memory plugin");
 }

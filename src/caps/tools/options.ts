@@ -1,9 +1,8 @@
 // The options of the tools plugin, spelled as in a config file.
 import { z } from "zod";
-import { ConfigError } from "../../host/config/problem.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { builtinNames } from "./builtin/all.ts";
 import { toolLimits } from "./limits.ts";
-import { issuesToProblems } from "./zod-schema.ts";
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
@@ -11,8 +10,6 @@ export const optionsSchema = z.strictObject({
   modules: z.array(z.string().min(1)).default([]),
   /** The same under its other name in the field. */
   tool_modules: z.array(z.string().min(1)).default([]),
-  /** Where relative modules start. */
-  base_dir: z.string().default("."),
   isolation: z.enum(["none", "worker"]).default("none"),
   /** Worker threads for isolated modules. */
   workers: z.int().min(1).max(64).default(4),
@@ -33,20 +30,12 @@ export const optionsSchema = z.strictObject({
       timeout_ms: z.int().min(1).default(toolLimits.jsTimeoutMs),
     })
     .prefault({}),
-  // What every entry of a config has; the host acts on it.
-  name: z.string().optional(),
-  type: z.string().optional(),
-  enabled: z.boolean().optional(),
-  priority: z.number().optional(),
-  exclusive: z.boolean().default(true),
+  ...pluginEntryFields,
 });
 
 export type ToolsOptions = z.input<typeof optionsSchema>;
 export type ParsedToolsOptions = z.output<typeof optionsSchema>;
 
-/** Throws a ConfigError that names each bad key and the nearest valid one. */
 export function parseToolsOptions(options: unknown): ParsedToolsOptions {
-  const parsed = optionsSchema.safeParse(options);
-  if (parsed.success) return parsed.data;
-  throw new ConfigError(issuesToProblems(parsed.error.issues, optionsSchema, options), "options of the tools plugin");
+  return parsePluginOptions(optionsSchema, options, "options of the tools plugin");
 }

@@ -36,7 +36,7 @@ export function createZodCheck(schema: z.ZodObject): (args: JsonObject) => Check
 }
 
 /** Also for other strict objects, such as a plugin's options. */
-export function issuesToProblems(issues: readonly Issue[], schema: z.ZodType, input: unknown): ToolProblem[] {
+function issuesToProblems(issues: readonly Issue[], schema: z.ZodType, input: unknown): ToolProblem[] {
   return issues.flatMap((issue) => toProblems(issue, schema, input)).slice(0, maxProblems);
 }
 

@@ -1,8 +1,18 @@
 // Options of a plugin against its schema, with every problem in words for whoever wrote them.
-import type { z } from "zod";
+import { z } from "zod";
 import { nearest } from "../../protocol/nearest.ts";
 import { explainIssue } from "./issues.ts";
-import { ConfigError, type ConfigProblem, renderPath } from "./problem.ts";
+import { ConfigError, type ConfigPath, type ConfigProblem, renderPath } from "./problem.ts";
+
+/** What every entry of a config has and the host acts on; a plugin takes it among its options. */
+export const pluginEntryFields = {
+  name: z.string().optional(),
+  type: z.string().optional(),
+  enabled: z.boolean().optional(),
+  priority: z.number().optional(),
+  exclusive: z.boolean().default(true),
+  base_dir: z.string().default(".").describe("Where relative paths start; the folder of the config file."),
+};
 
 /** Throws a ConfigError that names each bad key and the nearest valid one. */
 export function parsePluginOptions<Schema extends z.ZodObject>(
@@ -22,7 +32,7 @@ function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObje
   const steps = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   if (issue.code !== "unrecognized_keys")
     return [{ path: renderPath(steps), ...explainIssue(issue, valueAt(options, steps), false) }];
-  const known = steps.length === 0 ? Object.keys(schema.shape) : [];
+  const known = keysAt(schema, steps);
   return issue.keys.map((key) => {
     const suggestion = nearest(key, known);
     const problem = { path: renderPath([...steps, key]), message: "is no option here" };
@@ -30,11 +40,33 @@ function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObje
   });
 }
 
-function valueAt(options: unknown, steps: readonly (string | number)[]): unknown {
+function valueAt(options: unknown, steps: ConfigPath): unknown {
   let value = options;
   for (const step of steps) {
     if (typeof value !== "object" || value === null) return undefined;
     value = (value as Record<string | number, unknown>)[step];
   }
   return value;
+}
+
+/** The keys that an object at this place may have; none where the schema does not say. */
+function keysAt(schema: z.ZodType, steps: ConfigPath): string[] {
+  let place: z.ZodType | undefined = schema;
+  for (const step of steps) place = childOf(unwrap(place), step);
+  const object = unwrap(place);
+  return object instanceof z.ZodObject ? Object.keys(object.shape) : [];
+}
+
+function childOf(schema: z.ZodType | undefined, step: string | number): z.ZodType | undefined {
+  if (schema instanceof z.ZodObject) return schema.shape[step] as z.ZodType | undefined;
+  if (schema instanceof z.ZodRecord) return schema.valueType as z.ZodType;
+  return schema instanceof z.ZodArray ? (schema.element as z.ZodType) : undefined;
+}
+
+/** What stands behind defaults and the like. */
+function unwrap(schema: z.ZodType | undefined): z.ZodType | undefined {
+  let inner = schema;
+  while (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault || inner instanceof z.ZodOptional)
+    inner = inner.unwrap() as z.ZodType;
+  return inner;
 }

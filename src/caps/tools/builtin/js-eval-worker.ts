@@ -1,16 +1,7 @@
-// The part of js_eval that runs in a worker: one fresh QuickJS in one fresh WebAssembly instance per script, so that nothing
-// one script leaves behind, not even in memory it corrupted, reaches the next.
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import sandboxVariant from "@jitl/quickjs-wasmfile-release-sync";
-import {
-  newQuickJSWASMModuleFromVariant,
-  newVariant,
-  type QuickJSContext,
-  type QuickJSHandle,
-} from "quickjs-emscripten-core";
+// The part of js_eval that runs in a worker.
+import type { QuickJSContext, QuickJSHandle } from "quickjs-emscripten-core";
+import { openQuickJs, runPendingJobs, ScriptError, toScriptError, unwrap } from "../../../host/workers/quickjs.ts";
 import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
-import { A2EError } from "../../../protocol/errors.ts";
 import { toolLimits } from "../limits.ts";
 
 export interface JsEvalArguments {
@@ -29,16 +20,6 @@ export interface JsEvalLog {
 
 export type JsEvalResult = { json: string } | { error: string };
 
-// The types of the package describe its CommonJS build, in which the default is one level deeper.
-const variant = sandboxVariant as unknown as typeof sandboxVariant.default;
-
-/** Compiling takes ten times as long as instantiating; the compiled code is immutable and so may be shared. */
-let compiled: Promise<WebAssembly.Module> | undefined;
-
-const pageBytes = 64 * 1024;
-/** 16 MB: what the build of QuickJS asks for at least. */
-const initialPages = 256;
-const stackBytes = 512 * 1024;
 const maxLogLength = 2000;
 
 /** Runs in the sandbox before the script: its console, and how values become JSON whatever the script does to `JSON`. */
@@ -56,50 +37,13 @@ const prelude = `(print, inputJson) => {
 }`;
 
 export async function evaluate(args: JsEvalArguments, { send }: WorkerContext): Promise<JsEvalResult> {
-  compiled ??= compileSandbox();
-  // QuickJS in WebAssembly counts its allocations, not their sizes, so its own limit lets many small ones pass; memory that
-  // cannot grow lets none.
-  const pages = Math.max(initialPages, Math.ceil(args.memoryBytes / pageBytes));
-  const wasmMemory = new WebAssembly.Memory({ initial: initialPages, maximum: pages });
-  const quickJs = await newQuickJSWASMModuleFromVariant(
-    newVariant(variant, { wasmModule: await compiled, wasmMemory }),
-  );
-  const runtime = quickJs.newRuntime();
-  const deadline = Date.now() + args.timeoutMs;
-  let isOverdue = false;
-  runtime.setMemoryLimit(args.memoryBytes);
-  runtime.setMaxStackSize(stackBytes);
-  runtime.setInterruptHandler(() => {
-    isOverdue ||= Date.now() > deadline;
-    return isOverdue;
-  });
-  // Never disposed: the whole WebAssembly instance is dropped, and disposing asserts on what a script that was cut off left over.
-  const context = runtime.newContext();
+  const { context, run } = await openQuickJs(args);
   try {
-    return runScript(context, args, send);
+    return run(() => runScript(context, args, send));
   } catch (error) {
-    if (isOverdue) throw new A2EError("timeout", `the script ran longer than ${args.timeoutMs / 1000} s`);
-    if (isOutOfMemory(error, wasmMemory.buffer.byteLength >= pages * pageBytes)) {
-      const megabytes = args.memoryBytes / 1024 / 1024;
-      throw new A2EError("out_of_memory", `the script needed more than its ${megabytes} MB of memory`);
-    }
     if (error instanceof ScriptError) return { error: error.message };
     throw error;
   }
-}
-
-async function compileSandbox(): Promise<WebAssembly.Module> {
-  const path = createRequire(import.meta.url).resolve("@jitl/quickjs-wasmfile-release-sync/wasm");
-  return WebAssembly.compile(await readFile(path));
-}
-
-/** What the script itself threw. */
-class ScriptError extends Error {}
-
-/** With no memory left there is none for an error either: what was thrown then reads as empty. */
-function isOutOfMemory(error: unknown, isFull: boolean): boolean {
-  if (!(error instanceof Error)) return false;
-  return /out of memory/i.test(error.message) || (isFull && error.message === "uncaught ");
 }
 
 function runScript(context: QuickJSContext, args: JsEvalArguments, send: WorkerContext["send"]): JsEvalResult {
@@ -135,25 +79,9 @@ function createPrint(context: QuickJSContext, send: WorkerContext["send"]): Quic
 
 /** The value of a promise, once the jobs that the script queued have run; there is nothing else it could wait for. */
 function settle(context: QuickJSContext, value: QuickJSHandle): QuickJSHandle {
-  const jobs = context.runtime.executePendingJobs();
-  if (jobs.error) throw toScriptError(jobs.error.context, jobs.error);
+  runPendingJobs(context);
   const state = context.getPromiseState(value);
   if (state.type === "fulfilled") return state.notAPromise === true ? value : state.value;
   if (state.type === "rejected") throw toScriptError(context, state.error);
   throw new ScriptError("the last expression is a promise that nothing will ever resolve");
-}
-
-function unwrap(context: QuickJSContext, result: ReturnType<QuickJSContext["evalCode"]>): QuickJSHandle {
-  if (result.error) throw toScriptError(context, result.error);
-  return result.value;
-}
-
-function toScriptError(context: QuickJSContext, handle: QuickJSHandle): ScriptError {
-  const thrown: unknown = context.dump(handle);
-  if (typeof thrown !== "object" || thrown === null) return new ScriptError(`uncaught ${String(thrown ?? "")}`);
-  const { name = "Error", message = "", stack = "" } = thrown as { name?: unknown; message?: unknown; stack?: unknown };
-  const place = /script\.js:(\d+(?::\d+)?)/.exec(String(stack))?.[1];
-  return new ScriptError(
-    `${String(name)}: ${String(message)}${place === undefined ? "" : ` (at ${place})`}`.slice(0, maxLogLength),
-  );
 }
