@@ -36,13 +36,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const start = (isolation: "none" | "worker") =>
+const start = (isolation: "none" | "worker", worker_timeout_ms = 30_000) =>
   startEnv({
     modules: ["./envs.mjs"],
     base_dir: folder,
     isolation,
     workers: 2,
-    worker_timeout_ms: 2000,
+    worker_timeout_ms,
     worker_memory_mb: 64,
   });
 
@@ -77,7 +77,7 @@ test.each([
   "an isolated environment that does %s fails that step with %s, and no other episode",
   { timeout: 60_000 },
   async (action, code) => {
-    await using host = await start("worker");
+    await using host = await start("worker", action === "block" ? 2000 : undefined);
     const session = await host.open();
     const other = (await session.call("reset", { env_name: "risky", seed: 1 })).obs.episode_id;
     const { episode_id } = (await session.call("reset", { env_name: "risky", seed: 1 })).obs;

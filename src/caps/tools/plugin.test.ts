@@ -306,9 +306,9 @@ test("a typo in the options names the key and the one that was meant", () => {
   );
   expect(() => createPlugin({ builtin: ["read_fil"] })).toThrow(/builtin.*read_file/);
   expect(() => createPlugin({ isolation: "process" })).toThrow(
-    'isolation: expected one of "none", "worker", found string "process"',
+    'isolation: expected one of none, worker, found "process"',
   );
-  expect(() => createPlugin({ js: { memory_mb: "lots" } })).toThrow("js.memory_mb: expected number");
+  expect(() => createPlugin({ js: { memory_mb: "lots" } })).toThrow("js.memory_mb: expected a number");
 });
 
 test("the plugin is the only one that answers, unless the options say otherwise", () => {

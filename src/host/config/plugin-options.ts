@@ -29,6 +29,9 @@ export function parsePluginOptions<Schema extends z.ZodObject>(
 }
 
 function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObject): ConfigProblem[] {
+  const closest = issue.code === "invalid_union" ? closestBranch(issue.errors) : [];
+  if (closest.length > 0)
+    return closest.flatMap((inner) => toProblems({ ...inner, path: [...issue.path, ...inner.path] }, options, schema));
   const steps = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   if (issue.code !== "unrecognized_keys")
     return [{ path: renderPath(steps), ...explainIssue(issue, valueAt(options, steps), false) }];
@@ -38,6 +41,11 @@ function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObje
     const problem = { path: renderPath([...steps, key]), message: "is no option here" };
     return suggestion === undefined ? problem : { ...problem, suggestion };
   });
+}
+
+/** Of several forms that a value may have, the one that was surely meant: it fits further in than at its top. */
+function closestBranch(branches: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIssue[] {
+  return branches.find((issues) => issues.length > 0 && issues.every(({ path }) => path.length > 0)) ?? [];
 }
 
 function valueAt(options: unknown, steps: ConfigPath): unknown {
