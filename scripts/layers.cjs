@@ -1,4 +1,4 @@
-// Arrows point down: protocol ← host | client ← caps ← server ← compose ← cli. Type-only imports count.
+// Arrows point down: protocol ← host | client ← caps ← federation | server ← compose ← cli. Type-only imports count.
 
 /** What each folder of src may import besides itself. Whatever is not listed here may import everything below the command line. */
 const below = {
@@ -7,11 +7,49 @@ const below = {
   client: ["protocol"],
   stores: ["protocol", "host"],
   transports: ["protocol", "host"],
+  sandboxes: ["protocol", "host"],
   server: ["protocol", "host"],
-  compose: ["protocol", "host", "client", "caps", "stores", "transports", "server"],
-  testing: ["protocol", "host", "client", "caps", "stores", "transports", "server", "compose"],
-  conformance: ["protocol", "host", "client", "caps", "stores", "transports", "server", "compose", "testing"],
-  cli: ["protocol", "host", "client", "caps", "stores", "transports", "server", "compose", "testing", "conformance"],
+  federation: ["protocol", "host", "client", "caps", "transports"],
+  compose: ["protocol", "host", "client", "caps", "stores", "transports", "sandboxes", "federation", "server"],
+  testing: [
+    "protocol",
+    "host",
+    "client",
+    "caps",
+    "stores",
+    "transports",
+    "sandboxes",
+    "federation",
+    "server",
+    "compose",
+  ],
+  conformance: [
+    "protocol",
+    "host",
+    "client",
+    "caps",
+    "stores",
+    "transports",
+    "sandboxes",
+    "federation",
+    "server",
+    "compose",
+    "testing",
+  ],
+  cli: [
+    "protocol",
+    "host",
+    "client",
+    "caps",
+    "stores",
+    "transports",
+    "sandboxes",
+    "federation",
+    "server",
+    "compose",
+    "testing",
+    "conformance",
+  ],
 };
 
 /** Tests may reach anywhere: they put real parts together. */

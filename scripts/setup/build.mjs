@@ -1,5 +1,5 @@
 // Builds dist from src, and knows whether that is needed.
-import { chmodSync, existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { root, runTool, say } from "./run-command.mjs";
 
 /** Written after each build: what is newer than it has not been built. */
@@ -19,6 +19,7 @@ export async function build() {
   const code = await runTool("typescript/bin/tsc", ["-p", "tsconfig.build.json"]);
   if (code !== 0) return code;
   removeOrphans();
+  copySkills();
   chmodSync(`${root}/dist/cli/main.js`, 0o755);
   writeFileSync(stamp, "");
   utimesSync(stamp, startedAt, startedAt);
@@ -38,6 +39,13 @@ function removeOrphans() {
     const source = path.replace(/^dist/, "src").replace(/(\.d\.ts|\.js)$/, ".ts");
     if (source.endsWith(".ts") && !existsSync(`${root}/${source}`)) rmSync(`${root}/${path}`);
   }
+}
+
+/** Skills are folders of text, which no compiler touches. */
+function copySkills() {
+  const folder = "caps/skill/builtin";
+  rmSync(`${root}/dist/${folder}`, { recursive: true, force: true });
+  cpSync(`${root}/src/${folder}`, `${root}/dist/${folder}`, { recursive: true });
 }
 
 /**

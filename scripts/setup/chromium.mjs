@@ -1,7 +1,7 @@
 // The client is tested in a real browser, which is the one thing that npm does not bring.
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { run, say } from "./run-command.mjs";
+import { installWithApt } from "./apt.mjs";
 
 const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
@@ -9,12 +9,7 @@ const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-c
 export async function ensureChromium() {
   const found = findChromium();
   if (found !== undefined) return found;
-  if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) {
-    say("Installing chromium with apt-get …");
-    const quiet = { env: { DEBIAN_FRONTEND: "noninteractive" }, stdout: "ignore" };
-    await run("apt-get", ["update", "-qq"], quiet);
-    await run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "chromium"], quiet);
-  }
+  await installWithApt("chromium");
   return findChromium();
 }
 

@@ -1,5 +1,4 @@
 // The questions of `a2e doctor`. A missing thing that only some tools need is a warning; one that no host can do without fails.
-import { spawn } from "node:child_process";
 import { access, constants, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,15 +9,9 @@ import type { A2EHostConfig } from "../host/config/schema.ts";
 import { openSqlite } from "../stores/sqlite.ts";
 import { type ConfigChoice, readConfig } from "./config-options.ts";
 import { messageOf } from "./failure.ts";
+import type { Finding } from "./finding.ts";
+import { checkSandboxes } from "./sandbox-checks.ts";
 import type { Terminal } from "./terminal.ts";
-
-export interface Finding {
-  readonly name: string;
-  readonly status: "ok" | "warn" | "fail";
-  readonly message: string;
-  /** What to do about it. */
-  readonly advice?: string;
-}
 
 export async function examine(choice: ConfigChoice, terminal: Terminal): Promise<Finding[]> {
   const { finding, config } = await checkConfig(choice, terminal);
@@ -29,11 +22,10 @@ export async function examine(choice: ConfigChoice, terminal: Terminal): Promise
     checkFolder("data", config.data_dir, "--data-dir names another"),
     checkFolder("workspace", config.workspace_dir, "--workspace names another"),
     checkPort(config.server.host, config.server.port),
-    checkProgram("bubblewrap", ["bwrap"], "sandboxes processes", terminal),
-    checkDocker(terminal),
+    checkSandboxes(config),
     checkProgram("chromium", ["chromium", "chromium-browser", "google-chrome"], "runs the browser tests", terminal),
   ];
-  return Promise.all(checks);
+  return (await Promise.all(checks)).flat();
 }
 
 function checkNode(version: string): Finding {
@@ -135,20 +127,6 @@ async function checkProgram(
   return { name, status: "warn", message: `not found; it ${use}`, advice: `On Debian: apt-get install ${name}` };
 }
 
-async function checkDocker(terminal: Terminal): Promise<Finding> {
-  const name = "docker";
-  const path = await findInPath("docker", terminal.env.PATH ?? "");
-  if (path === undefined) return { name, status: "warn", message: "not found; containers are not available" };
-  const isAnswering = await succeeds(path, ["version", "--format", "{{.Server.Version}}"]);
-  if (isAnswering) return { name, status: "ok", message: path };
-  return {
-    name,
-    status: "warn",
-    message: `${path}, but its daemon does not answer`,
-    advice: "Containers are not available.",
-  };
-}
-
 async function findInPath(command: string, path: string): Promise<string | undefined> {
   for (const folder of path.split(delimiter).filter((folder) => folder !== "")) {
     const file = join(folder, command);
@@ -160,12 +138,4 @@ async function findInPath(command: string, path: string): Promise<string | undef
     }
   }
   return undefined;
-}
-
-function succeeds(command: string, args: readonly string[]): Promise<boolean> {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: "ignore", timeout: 5_000, killSignal: "SIGKILL" });
-    child.once("error", () => resolve(false));
-    child.once("close", (code) => resolve(code === 0));
-  });
 }

@@ -3,7 +3,6 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
 import { type AuditLog, noAudit } from "../host/audit.ts";
-import type { SnapshotSchedule } from "../host/automatic-snapshots.ts";
 import { toLimits } from "../host/config/limits.ts";
 import { loadPlugins } from "../host/config/plugin-loading.ts";
 import { toSandboxLimits } from "../host/config/sandbox.ts";
@@ -14,7 +13,7 @@ import { type Logger, silentLogger } from "../host/logger.ts";
 import type { PluginFactory } from "../host/plugin.ts";
 import type { Recordings } from "../host/recording/recorder.ts";
 import type { Sandboxes } from "../host/sandbox.ts";
-import type { SnapshotStore } from "../host/snapshot-store.ts";
+import type { SnapshotSchedule, SnapshotStore } from "../host/snapshot-store.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { openKeyFile } from "../stores/key-file.ts";
 
@@ -56,7 +55,7 @@ export async function startConfiguredHost(
   const audit = parts.audit ?? (await openAudit(config.audit, log));
   const database = parts.database ?? (await openDatabase(config));
   const recordings = config.recording.enabled ? await openRecordings(config.recording, log) : undefined;
-  const sandboxes = parts.sandboxes ?? openSandboxes(config.sandbox);
+  const sandboxes = parts.sandboxes ?? openSandboxes(config);
   try {
     const secrets = parts.secrets ?? openKeyFile({ path: join(config.data_dir, "secret.key"), log });
     return await A2EHost.start({
@@ -124,13 +123,15 @@ async function openDatabase({ data_dir, persistence }: A2EHostConfig): Promise<D
 }
 
 /** Nothing is tried out before a plugin asks for one. */
-export function openSandboxes(config: A2EHostConfig["sandbox"]): Sandboxes {
+export function openSandboxes({ sandbox, data_dir }: A2EHostConfig): Sandboxes {
   return createSandboxes({
-    default: config.default,
-    isNetworkAllowed: config.network,
-    readable: config.readable,
-    dockerImage: config.docker_image,
-    limits: toSandboxLimits(config.limits),
+    default: sandbox.default,
+    isNetworkAllowed: sandbox.network,
+    readable: sandbox.readable,
+    // A workspace may be the folder of a project, with the database and the keys of this host in it.
+    hidden: [data_dir],
+    dockerImage: sandbox.docker_image,
+    limits: toSandboxLimits(sandbox.limits),
   });
 }
 

@@ -3,7 +3,6 @@ export { type ConfiguredHostOptions, startConfiguredHost } from "../compose/conf
 export { type ConfiguredReplayOptions, replayConfigured } from "../compose/replay.ts";
 export type { AuditEntry, AuditLog } from "../host/audit.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
-export type { SnapshotSchedule } from "../host/automatic-snapshots.ts";
 export type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
 export { loadHostConfig, parseConfigText } from "../host/config/file.ts";
 export { toHostConfig } from "../host/config/parsing.ts";
@@ -43,7 +42,7 @@ export type {
 export type { Secrets } from "../host/secrets.ts";
 export type { Session } from "../host/session.ts";
 export type { SessionManager } from "../host/session-manager.ts";
-export type { SnapshotMode, SnapshotStore, StoredSnapshot } from "../host/snapshot-store.ts";
+export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } from "../host/snapshot-store.ts";
 export type { CatalogueTool, ToolCatalogue, ToolOutput, ToolProblem } from "../host/tool-catalogue.ts";
 export { A2EError, fail } from "../protocol/errors.ts";
 export { createSandboxes, type SandboxesOptions } from "../sandboxes/sandboxes.ts";

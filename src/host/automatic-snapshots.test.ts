@@ -1,9 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
-import type { SnapshotSchedule } from "./automatic-snapshots.ts";
 import { probePlugin, startRawHost } from "./raw-session.suite.ts";
-import type { SnapshotStore } from "./snapshot-store.ts";
+import type { SnapshotSchedule, SnapshotStore } from "./snapshot-store.ts";
 
 afterEach(() => {
   vi.useRealTimers();

@@ -2,17 +2,6 @@
 import type { Kernel } from "./kernel.ts";
 import { shortId } from "./logger.ts";
 
-export interface SnapshotSchedule {
-  /** How long a session that is used may go without a snapshot; 0 takes none. */
-  everyMs: number;
-  /** Whether a host that shuts down in peace saves its sessions first. */
-  onDrain: boolean;
-  /** How many of these are kept of a session; older ones go. Those that an agent took stay. */
-  keep: number;
-}
-
-export const noSchedule: SnapshotSchedule = { everyMs: 0, onDrain: false, keep: 1 };
-
 /** Labels that begin like this are the host's: what carries one may be removed again. */
 export const automaticLabel = "auto:";
 

@@ -4,7 +4,6 @@ import { type Clock, createIdSource, type IdSource, systemClock } from "../proto
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import { type AuditLog, guardAudit, noAudit } from "./audit.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
-import { noSchedule, type SnapshotSchedule } from "./automatic-snapshots.ts";
 import { closeWithin } from "./close-within.ts";
 import type { Database } from "./database.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -22,7 +21,7 @@ import { noSandboxes, type Sandboxes } from "./sandbox.ts";
 import { createKey, createSecrets, type Secrets } from "./secrets.ts";
 import { SessionJournal } from "./session-journal.ts";
 import { SessionManager } from "./session-manager.ts";
-import type { SnapshotMode, SnapshotStore } from "./snapshot-store.ts";
+import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStore } from "./snapshot-store.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
 
 /** A plugin with its place in the host; a bare plugin is named after its capability. */

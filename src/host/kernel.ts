@@ -6,7 +6,6 @@ import type { Limits } from "../protocol/limits.ts";
 import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
 import type { AuditLog } from "./audit.ts";
 import type { Authenticate } from "./authentication.ts";
-import type { SnapshotSchedule } from "./automatic-snapshots.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { Logger } from "./logger.ts";
@@ -14,7 +13,7 @@ import type { Recordings } from "./recording/recorder.ts";
 import type { ReplayReport } from "./recording/replay-report.ts";
 import type { Scopes, Sources } from "./recording/tape.ts";
 import type { SessionJournal } from "./session-journal.ts";
-import type { SnapshotMode, SnapshotStore } from "./snapshot-store.ts";
+import type { SnapshotMode, SnapshotSchedule, SnapshotStore } from "./snapshot-store.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 export interface Kernel extends Sources {

@@ -1,14 +1,30 @@
 // What a session answers itself: the calls of the core table. Methods, not functions made for each session: there are
 // thousands of sessions, and nearly all of them call one of these once.
-import type { RequestOf } from "../protocol/capability.ts";
-import type { cancel, core, handshake, merge, restore, snapshot } from "../protocol/core.ts";
+import type { RequestOf, ResultInputOf } from "../protocol/capability.ts";
+import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../protocol/core.ts";
 import type { Handlers } from "./plugin.ts";
-import type { Session } from "./session.ts";
+import type { Sources } from "./recording/tape.ts";
+import type { HandshakeAnswer } from "./session-opening.ts";
+import type { Forking } from "./session-parts.ts";
+import type { StoredSnapshot } from "./snapshot-store.ts";
+
+/** What the core calls need of their session. */
+export interface CorePort {
+  readonly sources: Sources;
+  shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer>;
+  cancel(callId: string, reason: string): boolean;
+  saveSnapshot(label: string): Promise<ResultInputOf<typeof snapshot>>;
+  restoreSnapshot(snapshotId: string): Promise<ResultInputOf<typeof restore>>;
+  listSnapshots(): Promise<StoredSnapshot[]>;
+  fork(): Promise<{ session: { id: string }; capabilities: Record<string, Forking> }>;
+  merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]>;
+  replay(): Promise<ResultInputOf<typeof replay>>;
+}
 
 export class SessionCore implements Handlers<typeof core> {
-  readonly #session: Session;
+  readonly #session: CorePort;
 
-  constructor(session: Session) {
+  constructor(session: CorePort) {
     this.#session = session;
   }
 

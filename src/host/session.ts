@@ -30,7 +30,7 @@ import { type DirectEnd, Outbox, type OutboxPort } from "./outbox.ts";
 import type { AskOptions, SessionPart } from "./plugin.ts";
 import { anonymous, type Principal } from "./principal.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
-import { SessionCore } from "./session-core.ts";
+import { type CorePort, SessionCore } from "./session-core.ts";
 import type { JournalEntry } from "./session-journal.ts";
 import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
 import { type Forking, SessionParts, type SessionPartsPort } from "./session-parts.ts";
@@ -96,7 +96,7 @@ interface SessionOptions extends SessionBeginning {
   tape?: Tape | undefined;
 }
 
-export class Session implements ExecutorPort, OpeningPort, OutboxPort, SessionPartsPort {
+export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort, SessionPartsPort {
   readonly id: string;
   readonly info: { -readonly [Field in keyof SessionInfo]-?: SessionInfo[Field] };
   readonly createdAt: number;

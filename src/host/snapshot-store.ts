@@ -28,3 +28,15 @@ export interface SnapshotStore {
  * record costs one plugin. `hybrid` writes both and restores from the first, falling back to the second plugin by plugin.
  */
 export type SnapshotMode = "host" | "plugin" | "hybrid";
+
+/** When sessions are saved without anybody asking. */
+export interface SnapshotSchedule {
+  /** How long a session that is used may go without a snapshot; 0 takes none. */
+  everyMs: number;
+  /** Whether a host that shuts down in peace saves its sessions first. */
+  onDrain: boolean;
+  /** How many of these are kept of a session; older ones go. Those that an agent took stay. */
+  keep: number;
+}
+
+export const noSchedule: SnapshotSchedule = { everyMs: 0, onDrain: false, keep: 1 };

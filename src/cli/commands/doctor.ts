@@ -1,8 +1,9 @@
 // `a2e doctor`: can this machine run a host, and what is missing?
 import type { Command } from "commander";
 import { addConfigOptions, type ConfigChoice, parsePort } from "../config-options.ts";
-import { examine, type Finding } from "../doctor-checks.ts";
+import { examine } from "../doctor-checks.ts";
 import { exitCodes } from "../exit-codes.ts";
+import type { Finding } from "../finding.ts";
 import { examples } from "../help-text.ts";
 import type { Terminal } from "../terminal.ts";
 

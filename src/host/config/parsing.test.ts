@@ -43,6 +43,7 @@ describe("defaults", () => {
       persistence: { enabled: true, durability: "power" },
       recording: { enabled: false, path: join(data, "recordings"), max_files: 1000 },
       snapshot_store: { type: "sqlite", path: join(data, "snapshots.sqlite") },
+      snapshot_schedule: { interval_seconds: 0, on_drain: true, keep: 3 },
       snapshot_mode: "hybrid",
       data_dir: data,
       workspace_dir: join(data, "workspace"),

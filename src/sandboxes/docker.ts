@@ -1,0 +1,147 @@
+// Programs in containers, by the docker command: no library, no socket of ours. What the image brings is the system that a
+// program sees. Whether it has the program is known only once it runs: docker then exits with 127, as shells do.
+import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type {
+  ConfinedCommand,
+  Confinement,
+  ProcessSandbox,
+  SandboxLimits,
+  SandboxPolicy,
+  SandboxVerdict,
+} from "../host/sandbox.ts";
+import { strangerId } from "./identity.ts";
+import { LiveConfinements } from "./live-confinements.ts";
+import { exitThroughSandbox, verdictOfSignal } from "./process-exit.ts";
+import { runProgram } from "./run-program.ts";
+import { checkCommand, isWithin } from "./visible-paths.ts";
+
+export interface DockerOptions {
+  /** The command, by its path. */
+  docker: string;
+  /** What the command needs of the host's environment. */
+  env: Readonly<Record<string, string>>;
+  image: string;
+  defaults: SandboxLimits;
+  /** Folders that no program sees, whatever contains them. */
+  hidden?: readonly string[];
+  /** Marks containers as those of this host. */
+  label: string;
+}
+
+/** By convention of docker: it was docker that failed, not the program. */
+const dockerFailed = 125;
+const commandTimeoutMs = 20_000;
+
+export function createDocker(options: DockerOptions): ProcessSandbox {
+  const live = new LiveConfinements();
+  return {
+    kind: "process",
+    name: "docker",
+    confine: (command, policy) => live.add(() => confine(command, policy, options)),
+    close: () => live.close(),
+  };
+}
+
+async function confine(
+  command: ConfinedCommand,
+  policy: SandboxPolicy,
+  { docker, env, image, defaults, label, hidden = [] }: DockerOptions,
+): Promise<Confinement> {
+  checkCommand(command);
+  const name = `a2e-${randomUUID()}`;
+  const limits = { ...defaults, ...policy.limits };
+  const folder = await mkdtemp(join(tmpdir(), "a2e-docker-"));
+  const environment = await environmentArguments(folder, command.env);
+  let released: Promise<void> | undefined;
+
+  const run = (args: readonly string[]) => runProgram({ file: docker, args, env, timeoutMs: commandTimeoutMs });
+
+  async function remove(): Promise<void> {
+    await run(["rm", "--force", "--volumes", name]);
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  const [program, ...rest] = command.argv;
+  return {
+    file: docker,
+    args: [
+      ...["run", "--name", name, "--label", label, "--pull", "never", "--interactive"],
+      ...(command.isTerminal ? ["--tty"] : []),
+      ...confinementArguments(policy, limits),
+      ...hiddenArguments(policy, hidden),
+      ...environment,
+      ...["--workdir", command.cwd, "--entrypoint", program, image, ...rest],
+    ],
+    cwd: "/",
+    env,
+    exitOf: exitThroughSandbox,
+    async verdict(exit): Promise<SandboxVerdict | undefined> {
+      if (exit.code === dockerFailed) return "sandbox_crash";
+      const { stdout } = await run(["inspect", "--format", "{{.State.OOMKilled}}", name]);
+      if (exit.code !== 0 && stdout.trim() === "true") return "out_of_memory";
+      return verdictOfSignal(exitThroughSandbox(exit));
+    },
+    release() {
+      released ??= remove();
+      return released;
+    },
+  };
+}
+
+export function confinementArguments(
+  { network, workspace, readable = [] }: SandboxPolicy,
+  limits: SandboxLimits,
+): string[] {
+  const cpuSeconds = Math.ceil(limits.cpuSeconds);
+  return [
+    ...(network ? [] : ["--network", "none"]),
+    ...["--init", "--hostname", "sandbox", "--log-driver", "none", "--read-only"],
+    ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", userOf(workspace?.path)],
+    ...["--tmpfs", `/tmp:rw,exec,nosuid,nodev,mode=1777,size=${limits.scratchBytes}`],
+    ...["--shm-size", String(limits.scratchBytes)],
+    // The same amount for both leaves nothing for swap.
+    ...["--memory", String(limits.memoryBytes), "--memory-swap", String(limits.memoryBytes)],
+    ...["--pids-limit", String(limits.processes), "--ulimit", `cpu=${cpuSeconds}:${cpuSeconds + 1}`],
+    ...["--ulimit", `fsize=${limits.fileBytes}`, "--ulimit", `nofile=${limits.openFiles}`, "--ulimit", "core=0"],
+    ...readable.flatMap((path) => mount(path, "read")),
+    ...(workspace === undefined ? [] : mount(workspace.path, workspace.access)),
+  ];
+}
+
+/** An empty folder in the place of each that would be shown with the one around it. */
+function hiddenArguments({ workspace, readable = [] }: SandboxPolicy, hidden: readonly string[]): string[] {
+  const shown = [...readable, ...(workspace === undefined ? [] : [workspace.path])];
+  return hidden
+    .filter((path) => shown.some((folder) => isWithin(folder, path) && folder !== path))
+    .flatMap((path) => ["--mount", toFields(["type=tmpfs", `target=${path}`, "tmpfs-size=4096", "tmpfs-mode=0555"])]);
+}
+
+/** A list of values with commas, in which a value with a comma has to be quoted. */
+function toFields(fields: readonly string[]): string {
+  return fields.map((text) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(",");
+}
+
+function mount(path: string, access: "read" | "write"): string[] {
+  const fields = ["type=bind", `source=${path}`, `target=${path}`, ...(access === "read" ? ["readonly"] : [])];
+  return ["--mount", toFields(fields)];
+}
+
+/** Whoever owns the workspace, so that files stay the owner's. */
+function userOf(workspace: string | undefined): string {
+  const { uid, gid } = workspace === undefined ? { uid: strangerId, gid: strangerId } : statSync(workspace);
+  return `${uid}:${gid}`;
+}
+
+/** In a file, because arguments are public. Its format has no line breaks in values: those few are passed as arguments. */
+async function environmentArguments(folder: string, env: ConfinedCommand["env"]): Promise<string[]> {
+  const entries = Object.entries(env);
+  const file = join(folder, "environment");
+  const lines = entries.filter(([, value]) => !/[\r\n]/.test(value)).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(file, lines.join(""), { mode: 0o600 });
+  const others = entries.filter(([, value]) => /[\r\n]/.test(value));
+  return ["--env-file", file, ...others.flatMap(([name, value]) => ["--env", `${name}=${value}`])];
+}

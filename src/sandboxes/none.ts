@@ -1,0 +1,27 @@
+// No confinement at all, for those who ask for it by name: programs run as the host, with nothing but their environment
+// kept apart. Limits and the network policy mean nothing here.
+import type { ProcessSandbox } from "../host/sandbox.ts";
+import { verdictOfSignal } from "./process-exit.ts";
+import { checkCommand, checkWorkingDirectory, findProgram } from "./visible-paths.ts";
+
+export function createNoSandbox(): ProcessSandbox {
+  return {
+    kind: "process",
+    name: "none",
+    async confine(command) {
+      checkCommand(command);
+      await checkWorkingDirectory(command.cwd, ["/"]);
+      return {
+        file: await findProgram(command, ["/"]),
+        args: command.argv.slice(1),
+        cwd: command.cwd,
+        env: command.env,
+        exitOf: ({ code, signal }) => ({ code, signal }),
+        verdict: async (exit) => verdictOfSignal(exit),
+        // Its caller has the process group, which is all that there is.
+        release: async () => {},
+      };
+    },
+    async close() {},
+  };
+}

@@ -1,0 +1,124 @@
+// The sandboxes of a host, each tried out when it is first asked for.
+import { defaultDockerImage, defaultSandboxLimits } from "../host/config/sandbox.ts";
+import type {
+  ProcessSandbox,
+  Sandbox,
+  Sandboxes,
+  SandboxLimits,
+  SandboxPolicy,
+  SandboxReport,
+  ScriptSandbox,
+} from "../host/sandbox.ts";
+import { openBubblewrap } from "./bubblewrap-probe.ts";
+import { openDocker } from "./docker-probe.ts";
+import { createNoSandbox } from "./none.ts";
+import type { Opened } from "./opened.ts";
+import { createQuickJs } from "./quickjs.ts";
+
+export interface SandboxesOptions {
+  /** What `process()` gives where no name is asked for; `auto` is the best that works, and never none. */
+  default?: "auto" | (string & {});
+  /** False refuses every policy that asks for the network. */
+  isNetworkAllowed?: boolean;
+  /** What every program may read beside what its policy says. */
+  readable?: readonly string[];
+  /** Folders that no program sees, also where they lie in its workspace: those of the host itself. */
+  hidden?: readonly string[];
+  dockerImage?: string;
+  limits?: Partial<SandboxLimits>;
+}
+
+/** What `auto` chooses from, best first. */
+const automatic = ["bubblewrap", "docker"];
+
+export function createSandboxes(options: SandboxesOptions = {}): Sandboxes {
+  const defaults = { ...defaultSandboxLimits, ...options.limits };
+  const { dockerImage: image = defaultDockerImage, hidden = [] } = options;
+  const openers: Record<string, () => Promise<Opened<Sandbox>>> = {
+    bubblewrap: () => openBubblewrap({ defaults, hidden }),
+    docker: () => openDocker({ defaults, image, hidden }),
+    quickjs: async () => ({
+      sandbox: createQuickJs({ defaults }),
+      explanation: "JavaScript without files, network or processes",
+    }),
+    none: async () => ({
+      sandbox: createNoSandbox(),
+      explanation: "confines nothing; only where it is asked for by name",
+    }),
+  };
+  const opened = new Map<string, Promise<Opened<Sandbox>>>();
+  let closed: Promise<void> | undefined;
+
+  function open(name: string): Promise<Opened<Sandbox>> {
+    if (closed !== undefined) throw new Error("the sandboxes of this host are closed");
+    const known = opened.get(name);
+    if (known !== undefined) return known;
+    const opener = Object.hasOwn(openers, name) ? openers[name] : undefined;
+    if (opener === undefined) {
+      throw new Error(`there is no sandbox "${name}"; there are ${Object.keys(openers).join(", ")}`);
+    }
+    const opening = opener();
+    opened.set(name, opening);
+    return opening;
+  }
+
+  async function choose(names: readonly string[]): Promise<Sandbox> {
+    const reasons: string[] = [];
+    for (const name of names) {
+      const result = await open(name);
+      if (result.sandbox !== undefined) return result.sandbox;
+      reasons.push(`${name}: ${explain(result)}`);
+    }
+    throw new Error(`no sandbox works here (${reasons.join("; ")})`);
+  }
+
+  return {
+    async process(name = options.default ?? "auto"): Promise<ProcessSandbox> {
+      const sandbox = await choose(name === "auto" ? automatic : [name]);
+      if (sandbox.kind !== "process") throw new Error(`the sandbox "${sandbox.name}" runs scripts, not programs`);
+      return withHostPolicy(sandbox, options);
+    },
+    async script(name = "quickjs"): Promise<ScriptSandbox> {
+      const sandbox = await choose([name]);
+      if (sandbox.kind !== "script") throw new Error(`the sandbox "${sandbox.name}" runs programs, not scripts`);
+      return sandbox;
+    },
+    report: () =>
+      Promise.all(
+        Object.keys(openers).map(async (name): Promise<SandboxReport> => {
+          const result = await open(name);
+          return { name, isUsable: result.sandbox !== undefined, explanation: explain(result) };
+        }),
+      ),
+    close() {
+      closed ??= closeAll(opened);
+      return closed;
+    },
+  };
+}
+
+function explain({ explanation, advice }: Opened<unknown>): string {
+  return advice === undefined ? explanation : `${explanation}. ${advice}`;
+}
+
+async function closeAll(opened: ReadonlyMap<string, Promise<Opened<Sandbox>>>): Promise<void> {
+  const all = await Promise.all(opened.values());
+  await Promise.all(all.map(({ sandbox }) => sandbox?.close()));
+}
+
+/** The operator's word beside that of a plugin. */
+function withHostPolicy(
+  sandbox: ProcessSandbox,
+  { isNetworkAllowed = true, readable = [] }: SandboxesOptions,
+): ProcessSandbox {
+  return {
+    ...sandbox,
+    async confine(command, policy) {
+      if (policy.network && !isNetworkAllowed) {
+        throw new Error("programs may not use the network here: the config does not set sandbox.network");
+      }
+      const widened: SandboxPolicy = { ...policy, readable: [...readable, ...(policy.readable ?? [])] };
+      return sandbox.confine(command, widened);
+    },
+  };
+}
