@@ -1,10 +1,18 @@
-// The messages of the Python SDK (0.1.2) that a host sends for core, tools, env, memory and planning, as its decoder sees them. Facts, as data:
+// The messages of the Python SDK (0.1.2) that a host sends for core, tools, env, memory, planning and proc, as its decoder sees them. Facts, as data:
 // a field is required where it has no default, and null is refused unless the type says so.
 
 type Field = readonly [type: string, isRequired?: "required"];
 export type Model = Readonly<Record<string, Field>>;
 
 const event: Model = { kind: ["string"], req_id: ["string"], data: ["object"], seq: ["integer"] };
+
+const procAnswer: Model = {
+  req_id: ["string"],
+  proc_id: ["string"],
+  ok: ["boolean"],
+  pid: ["integer"],
+  error: ["string"],
+};
 
 /** Fields of every message. */
 export const sdkEnvelope: Model = { type: ["string"], id: ["string"], version: ["string"], ts: ["number"] };
@@ -99,6 +107,15 @@ export const sdkMessages: Readonly<Record<string, Model>> = {
   "planning/task/add/resp": { req_id: ["string"], success: ["boolean"], task_id: ["string"], status: ["string"] },
   "planning/task/update/resp": { req_id: ["string"], success: ["boolean"], task_id: ["string"] },
   "planning/task/list/resp": { req_id: ["string"], tasks: ["list[object]"] },
+  "skill/discover/resp": { req_id: ["string"], skills: ["list[SkillDefinition]"] },
+  "skill/call/resp": {
+    req_id: ["string"],
+    name: ["string"],
+    data: ["SkillResult|null", "required"],
+    error: ["object|null"],
+    created_at: ["number"],
+  },
+  "skill/event": event,
   "env/state/push": {
     episode_id: ["string", "required"],
     step_id: ["integer", "required"],
@@ -109,6 +126,27 @@ export const sdkMessages: Readonly<Record<string, Model>> = {
     reward: ["number|null"],
     reward_info: ["object|null"],
     terminal: ["boolean"],
+  },
+  "proc/spawn/req": {
+    session_id: ["string"],
+    cmd: ["list[string]"],
+    cwd: ["string"],
+    env: ["object"],
+    stdin_mode: ["string"],
+    timeout: ["integer"],
+  },
+  "proc/spawn/resp": procAnswer,
+  "proc/write/req": { proc_id: ["string"], data: ["string"], eof: ["boolean"] },
+  "proc/write/resp": procAnswer,
+  "proc/read/event": { ...event, proc_id: ["string"], stream_type: ["string"] },
+  "proc/kill/req": { proc_id: ["string"], signal: ["string"] },
+  "proc/kill/resp": { req_id: ["string"], ok: ["boolean"], state: ["string"] },
+  "proc/status/req": { proc_id: ["string"] },
+  "proc/status/resp": {
+    req_id: ["string"],
+    proc_id: ["string", "required"],
+    status: ["string", "required"],
+    error: ["string", "required"],
   },
 };
 
@@ -168,10 +206,52 @@ export const sdkModels: Readonly<Record<string, Model>> = {
     created_at: ["number"],
     updated_at: ["number"],
   },
+  SkillDefinition: {
+    name: ["string", "required"],
+    version: ["string", "required"],
+    description: ["string", "required"],
+    triggers: ["list[string]", "required"],
+    tools: ["list[any]|null"],
+    toolkits: ["list[any]|null"],
+    status: ["SkillStatus", "required"],
+    input_schema: ["object"],
+    output_schema: ["object"],
+    instructions: ["string|null"],
+    file_path: ["string|null"],
+    llm_config: ["LLMConfig|null"],
+    arguments: ["list[string]|null"],
+    when_to_use: ["string", "required"],
+    argument_hint: ["string", "required"],
+    source: ["string", "required"],
+    category: ["string|null"],
+    tags: ["list[string]|null"],
+    max_turns: ["integer|null"],
+    timeout_seconds: ["integer|null"],
+    icon: ["string|null"],
+    metadata: ["object|null"],
+  },
+  LLMConfig: {
+    provider_name: ["string", "required"],
+    provider_credentials: ["object", "required"],
+    provider_config: ["object|null"],
+    is_default: ["boolean|null"],
+  },
+  SkillResult: {
+    success: ["boolean", "required"],
+    data: ["any|null"],
+    summary: ["any|null"],
+    truncated: ["boolean|null"],
+    error: ["string|null"],
+    error_code: ["string|null"],
+    duration_ms: ["integer", "required"],
+    events: ["list[SkillEvent]"],
+  },
+  SkillEvent: { type: ["string"], ...event },
   EnvStepResponse: { req_id: ["string"], obs: ["EnvObservation", "required"] },
 };
 
 export const sdkEnums: Readonly<Record<string, readonly string[]>> = {
+  SkillStatus: ["Created", "Blocked", "Published", "Archived"],
   MemoryTier: ["working", "episodic", "semantic"],
   A2ECapability: [
     "skill",

@@ -92,7 +92,7 @@ def main():
     agent = Agent(url)
     seen = {"session_id": agent.session_id}
 
-    hello = agent.rpc(agent.message("handshake/req", agent_id="python", agent_caps=["streaming", "artifacts", "tools", "skills"], auth_token=token))
+    hello = agent.rpc(agent.message("handshake/req", agent_id="python", agent_caps=["streaming", "artifacts", "tools", "skills", "learn"], auth_token=token))
     seen["handshake"] = hello
 
     listed = agent.rpc(agent.message("tool/list/req", filter_kind="", filter_tags=[], query="", include_deferred=False))
@@ -119,6 +119,14 @@ def main():
 
     seen["not_a_number"] = agent.rpc(call("conformance_echo", {"value": [float("nan"), float("inf"), float("-inf")]}, False))["data"]["data"]
     seen["unknown_tool"] = agent.rpc(call("no_such_tool", {}, False))
+
+    seen["skills"] = agent.rpc(agent.message("skill/discover/req", filter_tags=[], filter_categories=[]))
+    skill_call = agent.message(
+        "skill/call/req", name="conformance-script", arguments={"value": text}, correlation_id="", timeout=60, streaming=True, llm_override=None, metadata={}
+    )
+    seen["skill"] = agent.rpc(skill_call)
+    seen["skill_events"] = agent.events.get(skill_call["id"], [])
+
     seen["pong"] = agent.rpc(agent.message("ping"))
 
     agent.post(agent.message("shutdown", timeout=10))

@@ -1,0 +1,44 @@
+// The two parts of a SKILL.md: YAML between two lines of `---`, and the instructions below.
+import { ConfigError } from "../../../host/config/problem.ts";
+import { parseYaml } from "../../../host/config/yaml.ts";
+import { isJsonObject, type JsonObject } from "../../../protocol/json.ts";
+import { skillLimits } from "../limits.ts";
+import { SkillFormatError } from "./skill-format-error.ts";
+
+export interface ManifestText {
+  readonly fields: JsonObject;
+  /** As written, for what YAML does not keep: `1.10` is a number to it, and 1.1 afterwards. */
+  readonly frontMatter: string;
+  readonly body: string;
+}
+
+/** Rejects with a SkillFormatError. */
+export async function parseManifestText(text: string): Promise<ManifestText> {
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  if (lines[0]?.trimEnd() !== "---") throw new SkillFormatError(["must begin with front matter: a line of ---"]);
+  const end = lines.findIndex((line, index) => index > 0 && line.trimEnd() === "---");
+  if (end === -1) throw new SkillFormatError(["the front matter has no end: a second line of ---"]);
+  const frontMatter = lines.slice(1, end).join("\n");
+  if (frontMatter.length > skillLimits.maxFrontMatterLength)
+    throw new SkillFormatError([`the front matter is longer than ${skillLimits.maxFrontMatterLength} characters`]);
+  const body = lines
+    .slice(end + 1)
+    .join("\n")
+    .trim();
+  return { fields: await parseFields(frontMatter), frontMatter, body };
+}
+
+async function parseFields(frontMatter: string): Promise<JsonObject> {
+  let value: unknown;
+  try {
+    ({ value } = await parseYaml(frontMatter));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    // The first line of the file is the one of dashes.
+    throw new SkillFormatError(
+      error.problems.map(({ message, line }) => (line === undefined ? message : `line ${line + 1}: ${message}`)),
+    );
+  }
+  if (!isJsonObject(value)) throw new SkillFormatError(["the front matter must be fields with values: `name: …`"]);
+  return value;
+}

@@ -1,0 +1,136 @@
+// Scripts run in copies of their folders. A copy never changes, so a call in flight keeps its version to the last import,
+// whatever happens to the folder meanwhile; and links are not in it, so it leads nowhere.
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Workspace } from "../../../host/confinement/workspace.ts";
+import { skillLimits } from "../limits.ts";
+import { cannotRun } from "../problems.ts";
+import { listFiles, type SkillFile } from "./folder-files.ts";
+import type { Skill } from "./skill.ts";
+
+export interface FolderCopy {
+  readonly path: string;
+  /** For whoever used it, once. */
+  release(): Promise<void>;
+}
+
+interface Copy {
+  readonly path: string;
+  readonly made: Promise<void>;
+  users: number;
+  /** A newer one has taken its place: it goes with its last user. */
+  isOld: boolean;
+}
+
+/** How often a folder may change while it is copied. */
+const maxTries = 5;
+
+export class FolderCopies {
+  readonly #folder: string;
+  /** The newest copy of each folder. */
+  readonly #newest = new Map<string, { key: string; copy: Copy }>();
+  #count = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Removes what a host that was killed has left. */
+  open(): Promise<void> {
+    return rm(this.#folder, { recursive: true, force: true });
+  }
+
+  close(): Promise<void> {
+    this.#newest.clear();
+    return rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async use(skill: Skill): Promise<FolderCopy> {
+    const files = await listFiles(skill.folder);
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    if (files.length >= skillLimits.maxFiles || bytes > skillLimits.maxFolderBytes)
+      throw cannotRun(
+        skill.name,
+        `its folder has more than ${skillLimits.maxFiles} files or ${skillLimits.maxFolderBytes} bytes`,
+      );
+    const copy = this.#find(skill.folder, files);
+    copy.users += 1;
+    const release = () => this.#release(copy);
+    try {
+      await copy.made;
+    } catch (error) {
+      if (this.#newest.get(skill.folder)?.copy === copy) this.#newest.delete(skill.folder);
+      copy.isOld = true;
+      await release();
+      throw cannotRun(skill.name, `it cannot be copied: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return { path: copy.path, release };
+  }
+
+  #find(folder: string, files: readonly SkillFile[]): Copy {
+    const key = keyOf(files);
+    const known = this.#newest.get(folder);
+    if (known?.key === key) return known.copy;
+    const path = join(this.#folder, `${++this.#count}-${key.slice(0, 16)}`);
+    const copy: Copy = { path, made: copyFolder(folder, files, path), users: 0, isOld: false };
+    this.#newest.set(folder, { key, copy });
+    if (known !== undefined) {
+      known.copy.isOld = true;
+      if (known.copy.users === 0) void remove(known.copy);
+    }
+    return copy;
+  }
+
+  async #release(copy: Copy): Promise<void> {
+    copy.users -= 1;
+    if (copy.users === 0 && copy.isOld) await remove(copy);
+  }
+}
+
+async function remove({ path, made }: Copy): Promise<void> {
+  await made.catch(() => {});
+  await rm(path, { recursive: true, force: true }).catch(() => {});
+}
+
+/** Taken again where the folder has changed meanwhile: half of one version and half of another is none. */
+async function copyFolder(from: string, listed: readonly SkillFile[], to: string): Promise<void> {
+  const partial = `${to}.partial`;
+  let files = listed;
+  for (let attempt = 1; ; attempt++) {
+    await rm(partial, { recursive: true, force: true });
+    const failure = await copyFiles(from, files, partial).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    const now = await listFiles(from);
+    const hasChanged = keyOf(now) !== keyOf(files);
+    if (!hasChanged && failure === undefined) break;
+    if (!hasChanged || attempt === maxTries) throw failure ?? new Error("its folder changes all the time");
+    files = now;
+  }
+  await rename(partial, to);
+}
+
+/** Each file is opened without following any link: between the list and the copy, one may have been put there. */
+async function copyFiles(from: string, files: readonly SkillFile[], to: string): Promise<void> {
+  const folder = new Workspace(from);
+  await mkdir(to, { recursive: true });
+  // Whoever runs in the sandbox is not the user of the host.
+  await chmod(to, 0o755);
+  for (const { path } of files) {
+    const target = join(to, path);
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    const file = await folder.openFile(path.split("/"), constants.O_RDONLY);
+    try {
+      await writeFile(target, file.createReadStream({ autoClose: false }), { mode: 0o755 });
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+function keyOf(files: readonly SkillFile[]): string {
+  return createHash("sha256").update(JSON.stringify(files)).digest("hex");
+}

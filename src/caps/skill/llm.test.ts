@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import type { RequestOf } from "../../protocol/capability.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import { skill } from "./protocol.ts";
+import { type StartOptions, startSkills } from "./start-skills.suite.ts";
+
+type LlmRequest = RequestOf<(typeof skill.asks)["llm"]>;
+
+const titles = `
+import json, sys
+def say(**message): print(json.dumps(message), flush=True)
+input = json.loads(sys.stdin.readline())["input"]
+answers = []
+for text in input["texts"]:
+    say(type="llm", id=len(answers), messages=[{"role": "user", "content": text}], max_tokens=20)
+    answers.append(json.loads(sys.stdin.readline()))
+say(type="result", data=answers)
+`;
+
+async function startTitles(options: StartOptions = {}, fields = "llm: true") {
+  const host = await startSkills(options);
+  await host.add("titles", `script: scripts/main.py\n${fields}`, { files: { "scripts/main.py": titles } });
+  return host;
+}
+
+test("a script is given what the agent's model says, and the agent is told for which call", async () => {
+  await using host = await startTitles();
+  const asked: LlmRequest[] = [];
+  host.client.onAsk(skill.asks.llm, async (request) => {
+    asked.push(request);
+    return { content: `A title for ${request.messages[0]?.content}`, model: "small" };
+  });
+  const llm_override = { provider_name: "x", provider_credentials: { key: "secret-key" } };
+
+  const { data } = await host.skills.call({
+    name: "titles",
+    arguments: { texts: ["one", "two"] },
+    correlation_id: "mine",
+    llm_override,
+    metadata: { key: "secret-key" },
+  });
+
+  expect(data?.data).toEqual([
+    { type: "llm", id: 0, content: "A title for one", model: "small", stop_reason: "" },
+    { type: "llm", id: 1, content: "A title for two", model: "small", stop_reason: "" },
+  ]);
+  const call = host.wire.find(({ message }) => message.type === "skill/call/req");
+  expect(asked[0]).toEqual({
+    messages: [{ role: "user", content: "one" }],
+    max_tokens: 20,
+    skill_name: "titles",
+    skill_version: "1.0.0",
+    call_id: call?.message.id,
+    correlation_id: "mine",
+  });
+  expect(JSON.stringify([asked, data])).not.toContain("secret-key");
+});
+
+describe("without a completion, the script is told why and may go on:", () => {
+  test.each([
+    ["the agent answers no questions", {}, "llm: true", undefined, "unknown_type"],
+    ["the agent refuses", {}, "llm: true", () => Promise.reject(new A2EError("forbidden", "not today")), "forbidden"],
+    ["the skill did not declare it", {}, "", undefined, undefined],
+    ["the host does not allow it", { llm: false }, "llm: true", undefined, undefined],
+    ["it has asked too often", { max_llm_calls: 0 }, "llm: true", undefined, "rate_limited"],
+  ] as const)("%s", async (_, options, fields, handler, code) => {
+    await using host = await startTitles(options, fields);
+    if (handler !== undefined) host.client.onAsk(skill.asks.llm, handler);
+    const call = host.skills.call({ name: "titles", arguments: { texts: ["one"] } });
+
+    // Its stdin has ended where it may not ask, so that reading from it is an error of the script.
+    if (code === undefined) await expect(call).rejects.toMatchObject({ code: "skill_error" });
+    else expect((await call).data?.data).toMatchObject([{ error: { code } }]);
+  });
+});

@@ -1,0 +1,50 @@
+// The options of the skill plugin, spelled as in a config file.
+import { z } from "zod";
+import { parsePluginOptions } from "../../host/config/plugin-options.ts";
+import { skillLimits } from "./limits.ts";
+
+const folders = z.array(z.string().min(1));
+
+/** @public The generator writes the reference page from it. */
+export const optionsSchema = z.strictObject({
+  /** Folders of skills of this project. They win over those of the user, which win over those of the system. */
+  project: folders.default(["skills", ".agents/skills"]),
+  user: folders.default(["~/.a2e/skills", "~/.agents/skills"]),
+  system: folders.default([]),
+  /** Whether the skills that come with this package are there, after all others. */
+  builtin: z.boolean().default(true),
+  /** Where relative folders start. */
+  base_dir: z.string().default("."),
+  /** Programs that may run scripts, by the name that a skill gives as `runtime`; this host's own Node and python3 where left out. */
+  interpreters: z
+    .record(z.string().regex(/^[a-z][a-z0-9.+-]{0,31}$/), z.union([z.string().min(1), z.array(z.string()).min(1)]))
+    .optional(),
+  /** The sandbox of scripts that run as processes, by name; the best one that works here where left out. */
+  sandbox: z.string().optional(),
+  /** Skills whose scripts may use the network. */
+  network: z.array(z.string()).default([]),
+  /** What scripts may do in the workspace folder of the host. */
+  workspace: z.enum(["none", "read", "write"]).default("none"),
+  /** Whether scripts that declare it may ask the agent for completions. */
+  llm: z.boolean().default(true),
+  max_llm_calls: z.int().min(0).default(skillLimits.maxLlmCalls),
+  timeout_seconds: z.number().min(0.1).default(skillLimits.timeoutSeconds),
+  memory_mb: z.int().min(16).default(skillLimits.memoryMb),
+  max_output_bytes: z.int().min(1024).default(skillLimits.maxOutputBytes),
+  max_running: z.int().min(1).default(skillLimits.maxRunning),
+  /** Whether agents are told of changes to folders as they happen; calls always use what is there. */
+  watch: z.boolean().default(true),
+  // What every entry of a config has; the host acts on it.
+  name: z.string().optional(),
+  type: z.string().optional(),
+  enabled: z.boolean().optional(),
+  priority: z.number().optional(),
+  exclusive: z.boolean().default(true),
+});
+
+export type SkillOptions = z.input<typeof optionsSchema>;
+export type ParsedSkillOptions = z.output<typeof optionsSchema>;
+
+export function parseSkillOptions(options: unknown): ParsedSkillOptions {
+  return parsePluginOptions(optionsSchema, options, "options of the skill plugin");
+}

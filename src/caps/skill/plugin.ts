@@ -1,0 +1,110 @@
+// The host side of the skill capability.
+import { join, relative } from "node:path";
+import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
+import type { RequestOf } from "../../protocol/capability.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { FolderCopies } from "./library/folder-copies.ts";
+import { type SkillEntry, SkillLibrary, type SkillRoot } from "./library/library.ts";
+import { LibraryWatch } from "./library/library-watch.ts";
+import { readResource } from "./library/resources.ts";
+import { rootsOf } from "./library/roots.ts";
+import { type Skill, toDefinition } from "./library/skill.ts";
+import { type ParsedSkillOptions, parseSkillOptions, type SkillOptions } from "./options.ts";
+import { skill, skillsChanged } from "./protocol.ts";
+import { SchemaChecks } from "./run/schema-check.ts";
+import { ScriptRunner } from "./run/script-runner.ts";
+import { callSkill, findSkill, type SkillEngine } from "./skill-call.ts";
+
+/** What a config makes of `type: skill`. */
+export function createPlugin(options: JsonObject): Plugin<typeof skill> {
+  return createSkillPlugin(parseSkillOptions(options));
+}
+
+export function skillPlugin(options: SkillOptions = {}): Plugin<typeof skill> {
+  return createSkillPlugin(parseSkillOptions(options));
+}
+
+interface Shared extends SkillEngine {
+  readonly copies: FolderCopies;
+  readonly watch: LibraryWatch;
+}
+
+function createSkillPlugin(options: ParsedSkillOptions): Plugin<typeof skill> {
+  let shared: Shared | undefined;
+  return plugin(skill, {
+    exclusive: options.exclusive,
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+    // Folders belong to the host, and a session keeps nothing of them.
+    forking: "shared",
+
+    async setup(context) {
+      const roots = rootsOf(options);
+      warnOfWritableRoots(roots, context);
+      const library = new SkillLibrary(roots, context.log);
+      const copies = new FolderCopies(join(context.dataDir, "skill-copies"));
+      await copies.open();
+      const watch = new LibraryWatch(library, roots, context.log);
+      const runner = new ScriptRunner(options, context, copies);
+      shared = { library, runner, schemas: new SchemaChecks(), options, copies, watch };
+    },
+
+    session(context: SessionContext) {
+      if (shared === undefined) throw new Error("the skill plugin was not set up");
+      const engine = shared;
+      const stopWatching = engine.watch.onChange((changes) => context.push(skillsChanged, changes));
+      return {
+        handlers: {
+          async discover(request) {
+            // An agent that has seen no list has nothing to be told of, and a host without skills reads no folders.
+            if (options.watch) await engine.watch.start();
+            const entries = await engine.library.list();
+            return { skills: entries.flatMap((entry) => selectVersions(entry, request)) };
+          },
+          call: (request, call) => callSkill(request, call, context, engine),
+          read: async (request) => readResource(await findSkill(engine.library, request), request),
+        },
+        close: () => void stopWatching(),
+      };
+    },
+
+    async close() {
+      await shared?.watch.close();
+      await shared?.runner.close();
+      await shared?.schemas.close();
+      await shared?.copies.close();
+      shared = undefined;
+    },
+  });
+}
+
+/** An agent that can write a skill can have its own code called by others. */
+function warnOfWritableRoots(roots: readonly SkillRoot[], { workspaceDir, log }: PluginContext): void {
+  for (const { path } of roots) {
+    if (!relative(workspaceDir, path).startsWith(".."))
+      log.warn("a folder of skills lies in the workspace, where agents write", { folder: path });
+  }
+}
+
+type DiscoverRequest = RequestOf<(typeof skill.calls)["discover"]>;
+
+function selectVersions({ current, versions }: SkillEntry, request: DiscoverRequest) {
+  const names = versions.map(({ version }) => version);
+  const shown = request.include_versions ? versions : [current];
+  return shown.filter((one) => isAskedFor(one, request)).map((one) => toDefinition(one, names));
+}
+
+function isAskedFor(
+  { status, tags, categories }: Skill,
+  { filter_tags, filter_categories, filter_status, include_archived }: DiscoverRequest,
+): boolean {
+  const isWanted = filter_status.length === 0 ? status !== "Archived" : filter_status.includes(status);
+  return (
+    (isWanted || (include_archived && status === "Archived")) &&
+    hasOne(filter_tags, tags) &&
+    hasOne(filter_categories, categories)
+  );
+}
+
+function hasOne(wanted: readonly string[], found: readonly string[]): boolean {
+  return wanted.length === 0 || wanted.some((one) => found.includes(one));
+}

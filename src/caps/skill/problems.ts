@@ -1,0 +1,79 @@
+// The errors of this capability, worded once.
+import type { ToolProblem } from "../../host/tool-catalogue.ts";
+import { problemsToText } from "../../host/validation/problem-text.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import { nearest } from "../../protocol/nearest.ts";
+import { skill } from "./protocol.ts";
+
+const maxShown = 128;
+
+export function unknownSkill(name: string, known: readonly string[]): A2EError {
+  const shown = name.slice(0, maxShown);
+  const meant = nearest(shown, known);
+  const hint = meant === undefined ? "skill/discover shows those there are" : `did you mean "${meant}"?`;
+  return skill.error("unknown_skill", `there is no skill "${shown}"; ${hint}`, {
+    detail: { name: shown, similar: meant === undefined ? [] : [meant] },
+  });
+}
+
+export function unknownVersion(name: string, version: string, versions: readonly string[]): A2EError {
+  return skill.error("unknown_skill", `the skill "${name}" has no version "${version}"`, {
+    detail: { name, skill_version: version, versions: [...versions] },
+  });
+}
+
+export function skillBlocked(name: string): A2EError {
+  return skill.error("forbidden", `the skill "${name}" is blocked`, { detail: { name } });
+}
+
+export function badArguments(name: string, problems: readonly ToolProblem[]): A2EError {
+  const issues = problems.map(({ path, message }) => ({
+    path: path === "" ? "arguments" : `arguments.${path}`,
+    message,
+  }));
+  return skill.error("schema_violation", `arguments of "${name}": ${problemsToText(problems)}`, { detail: { issues } });
+}
+
+/** Nothing the agent could have done: the skill broke its own promise. */
+export function badOutput(name: string, problems: readonly ToolProblem[]): A2EError {
+  const issues = problems.map(({ path, message }) => ({ path: path === "" ? "data" : `data.${path}`, message }));
+  return skill.error(
+    "skill_error",
+    `what "${name}" returned does not fit its output schema: ${problemsToText(problems)}`,
+    { detail: { name, issues }, retryable: false },
+  );
+}
+
+export function skillFailed(name: string, message: string, detail: Record<string, string | number> = {}): A2EError {
+  return skill.error("skill_error", message === "" ? `the skill "${name}" failed` : message, {
+    detail: { name, ...detail },
+  });
+}
+
+export function instructionsTooLong(name: string, maxLength: number): A2EError {
+  return skill.error("schema_violation", `with these arguments, "${name}" is longer than ${maxLength} characters`, {
+    detail: { name, limit: "maxInstructionsLength" },
+  });
+}
+
+/** A skill that cannot run here, however often it is tried. */
+export function cannotRun(name: string, reason: string): A2EError {
+  return skill.error("skill_error", `the skill "${name}" cannot run on this host: ${reason}`, {
+    detail: { name },
+    retryable: false,
+  });
+}
+
+export function unknownResource(name: string, path: string, reason = "there is no such file"): A2EError {
+  const shown = path.slice(0, maxShown);
+  return skill.error("unknown_resource", `"${shown}" of the skill "${name}": ${reason}`, {
+    detail: { name, path: shown },
+  });
+}
+
+export function tooManyRunning(maxRunning: number): A2EError {
+  return new A2EError("rate_limited", `${maxRunning} skills are running on this host`, {
+    capability_name: skill.name,
+    detail: { limit: "max_running", retry_after_ms: 1000 },
+  });
+}

@@ -1,0 +1,242 @@
+import * as z from "zod";
+import { call, capability, push } from "../../protocol/capability.ts";
+import { eventPayload } from "../../protocol/core.ts";
+import { jsonObject, jsonValue } from "../../protocol/json.ts";
+
+export const skillStatuses = ["Created", "Blocked", "Published", "Archived"] as const;
+export const skillSources = ["project", "user", "system"] as const;
+
+const nameText = z.string().max(200);
+const skillVersion = z
+  .string()
+  .max(64)
+  .default("")
+  .describe("Pins a version; without it, the newest. `name@version` pins it too.");
+
+const definition = z.object({
+  name: z.string(),
+  version: z.string(),
+  description: z.string(),
+  triggers: z.array(z.string()),
+  tools: z.array(z.string()).nullable().describe("Tools that it names in `allowed-tools`; a hint, not a permission."),
+  toolkits: z.array(z.string()).nullable(),
+  status: z.enum(skillStatuses),
+  input_schema: jsonObject.describe("JSON Schema of the arguments."),
+  output_schema: jsonObject.describe("JSON Schema of `data`, where it says so."),
+  instructions: z.string().nullable().describe("Always null in lists: a call returns them."),
+  file_path: z.string().nullable().describe("Always null: paths of the host are its own affair."),
+  llm_config: jsonObject.nullable().describe("Always null: models and their keys are the agent's."),
+  arguments: z.array(z.string()).nullable().describe("Names of the arguments."),
+  when_to_use: z.string(),
+  argument_hint: z.string(),
+  source: z.enum(skillSources).describe("The kind of root it was found in."),
+  category: z.string().nullable(),
+  categories: z.array(z.string()),
+  tags: z.array(z.string()).nullable(),
+  max_turns: z.int().nullable(),
+  timeout_seconds: z.int().nullable(),
+  icon: z.string().nullable(),
+  metadata: jsonObject.nullable(),
+  kind: z
+    .enum(["instructions", "script"])
+    .describe("What a call does: returns instructions for the agent, or runs a script."),
+  versions: z.array(z.string()).describe("All that can be pinned, newest first."),
+  license: z.string(),
+  compatibility: z.string(),
+  uses_llm: z.boolean().describe("It may ask the agent for completions (`skill/llm/req`)."),
+});
+
+const result = z.object({
+  success: z.boolean(),
+  data: jsonValue
+    .nullable()
+    .default(null)
+    .describe("What the script returned; for instructions `{instructions, resources}`."),
+  summary: jsonValue.nullable().default(null),
+  truncated: z.boolean().nullable().default(false),
+  error: z.string().nullable().default(null),
+  error_code: z.string().nullable().default(null),
+  duration_ms: z.int(),
+  events: z.array(eventPayload).default([]).describe("The events of the call, whether they were streamed or not."),
+});
+
+const llmMessage = z.object({ role: z.enum(["system", "user", "assistant"]), content: z.string() });
+
+/** What a script may say when it asks for a completion. */
+export const llmRequest = z.object({
+  messages: z.array(llmMessage).min(1).max(200),
+  max_tokens: z.int().min(1).optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  stop: z.array(z.string().max(200)).max(16).optional(),
+});
+
+export type SkillDefinition = z.output<typeof definition>;
+export type SkillStatus = (typeof skillStatuses)[number];
+export type SkillSource = (typeof skillSources)[number];
+export type SkillResult = z.output<typeof result>;
+
+const exampleDefinition = {
+  name: "plan-research",
+  version: "1.0.0",
+  description: "Plans how to research a topic before any source is read.",
+  triggers: ["research"],
+  tools: null,
+  toolkits: null,
+  status: "Published",
+  input_schema: { type: "object", properties: { topic: { type: "string" } }, required: ["topic"] },
+  output_schema: {},
+  instructions: null,
+  file_path: null,
+  llm_config: null,
+  arguments: ["topic"],
+  when_to_use: "Before a question is researched.",
+  argument_hint: "topic",
+  source: "system",
+  category: "research",
+  categories: ["research"],
+  tags: ["research", "writing"],
+  max_turns: null,
+  timeout_seconds: null,
+  icon: null,
+  metadata: {},
+  kind: "instructions",
+  versions: ["1.0.0"],
+  license: "MIT",
+  compatibility: "",
+  uses_llm: false,
+} as const satisfies z.input<typeof definition>;
+
+export const skillsChanged = push("skill/changed", {
+  doc: "Folders of skills have changed; names of skills, whichever of their versions it was. An extension of ours.",
+  payload: z.object({
+    added: z.array(z.string()).default([]),
+    changed: z.array(z.string()).default([]),
+    removed: z.array(z.string()).default([]),
+  }),
+  example: { added: ["plan-research"], changed: [], removed: [] },
+});
+
+export const skill = capability("skill", {
+  doc: "Folders of instructions and scripts in the Agent Skills format: find them, call them, read their files.",
+  event: "skill/event",
+  errors: {
+    unknown_skill: {
+      retryable: false,
+      doc: "No skill has this name or version; `detail.similar` and `detail.versions` list what there is.",
+    },
+    skill_error: { retryable: true, doc: "The skill ran and failed, or what it returned is not what it promises." },
+    unknown_resource: { retryable: false, doc: "The skill has no such file, or not one that may be read." },
+  },
+  calls: {
+    discover: call("skill/discover/req", "skill/discover/resp", {
+      doc: "Lists skills, without their instructions; all given conditions must hold.",
+      aliases: { "skill/list": "skill/list/resp", "skill/list/req": "skill/list/resp" },
+      request: z.object({
+        filter_tags: z.array(z.string()).default([]).describe("Skills that have at least one of these tags."),
+        filter_categories: z.array(z.string()).default([]).describe("Skills of at least one of these categories."),
+        filter_status: z
+          .array(z.enum(skillStatuses))
+          .default([])
+          .describe("Skills of one of these statuses; every one but Archived where left out."),
+        include_archived: z.boolean().default(false),
+        include_versions: z.boolean().default(false).describe("Every version, rather than the one a call would use."),
+      }),
+      result: z.object({ skills: z.array(definition).default([]) }),
+      example: { request: { filter_tags: ["research"] }, result: { skills: [exampleDefinition] } },
+    }),
+    call: call("skill/call/req", "skill/call/resp", {
+      doc: "Returns the instructions of a skill with its arguments filled in, or runs its script in a sandbox.",
+      request: z.object({
+        name: nameText.default(""),
+        skill_version: skillVersion,
+        arguments: jsonObject.default({}),
+        correlation_id: z.string().default(""),
+        timeout: z.number().min(0).default(60).describe("Seconds; 0 leaves it to the skill and the host."),
+        streaming: z.boolean().default(true).describe("Send events while it runs; they are in the result anyway."),
+        llm_override: jsonObject
+          .nullable()
+          .default(null)
+          .describe("Accepted and dropped: it holds credentials of the agent, and no skill ever sees it."),
+        metadata: jsonObject.default({}).describe("Accepted and not handed to the skill."),
+      }),
+      result: z.object({
+        name: z.string(),
+        skill_version: z.string().describe("The version that ran."),
+        data: result.nullable(),
+        error: jsonObject.nullable().default(null),
+        created_at: z.number(),
+      }),
+      example: {
+        request: { name: "plan-research", arguments: { topic: "tides" } },
+        result: {
+          name: "plan-research",
+          skill_version: "1.0.0",
+          data: {
+            success: true,
+            data: { instructions: "Research tides …", resources: [] },
+            duration_ms: 2,
+          },
+          created_at: 1789000000.5,
+        },
+      },
+    }),
+    read: call("skill/read/req", "skill/read/resp", {
+      doc: "Reads one file of a skill, as its instructions ask for. An extension of ours.",
+      request: z.object({
+        name: nameText,
+        skill_version: skillVersion,
+        path: z.string().max(1024).default("SKILL.md").describe("Relative to the folder of the skill."),
+        encoding: z.enum(["text", "base64"]).default("text"),
+        offset: z.int().min(0).default(0).describe("In bytes."),
+        max_bytes: z.int().min(1).optional().describe("The host has a limit of its own."),
+      }),
+      result: z.object({
+        name: z.string(),
+        skill_version: z.string(),
+        path: z.string(),
+        encoding: z.enum(["text", "base64"]),
+        content: z.string(),
+        size: z.int().describe("Of the whole file, in bytes."),
+        next_offset: z.int().nullable().describe("Where to go on; null at the end."),
+      }),
+      example: {
+        request: { name: "plan-research", path: "references/sources.md" },
+        result: {
+          name: "plan-research",
+          skill_version: "1.0.0",
+          path: "references/sources.md",
+          encoding: "text",
+          content: "# Sources\n",
+          size: 10,
+          next_offset: null,
+        },
+      },
+    }),
+  },
+  asks: {
+    llm: call("skill/llm/req", "skill/llm/resp", {
+      doc: "A running skill wants a completion; the agent answers with the model of its choice. An extension of ours.",
+      request: llmRequest.extend({
+        skill_name: z.string(),
+        skill_version: z.string(),
+        call_id: z.string().describe("The id of the skill/call that it runs for."),
+        correlation_id: z.string().default("").describe("That of the call."),
+      }),
+      result: z.object({
+        content: z.string(),
+        model: z.string().default(""),
+        stop_reason: z.string().default(""),
+      }),
+      example: {
+        request: {
+          skill_name: "title-text",
+          skill_version: "1.0.0",
+          call_id: "0f5a1c0d5b9e4c8f0000000000000001",
+          messages: [{ role: "user", content: "A title for: …" }],
+        },
+        result: { content: "Tides", model: "any-model" },
+      },
+    }),
+  },
+  pushes: { changed: skillsChanged },
+});

@@ -1,0 +1,25 @@
+// Completions that a running script wants, as questions to the agent whose call it is.
+import type { CallContext } from "../../../host/call-context.ts";
+import type { SessionContext } from "../../../host/plugin.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { Skill } from "../library/skill.ts";
+import { skill as table } from "../protocol.ts";
+import type { LlmAnswer } from "./script-host.ts";
+import type { LlmRequest } from "./script-messages.ts";
+
+/** Names the call, so that the agent finds the model and the keys that it meant for it; they never come here. */
+export function createLlmAsks(
+  session: Pick<SessionContext, "ask">,
+  call: CallContext,
+  { name, version }: Skill,
+  { correlationId, maxCalls }: { correlationId: string; maxCalls: number },
+): (request: LlmRequest) => Promise<LlmAnswer> {
+  let asked = 0;
+  return (request) => {
+    asked += 1;
+    if (asked > maxCalls)
+      return Promise.reject(new A2EError("rate_limited", `a call may ask for ${maxCalls} completions`));
+    const about = { skill_name: name, skill_version: version, call_id: call.id, correlation_id: correlationId };
+    return session.ask(table.asks.llm, { ...request, ...about }, { signal: call.signal });
+  };
+}

@@ -1,0 +1,124 @@
+// A script as a process of its own, in a sandbox, in a copy of its folder.
+import { spawn } from "node:child_process";
+import { isAbsolute, join } from "node:path";
+import type { Confinement, ProcessSandbox, SandboxPolicy } from "../../../host/sandbox.ts";
+import { A2EError, fail } from "../../../protocol/errors.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import type { Skill } from "../library/skill.ts";
+import { cannotRun, skillFailed } from "../problems.ts";
+import { type TalkOutcome, talkToScript } from "./process-talk.ts";
+import type { ScriptHost } from "./script-host.ts";
+import type { ScriptResult } from "./script-messages.ts";
+
+export interface ProcessRunSettings {
+  readonly sandbox: ProcessSandbox;
+  /** What runs scripts of its runtime, as the beginning of a command. */
+  readonly interpreter: readonly [string, ...string[]];
+  /** The copy of its folder. */
+  readonly folder: string;
+  readonly scriptPath: string;
+  readonly network: boolean;
+  readonly workspace: SandboxPolicy["workspace"];
+  readonly limits: SandboxPolicy["limits"];
+  readonly maxOutputBytes: number;
+  readonly usesLlm: boolean;
+}
+
+export async function runProcess(
+  skill: Skill,
+  input: JsonObject,
+  settings: ProcessRunSettings,
+  host: ScriptHost,
+): Promise<ScriptResult> {
+  const { name, version } = skill;
+  const confinement = await confine(skill, settings);
+  try {
+    host.signal.throwIfAborted();
+    const child = spawn(confinement.file, [...confinement.args], {
+      cwd: confinement.cwd,
+      env: { ...confinement.env },
+      stdio: "pipe",
+      // Leader of a group of its own, so that what it started goes with it.
+      detached: true,
+    });
+    const kill = () => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // It has ended already.
+      }
+    };
+    const outcome = await talkToScript(
+      child,
+      {
+        input: { type: "input", input, skill: { name, version } },
+        usesLlm: settings.usesLlm,
+        maxOutputBytes: settings.maxOutputBytes,
+        kill,
+      },
+      host,
+    ).catch((cause: Error) => {
+      throw cannotRun(name, `its sandbox could not be started (${cause.message})`);
+    });
+    // What it left running in its group, having ended itself.
+    kill();
+    host.signal.throwIfAborted();
+    // A stack trace names the copy, which is nobody's business.
+    const stderr = outcome.stderr.replaceAll(`${settings.folder}/`, "");
+    return outcome.result ?? fail(await explain(skill, { ...outcome, stderr }, confinement));
+  } finally {
+    await confinement.release();
+  }
+}
+
+async function confine(skill: Skill, settings: ProcessRunSettings): Promise<Confinement> {
+  const { sandbox, interpreter, folder, scriptPath, network, workspace, limits } = settings;
+  const [program] = interpreter;
+  const env = {
+    PATH: "/usr/local/bin:/usr/bin:/bin",
+    HOME: "/tmp",
+    LANG: "C.UTF-8",
+    // Its folder is read-only, and what it prints is a conversation.
+    PYTHONDONTWRITEBYTECODE: "1",
+    PYTHONUNBUFFERED: "1",
+    A2E_SKILL: skill.name,
+    A2E_SKILL_VERSION: skill.version,
+    ...(workspace === undefined ? {} : { A2E_WORKSPACE: workspace.path }),
+  };
+  const policy: SandboxPolicy = {
+    network,
+    ...(workspace === undefined ? {} : { workspace }),
+    readable: [folder, ...(isAbsolute(program) ? [program] : [])],
+    limits,
+  };
+  try {
+    return await sandbox.confine({ argv: [...interpreter, join(folder, scriptPath)], cwd: folder, env }, policy);
+  } catch (error) {
+    throw cannotRun(skill.name, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Why it gave no result. */
+async function explain({ name }: Skill, outcome: TalkOutcome, confinement: Confinement): Promise<A2EError> {
+  const { stderr, problem } = outcome;
+  if (problem !== undefined) return skillFailed(name, problem, withStderr(stderr));
+  const verdict = await confinement.verdict(outcome);
+  if (verdict !== undefined)
+    return new A2EError(verdict, `the script of "${name}" was ended by its sandbox`, {
+      capability_name: "skill",
+      detail: { name, ...withStderr(stderr) },
+    });
+  const { code, signal } = confinement.exitOf(outcome);
+  const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
+  // The last line of a stack trace is the error itself.
+  const last = stderr.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  const why = last === "" ? "" : `: ${last.slice(0, 300)}`;
+  return skillFailed(name, `the script of "${name}" ended ${how} and gave no result${why}`, {
+    ...withStderr(stderr),
+    ...(code === null ? {} : { exit_code: code }),
+  });
+}
+
+function withStderr(stderr: string): Record<string, string> {
+  return stderr.trim() === "" ? {} : { stderr: stderr.trim() };
+}

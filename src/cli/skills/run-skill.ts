@@ -1,0 +1,138 @@
+// `a2e skills run`: one skill, once.
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type SkillDefinition, type SkillResult, skill } from "../../caps/skill/protocol.ts";
+import type { A2EClient } from "../../client/client.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { nearest } from "../../protocol/nearest.ts";
+import { renderCallEvent } from "../call-event-text.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { CliError } from "../failure.ts";
+import { parseFlags } from "../flags.ts";
+import { type HostChoice, linkToHost } from "../host-link.ts";
+import { toPlainLine, toPlainText } from "../plain-text.ts";
+import type { Terminal } from "../terminal.ts";
+import { isObject, propertiesOf, toArguments, typesOf } from "../tool-arguments.ts";
+
+export interface RunOptions extends HostChoice {
+  jsonArgs?: string;
+  timeout?: number;
+  llm?: string;
+  json?: boolean;
+}
+
+export async function runSkill(
+  given: string,
+  words: readonly string[],
+  options: RunOptions,
+  terminal: Terminal,
+): Promise<void> {
+  const flags = parseFlags(words, (word) => {
+    throw usage(`${JSON.stringify(word)} belongs to no argument: write --name value`);
+  });
+  const [name = "", version = ""] = given.split("@");
+  const link = await linkToHost(options, terminal, [skill.name]);
+  try {
+    const found = await findSkill(link.client, name, version);
+    if (flags.some((flag) => flag.name === "help" || flag.name === "h"))
+      return terminal.print(renderUsage(found, terminal.program));
+    const readText = (path: string) => readFileSync(path === "-" ? 0 : resolve(terminal.cwd, path), "utf8");
+    const args = {
+      ...parseJsonArguments(options.jsonArgs, readText),
+      ...toArguments(flags, found.input_schema, readText),
+    };
+    printResult(await call(link.client, name, version, args, options, terminal), options, terminal);
+  } finally {
+    await link.close();
+  }
+}
+
+async function findSkill(client: A2EClient, name: string, version: string): Promise<SkillDefinition> {
+  const { skills } = await client.use(skill).discover({ include_archived: true, include_versions: true });
+  const found = skills.filter((one) => one.name === name);
+  const [newest] = found;
+  if (newest === undefined) {
+    const names = [...new Set(skills.map((one) => one.name))];
+    const near = nearest(name, names);
+    throw usage(
+      `there is no skill "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`,
+      `Skills: ${names.join(", ") || "none"}`,
+    );
+  }
+  if (version === "") return newest;
+  const pinned = found.find((one) => one.version === version);
+  if (pinned !== undefined) return pinned;
+  throw usage(`the skill "${name}" has no version "${version}"`, `Versions: ${newest.versions.join(", ")}`);
+}
+
+async function call(
+  client: A2EClient,
+  name: string,
+  skill_version: string,
+  args: JsonObject,
+  { timeout, llm }: RunOptions,
+  terminal: Terminal,
+): Promise<SkillResult> {
+  const interrupt = new AbortController();
+  const forget = terminal.onStop(() => interrupt.abort());
+  if (llm !== undefined) client.onAsk(skill.asks.llm, async () => ({ content: llm, model: "command line" }));
+  try {
+    const { data } = await client.use(skill).call(
+      { name, skill_version, arguments: args, timeout: timeout ?? 0 },
+      {
+        // The host watches the time; this is for one that does not answer at all.
+        timeoutMs: timeout === undefined ? 0 : timeout * 1000 + 5_000,
+        signal: interrupt.signal,
+        onEvent: (event) => terminal.note(terminal.noteStyle.dim(renderCallEvent(event))),
+      },
+    );
+    if (data === null) throw new CliError("the host answered without a result");
+    return data;
+  } finally {
+    forget();
+  }
+}
+
+function parseJsonArguments(text: string | undefined, readText: (path: string) => string): JsonObject {
+  if (text === undefined) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text.startsWith("@") ? readText(text.slice(1)) : text);
+  } catch (cause) {
+    throw usage(`--json-args is no JSON: ${(cause as Error).message}`);
+  }
+  if (isObject(value)) return value;
+  throw usage("--json-args must be a JSON object");
+}
+
+function printResult(result: SkillResult, { json }: RunOptions, terminal: Terminal): void {
+  if (!result.success) terminal.exitCode = exitCodes.toolFailed;
+  if (json) return terminal.print(JSON.stringify(result, null, 2));
+  const { data, summary, error } = result;
+  const instructions = isObject(data) && typeof data.instructions === "string" ? data.instructions : undefined;
+  const text = instructions ?? (typeof data === "string" ? data : JSON.stringify(data, null, 2));
+  const isSeen = (terminal.output as { isTTY?: boolean }).isTTY === true;
+  terminal.print(isSeen ? toPlainText(text) : text);
+  if (typeof summary === "string" && summary !== "") terminal.note(terminal.noteStyle.dim(toPlainText(summary)));
+  if (!result.success) terminal.note(`${terminal.noteStyle.red("error:")} ${toPlainText(error ?? "the skill failed")}`);
+}
+
+function renderUsage({ name, description, input_schema }: SkillDefinition, program: string): string {
+  const required = Array.isArray(input_schema.required) ? input_schema.required : [];
+  const lines = [...propertiesOf(input_schema)].map(([argument, schema]) => {
+    const about = typeof schema.description === "string" ? schema.description : "";
+    const facts = [about, required.includes(argument) ? "Required." : ""].filter((fact) => fact !== "").join(" ");
+    return toPlainLine(`  --${argument} <${typesOf(schema).join("|") || "value"}>  ${facts}`.trimEnd());
+  });
+  return [
+    `Usage: ${program} skills run ${toPlainLine(name)} [--argument value …]`,
+    "",
+    toPlainText(description),
+    "",
+    ...(lines.length === 0 ? ["It takes no arguments."] : ["Arguments:", ...lines]),
+  ].join("\n");
+}
+
+function usage(message: string, hint?: string): CliError {
+  return new CliError(message, { exitCode: exitCodes.usage, ...(hint === undefined ? {} : { hint }) });
+}
