@@ -1,11 +1,11 @@
 // One call of the command line, from arguments to exit code.
 import { Command, CommanderError } from "commander";
+import { readVersion } from "../compose/version.ts";
 import { commands } from "./command-list.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { reportFailure } from "./failure.ts";
 import { examples, renderExitCodes } from "./help-text.ts";
 import type { Terminal } from "./terminal.ts";
-import { readVersion } from "./version.ts";
 
 /** Never rejects: a failure is told to the user and is in the exit code. */
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {

@@ -4,6 +4,7 @@ import type { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { checkBinding } from "./binding.ts";
 import { type ConfiguredHostOptions, startConfiguredHost } from "./configured-host.ts";
+import { createMcpRoute } from "./mcp-route.ts";
 
 export interface ConfiguredServer {
   readonly host: A2EHost;
@@ -28,6 +29,7 @@ export async function startConfiguredServer(
       port,
       corsOrigins: cors.origins,
       keepAliveMs: keep_alive_seconds * 1000,
+      routes: [createMcpRoute(host)],
     });
     const close = async (drainMs = host.limits.drainMs) => {
       // Together: ending the sessions is what ends the streams that the server waits for.

@@ -1,4 +1,6 @@
 // The public subpath `a2e/server`: doors that let agents reach a host from outside its process.
 export { type ConfiguredServer, startConfiguredServer } from "../compose/configured-server.ts";
+export { createMcpRoute } from "../compose/mcp-route.ts";
+export type { FurtherRoute } from "../server/further-route.ts";
 export { type RunningServer, type ServerOptions, startServer } from "../server/http-server.ts";
 export { type StdioSession, serveStdio } from "../transports/stdio.ts";

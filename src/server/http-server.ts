@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import type { A2EHost } from "../host/host.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { Door } from "./door.ts";
+import { type FurtherRoute, toMethods } from "./further-route.ts";
 import { replyError, replyJson } from "./reply.ts";
 import { createRequestGuard, preflightHeaders } from "./request-guard.ts";
 import { receiveLines } from "./send-route.ts";
@@ -30,6 +31,8 @@ export interface ServerOptions {
   allowedHosts?: readonly string[];
   /** How often a silent stream carries a sign of life. */
   keepAliveMs?: number;
+  /** Paths of other protocols. Those of the door itself cannot be taken. */
+  routes?: readonly FurtherRoute[];
 }
 
 export interface RunningServer {
@@ -49,7 +52,9 @@ type Handler = (
   sessionId: string,
 ) => void | Promise<void>;
 
-const routes = new Map<string, Readonly<Record<string, Handler>>>([
+type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>;
+
+const ownRoutes: Routes = new Map<string, Readonly<Record<string, Handler>>>([
   ["/session", { POST: createSession, DELETE: (door, request, response) => deleteSession(door, request, response) }],
   ["/send", { POST: receiveLines }],
   ["/stream", { GET: openEventStream }],
@@ -69,11 +74,17 @@ const routes = new Map<string, Readonly<Record<string, Handler>>>([
   ["/session/{id}/snapshots", { GET: listSnapshots }],
 ]);
 
-const routeList = [...routes].map(([path, methods]) => `${Object.keys(methods).join("|")} ${path}`).join(", ");
+function listRoutes(routes: Routes): string {
+  return [...routes].map(([path, methods]) => `${Object.keys(methods).join("|")} ${path}`).join(", ");
+}
 
 export async function startServer(host: A2EHost, options: ServerOptions = {}): Promise<RunningServer> {
   const { host: boundTo = "127.0.0.1", port = 8765, keepAliveMs = 15_000 } = options;
-  const { corsOrigins = [], allowedHosts = [] } = options;
+  const { corsOrigins = [], allowedHosts = [], routes: further = [] } = options;
+  const routes: Routes = new Map([
+    ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route)] as const)),
+    ...ownRoutes,
+  ]);
   const guard = createRequestGuard({ boundTo, corsOrigins, allowedHosts });
   const door: Door = { host, streams: new Set(), formatted: new WeakMap(), isDraining: false };
   const webSockets = createWebSocketDoor(door);
@@ -89,7 +100,7 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     if (refusal !== undefined) return replyError(response, 403, refusal);
     try {
       if (request.method === "POST" && request.url === "/send") return receiveLines(door, request, response);
-      route(door, request, response);
+      route(routes, door, request, response);
     } catch (error) {
       // Finding a session may mean bringing it back from the database, and that may fail.
       replyFailure(door, response, error);
@@ -134,6 +145,7 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     clearInterval(keepAlive);
     const isClosed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const stream of [...door.streams]) stream.end();
+    await Promise.all(further.map((route) => route.close()));
     server.closeIdleConnections();
     // What was written last is on its way; whoever does not take it is not waited for.
     const force = setTimeout(() => {
@@ -162,11 +174,11 @@ function explain(cause: NodeJS.ErrnoException, host: string, port: number): Erro
   return new Error(reasons[cause.code ?? ""] ?? `could not listen on ${host}:${port}: ${cause.message}`, { cause });
 }
 
-function route(door: Door, request: IncomingMessage, response: ServerResponse): void {
+function route(routes: Routes, door: Door, request: IncomingMessage, response: ServerResponse): void {
   const path = pathOf(request);
   const ofSession = /^\/session\/([^/]+)(\/[a-z]+)?$/.exec(path);
   const methods = routes.get(ofSession === null ? path : `/session/{id}${ofSession[2] ?? ""}`);
-  if (methods === undefined) return replyError(response, 404, "no such route", routeList);
+  if (methods === undefined) return replyError(response, 404, "no such route", listRoutes(routes));
   const method = request.method === "HEAD" && path !== "/stream" ? "GET" : (request.method ?? "");
   const handler = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (handler === undefined) {

@@ -28,6 +28,12 @@ export function replyError(
   replyJson(response, status, hint === "" ? { error } : { error, hint }, headers);
 }
 
+export function replyUnauthorized(response: ServerResponse): void {
+  replyError(response, 401, "a token is needed", "send the header Authorization: Bearer <token>", {
+    "www-authenticate": "Bearer",
+  });
+}
+
 /** Collects the body once and hands it over whole; undefined where it is larger than `maxBytes`. Not called if the peer leaves. */
 export function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffer | undefined) => void): void {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return done(undefined);

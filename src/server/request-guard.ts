@@ -40,7 +40,7 @@ export function createRequestGuard({ boundTo, corsOrigins, allowedHosts }: Guard
       if (!isListed(origin)) return undefined;
       return {
         "access-control-allow-origin": isOpenToAll ? "*" : origin,
-        "access-control-expose-headers": "Last-Event-ID, A2E-Boot, Retry-After",
+        "access-control-expose-headers": "Last-Event-ID, A2E-Boot, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version",
         vary: "Origin",
       };
     },
@@ -49,7 +49,8 @@ export function createRequestGuard({ boundTo, corsOrigins, allowedHosts }: Guard
 
 export const preflightHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",
-  "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, X-Session-Id",
+  "access-control-allow-headers":
+    "Authorization, Content-Type, Last-Event-ID, X-Session-Id, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
   "access-control-max-age": "600",
 };
 

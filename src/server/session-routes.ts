@@ -4,7 +4,7 @@ import { shortId } from "../host/logger.ts";
 import type { Session } from "../host/session.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { bearerToken, type Door, isOperator } from "./door.ts";
-import { readBody, replyError, replyJson } from "./reply.ts";
+import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";
 
 /** Bodies of these routes are a few fields. */
 const maxFieldBytes = 64 * 1024;
@@ -95,12 +95,6 @@ export function listSessions(door: Door, request: IncomingMessage, response: Ser
 function maySteer({ host }: Door, request: IncomingMessage, session: Session | undefined): boolean {
   if (session?.status === "open") return true;
   return host.authenticate({ agent_id: "", token: bearerToken(request.headers.authorization) ?? "" }) !== undefined;
-}
-
-function replyUnauthorized(response: ServerResponse): void {
-  replyError(response, 401, "a token is needed", "send the header Authorization: Bearer <token>", {
-    "www-authenticate": "Bearer",
-  });
 }
 
 /** The fields of a JSON body, none where there is no body. Rejects with an error for the peer. */

@@ -1,0 +1,26 @@
+// /mcp on the HTTP door. What speaks MCP is loaded when the first client comes: most hosts never see one.
+import type { McpDoor } from "../federation/mcp/http/http-door.ts";
+import type { A2EHost } from "../host/host.ts";
+import type { FurtherRoute } from "../server/further-route.ts";
+import { readVersion } from "./version.ts";
+
+export function createMcpRoute(host: A2EHost): FurtherRoute {
+  let loading: Promise<McpDoor> | undefined;
+  let isClosed = false;
+  const load = async () => {
+    const { createMcpDoor } = await import("../federation/mcp/http/http-door.ts");
+    return createMcpDoor(host, { version: readVersion() });
+  };
+  return {
+    paths: ["/mcp", "/mcp/sse", "/mcp/messages"],
+    methods: ["GET", "POST", "DELETE"],
+    async handle(request, response, token) {
+      if (!isClosed) loading ??= load();
+      await (await loading)?.handle(request, response, token);
+    },
+    async close() {
+      isClosed = true;
+      await (await loading)?.close();
+    },
+  };
+}

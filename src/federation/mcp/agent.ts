@@ -1,0 +1,94 @@
+// The session of the host behind one MCP client: an agent like any other, in the same process.
+import type { Implementation } from "@modelcontextprotocol/server";
+import { A2EClient } from "../../client/client.ts";
+import type { A2EHost } from "../../host/host.ts";
+import type { Capability } from "../../protocol/capability.ts";
+import type { Transport } from "../../protocol/transport.ts";
+import { createDirectTransport } from "../../transports/direct.ts";
+import { ParkedCalls } from "./asks/parked-calls.ts";
+import { QuestionDesk } from "./asks/question-desk.ts";
+import { type CallTool, toCallTools } from "./surface/capability-tools.ts";
+import { createSurface, type Surface } from "./surface/surface.ts";
+
+/** What all sessions of one host share. */
+export interface AgentSetting {
+  readonly host: A2EHost;
+  readonly tables: readonly Capability[];
+  readonly callTools: readonly CallTool[];
+  readonly serverInfo: Implementation;
+}
+
+export function createAgentSetting(host: A2EHost, version: string): AgentSetting {
+  const tables = [...new Set(host.plugins.map(({ plugin }) => plugin.capability))];
+  const serverInfo = { name: "a2e", title: host.hostId, version };
+  return { host, tables, callTools: toCallTools(tables), serverInfo };
+}
+
+export interface McpAgent {
+  readonly client: A2EClient;
+  readonly surface: Surface;
+  readonly questions: QuestionDesk;
+  readonly parked: ParkedCalls;
+  /** Ends the session. Twice is once. */
+  close(): Promise<void>;
+}
+
+interface AgentOptions {
+  agentId: string;
+  token: string;
+  /** The session has ended, whoever ended it. */
+  onClosed?(): void;
+}
+
+/** Rejects with an A2EError where the host takes no more sessions, and where it does not know the token. */
+export async function openAgent(
+  { host, tables, callTools }: AgentSetting,
+  { agentId, token, onClosed = () => {} }: AgentOptions,
+): Promise<McpAgent> {
+  let parked: ParkedCalls | undefined;
+  const transport = watched(
+    createDirectTransport(() => host.sessions.create()),
+    () => {
+      parked?.close();
+      onClosed();
+    },
+  );
+  const client = await A2EClient.connect({
+    transport,
+    agentId,
+    authToken: token,
+    capabilities: tables.map(({ name }) => name),
+  });
+  const questions = new QuestionDesk(client, tables);
+  parked = new ParkedCalls((carrier) => questions.offer(carrier));
+  return {
+    client,
+    surface: createSurface(client, callTools),
+    questions,
+    parked,
+    close: () => client.disconnect(),
+  };
+}
+
+function watched(transport: Transport, onClosed: () => void): Transport {
+  let isClosed = false;
+  const closed = () => {
+    if (!isClosed) onClosed();
+    isClosed = true;
+  };
+  return {
+    open: (events) =>
+      transport.open({
+        ...events,
+        closed(reason) {
+          events.closed(reason);
+          closed();
+        },
+      }),
+    send: (message) => transport.send(message),
+    async close() {
+      await transport.close();
+      closed();
+    },
+  };
+}

@@ -1,0 +1,154 @@
+// Calls that wait for their client. In the revision of 2026-07-28 a server cannot ask: it answers that it needs input,
+// and the client repeats its request with the answers. The call itself goes on all the while, and is not begun again.
+import { randomUUID } from "node:crypto";
+import {
+  type ClientCapabilities,
+  type InputRequiredResult,
+  inputRequired,
+  ProtocolError,
+  ProtocolErrorCode,
+} from "@modelcontextprotocol/server";
+import { A2EError } from "../../../protocol/errors.ts";
+import { isJsonObject, type JsonObject } from "../../../protocol/json.ts";
+import { mcpLimits } from "../limits.ts";
+import type { Carrier } from "./question-desk.ts";
+import { canAnswer, type Question } from "./questions.ts";
+
+interface OpenQuestion {
+  readonly question: Question;
+  readonly resolve: (answer: JsonObject) => void;
+}
+
+/** One request of the client, from its first round to its last. */
+interface Round {
+  readonly requestState: string | undefined;
+  readonly inputResponses: Record<string, unknown> | undefined;
+  readonly capabilities: ClientCapabilities | undefined;
+  readonly signal: AbortSignal;
+}
+
+export class ParkedCalls {
+  readonly #parked = new Map<string, ParkedCall<unknown>>();
+  readonly #offer: (carrier: Carrier) => () => void;
+
+  constructor(offer: (carrier: Carrier) => () => void) {
+    this.#offer = offer;
+  }
+
+  /** Runs a call, or goes on with the one that the client comes back to, until it ends or needs the client. */
+  async run<Result>(
+    round: Round,
+    start: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result | InputRequiredResult> {
+    const { requestState } = round;
+    const known = requestState === undefined ? undefined : this.#parked.get(requestState);
+    // Never taken for a new call: it would run twice.
+    if (requestState !== undefined && known === undefined) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "this call is over, or somebody else came back to it");
+    }
+    const call = (known as ParkedCall<Result> | undefined) ?? new ParkedCall(start, round.capabilities, this.#offer);
+    this.#parked.delete(call.id);
+    const outcome = await call.next(round);
+    if (outcome.isDone) return outcome.result;
+    this.#park(call);
+    return inputRequired({ inputRequests: outcome.requests, requestState: call.id });
+  }
+
+  #park(call: ParkedCall<unknown>): void {
+    for (const [id, oldest] of this.#parked) {
+      if (this.#parked.size < mcpLimits.maxParkedCalls) break;
+      this.#parked.delete(id);
+      oldest.abort();
+    }
+    this.#parked.set(call.id, call);
+    call.expire(() => {
+      if (this.#parked.delete(call.id)) call.abort();
+    });
+  }
+
+  close(): void {
+    for (const call of this.#parked.values()) call.abort();
+    this.#parked.clear();
+  }
+}
+
+type Outcome<Result> =
+  | { isDone: true; result: Result }
+  | { isDone: false; requests: Record<string, Question["request"]> };
+
+class ParkedCall<Result> implements Carrier {
+  /** Unguessable, and only looked for among the calls of one session: nobody comes back to another's call. */
+  readonly id = randomUUID();
+  readonly #result: Promise<Result>;
+  readonly #abort = new AbortController();
+  readonly #open = new Map<string, OpenQuestion>();
+  readonly #withdraw: () => void;
+  readonly #capabilities: ClientCapabilities | undefined;
+  #asked: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #count = 0;
+
+  constructor(
+    start: (signal: AbortSignal) => Promise<Result>,
+    capabilities: ClientCapabilities | undefined,
+    offer: (carrier: Carrier) => () => void,
+  ) {
+    this.#capabilities = capabilities;
+    this.#withdraw = offer(this);
+    this.#result = start(this.#abort.signal).finally(() => this.#withdraw());
+    // Looked at by `next`, which may come late or never.
+    this.#result.catch(() => {});
+  }
+
+  canCarry({ request }: Question): boolean {
+    return canAnswer(request, this.#capabilities);
+  }
+
+  carry(question: Question, signal: AbortSignal): Promise<JsonObject> {
+    return new Promise((resolve, reject) => {
+      const key = `question-${++this.#count}`;
+      const given = new A2EError("cancelled", "nobody waits for this answer any more");
+      signal.addEventListener("abort", () => this.#open.delete(key) && reject(given), { once: true });
+      this.#open.set(key, { question, resolve });
+      this.#asked?.();
+    });
+  }
+
+  /** Takes what the client brought, then waits until the call ends or asks. */
+  async next({ inputResponses, signal }: Round): Promise<Outcome<Result>> {
+    clearTimeout(this.#timer);
+    for (const [key, { resolve }] of [...this.#open]) {
+      const answer = inputResponses?.[key];
+      if (!isJsonObject(answer) || !this.#open.delete(key)) continue;
+      resolve(answer);
+    }
+    const stop = () => this.abort();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      const isAsked = new Promise<void>((resolve) => {
+        this.#asked = resolve;
+        if (this.#open.size > 0) resolve();
+      });
+      return await Promise.race([
+        this.#result.then((result): Outcome<Result> => ({ isDone: true, result })),
+        isAsked.then((): Outcome<Result> => ({ isDone: false, requests: this.#requests() })),
+      ]);
+    } finally {
+      this.#asked = undefined;
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  #requests(): Record<string, Question["request"]> {
+    return Object.fromEntries([...this.#open].map(([key, { question }]) => [key, question.request]));
+  }
+
+  expire(then: () => void): void {
+    this.#timer = setTimeout(then, mcpLimits.parkedCallMs).unref();
+  }
+
+  abort(): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort(new A2EError("cancelled", "the client did not come back"));
+  }
+}

@@ -1,0 +1,45 @@
+// Where the questions of a host wait for a way to its MCP client: along a request that is being served, or, in the
+// revisions that have one, along the line that servers ask on.
+
+import type { A2EClient } from "../../../client/client.ts";
+import type { Call, Capability } from "../../../protocol/capability.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { type Question, toQuestion } from "./questions.ts";
+
+/** A way to the client. */
+export interface Carrier {
+  canCarry(question: Question): boolean;
+  /** Resolves with the client's answer as MCP has it. */
+  carry(question: Question, signal: AbortSignal): Promise<JsonObject>;
+}
+
+export class QuestionDesk {
+  readonly #carriers = new Set<Carrier>();
+
+  /** Answers every question of these tables that an MCP client can be asked. */
+  constructor(client: A2EClient, tables: readonly Capability[]) {
+    for (const { asks } of tables) {
+      for (const ask of Object.values(asks)) {
+        client.onAsk(ask, (request, { signal }) => this.#answer(ask, request as JsonObject, signal));
+      }
+    }
+  }
+
+  /** Offers a way until the returned function is called. */
+  offer(carrier: Carrier): () => void {
+    this.#carriers.add(carrier);
+    return () => this.#carriers.delete(carrier);
+  }
+
+  async #answer(ask: Call, request: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const question = toQuestion(ask, request);
+    if (question === undefined) throw new A2EError("unknown_type", `an MCP client cannot be asked "${ask.type}"`);
+    // The newest: most likely it is the call that the question comes from, and any other does as well.
+    const carrier = [...this.#carriers].toReversed().find((candidate) => candidate.canCarry(question));
+    if (carrier === undefined) {
+      throw new A2EError("forbidden", `this MCP client takes no "${question.request.method}"`);
+    }
+    return question.toAnswer(await carrier.carry(question, signal));
+  }
+}

@@ -1,0 +1,68 @@
+// A client that stays: one server instance, one session, for as long as the connection lasts.
+import type { Server } from "@modelcontextprotocol/server";
+import { type AgentSetting, type McpAgent, openAgent } from "./agent.ts";
+import { forwardChanges, notifierOf } from "./changes.ts";
+import { carrierOf, createMcpServer } from "./mcp-server.ts";
+
+export interface ConnectionOptions {
+  era: "legacy" | "modern";
+  token: string;
+  /** The agent that the client acts as; after its own name where left out. */
+  agentId?: string | undefined;
+  /** The session has ended, whoever ended it. Where the client goes on, it gets another. */
+  onClosed?(): void;
+}
+
+export interface Connection {
+  readonly server: Server;
+  /** Opens the session of a client of this name; where it is open already, that one. */
+  open(clientName: string): Promise<McpAgent>;
+  /** Ends the session. The server is closed by whoever connected it. */
+  close(): Promise<void>;
+}
+
+export function createConnection(setting: AgentSetting, options: ConnectionOptions): Connection {
+  const { era, token, agentId } = options;
+  let opened: Promise<McpAgent> | undefined;
+  let isClosed = false;
+  const onClosed = () => {
+    opened = undefined;
+    options.onClosed?.();
+  };
+  const prepare = (agent: McpAgent) => {
+    forwardChanges(agent.client, notifierOf(server));
+    if (era === "legacy") {
+      // The way for questions that come while no request is being served.
+      const capabilities = () => server.getClientCapabilities();
+      const timeout = setting.host.limits.askTimeoutMs;
+      agent.questions.offer(carrierOf(capabilities, (request, signal) => server.request(request, { signal, timeout })));
+    }
+    return agent;
+  };
+  const open = (clientName: string) => {
+    if (isClosed) return Promise.reject(new Error("this connection is closed"));
+    if (opened !== undefined) return opened;
+    opened = openAgent(setting, { agentId: agentId ?? toAgentId(clientName), token, onClosed }).then(prepare);
+    opened.catch(() => {
+      opened = undefined;
+    });
+    return opened;
+  };
+  const server = createMcpServer({ era, setting, openAgent: open });
+  return {
+    server,
+    open,
+    async close() {
+      isClosed = true;
+      const agent = await opened?.catch(() => undefined);
+      await agent?.close();
+    },
+  };
+}
+
+/** Memory and plans belong to an agent, so a client is the same agent whenever it comes. */
+export function toAgentId(clientName: string): string {
+  return `mcp:${clientName.slice(0, maxNameLength)}`;
+}
+
+const maxNameLength = 100;

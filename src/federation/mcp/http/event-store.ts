@@ -1,0 +1,53 @@
+// What a client may have missed while its stream was cut. One store per session, so no replay can show another's events.
+import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
+import { mcpLimits } from "../limits.ts";
+
+interface StoredEvent {
+  readonly streamId: string;
+  readonly message: JSONRPCMessage;
+  readonly bytes: number;
+}
+
+export function createEventStore(): EventStore {
+  /** In the order in which they were sent. */
+  const events = new Map<string, StoredEvent>();
+  let bytes = 0;
+  let lastNumber = 0;
+  const forgetOldest = () => {
+    for (const [id, event] of events) {
+      if (events.size <= mcpLimits.maxReplayedEvents && bytes <= mcpLimits.maxReplayedBytes) return;
+      events.delete(id);
+      bytes -= event.bytes;
+    }
+  };
+  return {
+    async storeEvent(streamId, message) {
+      const id = `${streamId}/${++lastNumber}`;
+      const size = JSON.stringify(message).length;
+      events.set(id, { streamId, message, bytes: size });
+      bytes += size;
+      forgetOldest();
+      return id;
+    },
+    /** Undefined for what was never here or is here no more: the client must not take a gap for nothing. */
+    getStreamIdForEventId: async (id) => events.get(id)?.streamId,
+    async replayEventsAfter(lastEventId, { send }) {
+      const streamId = streamIdOf(lastEventId);
+      const last = numberOf(lastEventId);
+      for (const [id, event] of [...events]) {
+        // The first event of a stream only names it, and says nothing.
+        const isNews = event.streamId === streamId && numberOf(id) > last && Object.keys(event.message).length > 0;
+        if (isNews) await send(id, event.message);
+      }
+      return streamId;
+    },
+  };
+}
+
+function streamIdOf(eventId: string): string {
+  return eventId.slice(0, Math.max(eventId.lastIndexOf("/"), 0));
+}
+
+function numberOf(eventId: string): number {
+  return Number(eventId.slice(eventId.lastIndexOf("/") + 1));
+}

@@ -1,0 +1,194 @@
+// /mcp: MCP over HTTP in every revision there is. Which one a client speaks is seen from its first request.
+import { createHash, randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  CLIENT_INFO_META_KEY,
+  isInitializeRequest,
+  isJsonContentType,
+  isLegacyRequest,
+  PARSE_ERROR,
+} from "@modelcontextprotocol/server";
+import { A2EConnectionError } from "../../../client/errors.ts";
+import type { A2EHost } from "../../../host/host.ts";
+import { type Clock, systemClock } from "../../../protocol/envelope.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import { isJsonObject, type JsonValue } from "../../../protocol/json.ts";
+import type { Limits } from "../../../protocol/limits.ts";
+import { createAgentSetting } from "../agent.ts";
+import { toAgentId } from "../connection.ts";
+import { HttpSessions } from "./http-session.ts";
+import { readJsonBody } from "./json-body.ts";
+import { replyRpcError } from "./rpc-reply.ts";
+import { openSseSession } from "./sse-session.ts";
+import { openStatelessSession } from "./stateless-session.ts";
+import { openStreamableSession } from "./streamable-session.ts";
+
+export const mcpPaths = { streamable: "/mcp", sse: "/mcp/sse", messages: "/mcp/messages" } as const;
+
+export interface McpDoor {
+  /** Serves one request of a client that has shown a token the host knows. */
+  handle(request: IncomingMessage, response: ServerResponse, token: string): Promise<void>;
+  /** Clients with a session now. */
+  readonly size: number;
+  /** Ends the sessions that nobody has used for long; done by itself from time to time. */
+  expire(): void;
+  close(): Promise<void>;
+}
+
+interface McpDoorOptions {
+  version: string;
+  clock?: Clock;
+}
+
+export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: McpDoorOptions): McpDoor {
+  const setting = createAgentSetting(host, version);
+  const sessions = new HttpSessions(host.limits.sessionIdleMs, () => clock.now());
+  /** Stateless clients whose session is being opened: their requests come all at once. */
+  const opening = new Map<string, Promise<void>>();
+
+  return {
+    get size() {
+      return sessions.size;
+    },
+    async handle(request, response, token) {
+      const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+      const agentId = searchParams.get("agent") ?? undefined;
+      try {
+        if (pathname === mcpPaths.sse && request.method === "GET") return await openSse(response, token, agentId);
+        if (pathname === mcpPaths.sse) return replyRpcError(response, 405, "only GET opens this stream");
+        if (request.method !== "POST") return await handleStream(request, response, token);
+        const body = await readPost(request, response, host.limits);
+        if (body === undefined) return;
+        if (pathname === mcpPaths.messages) {
+          return await handleKnown(searchParams.get("session_id") ?? "", request, response, token, body);
+        }
+        if (await isLegacyRequest(toProbe(request), body)) await handleLegacy(request, response, token, agentId, body);
+        else await handleStateless(request, response, token, agentId, body);
+      } catch (error) {
+        replyFailure(host, response, error);
+      }
+    },
+    expire: () => sessions.expire(),
+    close: () => sessions.close(),
+  };
+
+  async function openSse(response: ServerResponse, token: string, agentId: string | undefined): Promise<void> {
+    const id = randomUUID();
+    const endpoint = `${mcpPaths.messages}?session_id=${id}`;
+    const onClosed = () => sessions.remove(id);
+    sessions.add(id, await openSseSession(setting, { response, endpoint, token, agentId, onClosed }));
+  }
+
+  /** GET opens the stream of a session, DELETE ends it. */
+  async function handleStream(request: IncomingMessage, response: ServerResponse, token: string): Promise<void> {
+    const id = request.headers["mcp-session-id"];
+    if (typeof id === "string") return handleKnown(id, request, response, token);
+    response.setHeader("allow", "POST");
+    replyRpcError(response, 405, `without a session only POST; clients of 2024-11-05 use ${mcpPaths.sse}`);
+  }
+
+  async function handleKnown(
+    id: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    token: string,
+    body?: JsonValue,
+  ): Promise<void> {
+    const session = sessions.get(id);
+    // Whoever has another token learns nothing, not even that there is such a session.
+    if (session === undefined || session.token !== token) {
+      return replyRpcError(response, 404, "unknown session: it has ended; initialize again");
+    }
+    await sessions.handle(id, request, response, body);
+  }
+
+  async function handleLegacy(
+    request: IncomingMessage,
+    response: ServerResponse,
+    token: string,
+    agentId: string | undefined,
+    body: JsonValue,
+  ): Promise<void> {
+    const known = request.headers["mcp-session-id"];
+    if (typeof known === "string") return handleKnown(known, request, response, token, body);
+    const first = (Array.isArray(body) ? body : [body]).find((message) => isInitializeRequest(message));
+    if (!isInitializeRequest(first)) {
+      return replyRpcError(response, 400, "header Mcp-Session-Id is missing: initialize first");
+    }
+    const id = randomUUID();
+    const clientName = first.params.clientInfo.name;
+    const onClosed = () => sessions.remove(id);
+    sessions.add(id, await openStreamableSession(setting, { id, token, agentId, clientName, onClosed }));
+    await sessions.handle(id, request, response, body);
+  }
+
+  async function handleStateless(
+    request: IncomingMessage,
+    response: ServerResponse,
+    token: string,
+    agentId: string | undefined,
+    body: JsonValue,
+  ): Promise<void> {
+    const agent = agentId ?? toAgentId(clientNameOf(body));
+    // Not the agent alone: the same name with another token is somebody else.
+    const key = createHash("sha256")
+      .update(JSON.stringify([token, agent]))
+      .digest("hex");
+    if (sessions.get(key) === undefined) {
+      const open = async () => {
+        const onClosed = () => sessions.remove(key);
+        sessions.add(key, await openStatelessSession(setting, { token, agentId: agent, onClosed }));
+      };
+      const opened = opening.get(key) ?? open().finally(() => opening.delete(key));
+      opening.set(key, opened);
+      await opened;
+    }
+    await sessions.handle(key, request, response, body);
+  }
+}
+
+/** The body of a POST as JSON; undefined where there is none and the peer has been told. */
+async function readPost(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limits: Limits,
+): Promise<JsonValue | undefined> {
+  if (!isJsonContentType(request.headers["content-type"])) {
+    replyRpcError(response, 415, "Content-Type must be application/json");
+    return undefined;
+  }
+  const body = await readJsonBody(request, limits);
+  if (body === "too-large") replyRpcError(response, 413, `the body is larger than ${limits.maxBodyBytes} bytes`);
+  else if (body === "too-deep") replyRpcError(response, 400, `the body is nested deeper than ${limits.maxDepth}`);
+  else if (body === "not-json") replyRpcError(response, 400, "Parse error: this is no JSON", PARSE_ERROR);
+  else return body.value;
+  return undefined;
+}
+
+/** The SDK tells the revisions apart by the headers and the body; it is given the body apart, as it was read already. */
+function toProbe({ headers }: IncomingMessage): Request {
+  const names = ["mcp-protocol-version", "mcp-method", "mcp-name", "content-type"];
+  const given = names.flatMap((name): [string, string][] => {
+    const value = headers[name];
+    return typeof value === "string" ? [[name, value]] : [];
+  });
+  return new Request("http://localhost/mcp", { method: "POST", headers: given });
+}
+
+function clientNameOf(body: JsonValue): string {
+  const params = isJsonObject(body) ? body.params : undefined;
+  const meta = isJsonObject(params) ? params._meta : undefined;
+  const client = isJsonObject(meta) ? meta[CLIENT_INFO_META_KEY] : undefined;
+  return isJsonObject(client) && typeof client.name === "string" ? client.name : "";
+}
+
+function replyFailure(host: A2EHost, response: ServerResponse, error: unknown): void {
+  if (error instanceof A2EError && (error.code === "rate_limited" || error.code === "cancelled")) {
+    return replyRpcError(response, 503, error.message);
+  }
+  if (error instanceof A2EConnectionError && error.code === "handshake_failed") {
+    return replyRpcError(response, 403, error.message);
+  }
+  host.log.error("an MCP request failed", { error });
+  replyRpcError(response, 500, "the host could not answer; its log says why");
+}

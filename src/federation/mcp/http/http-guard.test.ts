@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { connectSecond } from "../mcp-clients.suite.ts";
+import { useMcpHosts } from "../started-mcp-host.suite.ts";
+import { initialize, json, listTools, send } from "./raw-requests.suite.ts";
+
+const startHost = useMcpHosts();
+
+test("without the host's token nothing is answered, and with it everything", async () => {
+  const { url, host } = await startHost({ authToken: "s3cret" });
+
+  const refused = [
+    await send(`${url}/mcp`, "POST", json, initialize()),
+    await send(`${url}/mcp`, "POST", { ...json, authorization: "Bearer wrong" }, initialize()),
+    await send(`${url}/mcp/sse`, "GET"),
+    await send(`${url}/mcp/messages?session_id=x`, "POST", json, listTools),
+  ];
+  const client = await connectSecond(url, "auto", { token: "s3cret" });
+
+  expect(refused.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+  expect(refused[0]?.headers["www-authenticate"]).toBe("Bearer");
+  expect((await client.listTools()).tools.length).toBeGreaterThan(5);
+  expect(host.sessions.list()[0]?.info.principal.isAuthenticated).toBe(true);
+});
+
+test("a session does not answer to another token, though the host knows it", async () => {
+  const known = ["one", "two"];
+  const { url } = await startHost({
+    authenticate: ({ agent_id, token }) =>
+      known.includes(token) ? { id: agent_id, isAuthenticated: true } : undefined,
+  });
+  const as = (token: string) => ({ ...json, authorization: `Bearer ${token}` });
+  const { headers } = await send(`${url}/mcp`, "POST", as("one"), initialize());
+  const session = { "mcp-session-id": headers["mcp-session-id"] ?? "" };
+
+  const stranger = await send(`${url}/mcp`, "POST", { ...as("two"), ...session }, listTools);
+  const owner = await send(`${url}/mcp`, "POST", { ...as("one"), ...session }, listTools);
+
+  expect(stranger.status).toBe(404);
+  expect(owner.status).toBe(200);
+});
+
+test("a host that is full says so, and lets a client in when another has gone", async () => {
+  const { url } = await startHost({ limits: { maxSessions: 1 } });
+  const { headers } = await send(`${url}/mcp`, "POST", json, initialize());
+
+  const refused = await send(`${url}/mcp`, "POST", json, initialize());
+  await send(`${url}/mcp`, "DELETE", { ...json, "mcp-session-id": headers["mcp-session-id"] ?? "" });
+
+  expect(refused.status).toBe(503);
+  expect(refused.headers["retry-after"]).toBe("1");
+  await expect.poll(async () => (await send(`${url}/mcp`, "POST", json, initialize())).status).toBe(200);
+});
+
+test("a web page cannot use the host, neither by its own name nor by one that was rebound to this machine", async () => {
+  const { url, host } = await startHost();
+  const { port } = new URL(url);
+
+  const rebound = await send(`${url}/mcp`, "POST", { ...json, host: `evil.example:${port}` }, initialize());
+  const foreign = await send(`${url}/mcp`, "POST", { ...json, origin: "https://evil.example" }, initialize());
+  const sse = await send(`${url}/mcp/sse`, "GET", { host: "evil.example" });
+  const local = await send(`${url}/mcp`, "POST", { ...json, origin: `http://localhost:${port}` }, initialize());
+
+  expect([rebound.status, foreign.status, sse.status, local.status]).toEqual([403, 403, 403, 200]);
+  expect(host.sessions.size).toBe(1);
+});
+
+test("whatever is sent is answered, and the host goes on", async () => {
+  const { url } = await startHost({ limits: { maxBodyBytes: 100_000 } });
+  const deep = "[".repeat(40_000) + "]".repeat(40_000);
+  const args = (value: string) =>
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"js_eval","arguments":${value}}}`;
+  const { headers } = await send(`${url}/mcp`, "POST", json, initialize());
+  const known = { ...json, "mcp-session-id": headers["mcp-session-id"] ?? "" };
+
+  const statuses = {
+    noJson: (await send(`${url}/mcp`, "POST", json, "{nope")).status,
+    nothing: (await send(`${url}/mcp`, "POST", json, "")).status,
+    deep: (await send(`${url}/mcp`, "POST", json, deep)).status,
+    deepArguments: (await send(`${url}/mcp`, "POST", known, args(`{"code":${deep}}`))).status,
+    large: (await send(`${url}/mcp`, "POST", json, `"${"x".repeat(200_000)}"`)).status,
+    text: (await send(`${url}/mcp`, "POST", { ...json, "content-type": "text/plain" }, initialize())).status,
+    unknownSession: (await send(`${url}/mcp`, "POST", { ...json, "mcp-session-id": "x" }, listTools)).status,
+    noSession: (await send(`${url}/mcp`, "POST", json, listTools)).status,
+    bareStream: (await send(`${url}/mcp`, "GET", json)).status,
+    put: (await send(`${url}/mcp`, "PUT", json, initialize())).status,
+    messages: (await send(`${url}/mcp/messages?session_id=x`, "POST", json, listTools)).status,
+    prototype: (await send(`${url}/mcp`, "POST", known, args('{"__proto__":{"a":1},"constructor":1}'))).status,
+  };
+
+  expect(statuses).toEqual({
+    noJson: 400,
+    nothing: 400,
+    deep: 400,
+    deepArguments: 400,
+    large: 413,
+    text: 415,
+    unknownSession: 404,
+    noSession: 400,
+    bareStream: 405,
+    put: 405,
+    messages: 404,
+    prototype: 200,
+  });
+  expect((await send(`${url}/mcp`, "POST", known, listTools)).status).toBe(200);
+});

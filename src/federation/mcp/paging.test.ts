@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { pageAfter } from "./paging.ts";
+
+const keyOf = (item: string) => item;
+const items = ["a", "b", "c", "ü/d", "e"];
+
+test("pages that follow one another hold every entry once, whatever their size", () => {
+  for (const size of [1, 2, 3, 5, 6]) {
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = pageAfter(items, keyOf, cursor, size);
+      seen.push(...page.items);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    expect(seen).toEqual(items);
+  }
+});
+
+test("entries that come between two pages neither repeat nor hide others", () => {
+  const { nextCursor } = pageAfter(items, keyOf, undefined, 2);
+  expect(pageAfter(["0", ...items], keyOf, nextCursor, 2).items).toEqual(["c", "ü/d"]);
+});
+
+test("a cursor whose entry is gone, or that nobody gave out, is refused", () => {
+  const { nextCursor } = pageAfter(items, keyOf, undefined, 2);
+  expect(() => pageAfter(["a", "c"], keyOf, nextCursor, 2)).toThrow("cursor");
+  for (const cursor of ["", "!!", "AAAA"]) expect(() => pageAfter(items, keyOf, cursor, 2)).toThrow("cursor");
+});

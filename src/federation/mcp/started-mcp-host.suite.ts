@@ -1,0 +1,96 @@
+// A host with MCP in front of it, for tests: its own folder, its own database, a port of its own.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import { envPlugin } from "../../caps/env/plugin.ts";
+import { memoryPlugin } from "../../caps/memory/plugin.ts";
+import { planningPlugin } from "../../caps/planning/plugin.ts";
+import { defineTool } from "../../caps/tools/define-tool.ts";
+import { type ToolsPluginOptions, toolsPlugin } from "../../caps/tools/plugin.ts";
+import { createMcpRoute } from "../../compose/mcp-route.ts";
+import type { AuditEntry } from "../../host/audit.ts";
+import { A2EHost, type HostOptions } from "../../host/host.ts";
+import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import { startServer } from "../../server/http-server.ts";
+import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+
+export interface StartedMcpHost {
+  readonly host: A2EHost;
+  readonly url: string;
+  readonly workspace: string;
+  readonly audited: readonly AuditEntry[];
+  close(): Promise<void>;
+}
+
+interface StartOptions extends Partial<HostOptions> {
+  tools?: readonly CatalogueTool[];
+  toolsOptions?: ToolsPluginOptions;
+}
+
+/** Returns what starts a host; all are closed after each test. */
+export function useMcpHosts(): (options?: StartOptions) => Promise<StartedMcpHost> {
+  const started: StartedMcpHost[] = [];
+  afterEach(async () => {
+    for (const host of started.splice(0)) await host.close();
+  });
+  return async (options = {}) => {
+    const host = await startMcpHost(options);
+    started.push(host);
+    return host;
+  };
+}
+
+async function startMcpHost({
+  tools = [],
+  toolsOptions,
+  plugins = [],
+  ...options
+}: StartOptions = {}): Promise<StartedMcpHost> {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-"));
+  const workspace = join(folder, "workspace");
+  const audited: AuditEntry[] = [];
+  const host = await A2EHost.start({
+    plugins: [
+      toolsPlugin({ ...toolsOptions, tools: [...tools] }),
+      memoryPlugin(),
+      envPlugin(),
+      planningPlugin(),
+      ...plugins,
+    ],
+    audit: { record: (entry) => void audited.push({ ...entry }), close: async () => {} },
+    snapshots: createMemorySnapshotStore(),
+    database: await createSqliteDatabase({ path: ":memory:" }),
+    dataDir: join(folder, "data"),
+    workspaceDir: workspace,
+    ...options,
+  });
+  const server = await startServer(host, { port: 0, routes: [createMcpRoute(host)] });
+  return {
+    host,
+    url: server.url,
+    workspace,
+    audited,
+    async close() {
+      await Promise.all([host.close(0), server.close(0)]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Adds two numbers, and says so in a form of its own. */
+export const addTool = defineTool({
+  name: "add",
+  description: "Adds two numbers.",
+  idempotent: true,
+  annotations: { title: "Addition", readOnlyHint: true },
+  input: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+    additionalProperties: false,
+  },
+  output: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
+  run: ({ a, b }) => ({ sum: Number(a) + Number(b) }),
+});

@@ -1,0 +1,133 @@
+// Resources and prompts of the MCP servers behind this host. Their tools are in the catalogue with all the others.
+import type { PromptArgument, PromptMessage } from "@modelcontextprotocol/server";
+import { isSpecType } from "@modelcontextprotocol/server";
+import { mcp } from "../../../caps/mcp/protocol.ts";
+import type { A2EClient } from "../../../client/client.ts";
+import { A2EClientError } from "../../../client/errors.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { mcpLimits } from "../limits.ts";
+import { toContentBlock } from "./content-blocks.ts";
+import type { PromptSource } from "./prompt-source.ts";
+import type { ResourceSource } from "./resource-source.ts";
+
+export function createBridgedServers(client: A2EClient): { prompts: PromptSource; resources: ResourceSource } {
+  return { prompts: createPrompts(client), resources: createResources(client) };
+}
+
+function createResources(client: A2EClient): ResourceSource {
+  const isThere = () => client.has(mcp.name);
+  return {
+    async list() {
+      if (!isThere()) return [];
+      const all = await collect(async (cursor) => {
+        const { resources, next_cursor } = await client.rpc(mcp.calls.listResources, { cursor });
+        return { items: resources, next_cursor };
+      });
+      return all.map(({ uri, name, description, mime_type, size, server_id }) => ({
+        uri,
+        name: name === "" ? uri : name,
+        ...(description === "" ? {} : { description }),
+        ...(mime_type === "" ? {} : { mimeType: mime_type }),
+        ...(size === undefined ? {} : { size }),
+        _meta: { "a2e/server": server_id },
+      }));
+    },
+    async templates() {
+      if (!isThere()) return [];
+      const all = await collect(async (cursor) => {
+        const { templates, next_cursor } = await client.rpc(mcp.calls.listResourceTemplates, { cursor });
+        return { items: templates, next_cursor };
+      });
+      return all.map(({ uri_template, name, description, mime_type, server_id }) => ({
+        uriTemplate: uri_template,
+        name: name === "" ? uri_template : name,
+        ...(description === "" ? {} : { description }),
+        ...(mime_type === "" ? {} : { mimeType: mime_type }),
+        _meta: { "a2e/server": server_id },
+      }));
+    },
+    read: (uri, signal) =>
+      unlessUnknown(async () => {
+        if (!isThere()) return undefined;
+        const { contents } = await client.rpc(mcp.calls.readResource, { uri }, { signal, timeoutMs: 0 });
+        return {
+          contents: contents.map(({ uri: read, mime_type, type, text, blob }) => ({
+            uri: read,
+            mimeType: mime_type,
+            ...(type === "blob" ? { blob } : { text }),
+          })),
+        };
+      }),
+    complete: async () => undefined,
+    watch: (uri, isWatched) =>
+      unlessUnknown(async () => {
+        if (!isThere()) return undefined;
+        await client.rpc(isWatched ? mcp.calls.subscribeResource : mcp.calls.unsubscribeResource, { uri });
+        return true;
+      }),
+  };
+}
+
+function createPrompts(client: A2EClient): PromptSource {
+  const list = async () => {
+    if (!client.has(mcp.name)) return [];
+    return collect(async (cursor) => {
+      const { prompts, next_cursor } = await client.rpc(mcp.calls.listPrompts, { cursor });
+      return { items: prompts, next_cursor };
+    });
+  };
+  return {
+    async list() {
+      return (await list()).map(({ name, description, arguments: args, server_id }) => ({
+        name,
+        ...(description === "" ? {} : { description }),
+        arguments: args.filter((argument) => isSpecType.PromptArgument(argument)) as unknown as PromptArgument[],
+        _meta: { "a2e/server": server_id },
+      }));
+    },
+    get: (name, args, signal) =>
+      unlessUnknown(async () => {
+        if (!client.has(mcp.name)) return undefined;
+        const answer = await client.rpc(mcp.calls.getPrompt, { name, arguments: args }, { signal, timeoutMs: 0 });
+        return { description: answer.description, messages: answer.messages.map(toMessage) };
+      }),
+    async complete(name) {
+      // The bridge asks its servers for no completions.
+      return (await list()).some((prompt) => prompt.name === name) ? [] : undefined;
+    },
+  };
+}
+
+function toMessage({ role, content }: { role: string; content: JsonObject }): PromptMessage {
+  return {
+    role: role === "assistant" ? "assistant" : "user",
+    content: toContentBlock(content) ?? { type: "text", text: JSON.stringify(content) },
+  };
+}
+
+async function collect<Item>(
+  readPage: (cursor: string) => Promise<{ items: Item[]; next_cursor: string }>,
+): Promise<Item[]> {
+  const all: Item[] = [];
+  for (let cursor = ""; all.length < maxCollected; ) {
+    const { items, next_cursor } = await readPage(cursor);
+    all.push(...items);
+    if (next_cursor === "" || next_cursor === cursor) break;
+    cursor = next_cursor;
+  }
+  return all;
+}
+
+/** A server that has ever another page ends here. */
+const maxCollected = 20 * mcpLimits.maxListed;
+
+async function unlessUnknown<Value>(ask: () => Promise<Value | undefined>): Promise<Value | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    const isUnknown =
+      error instanceof A2EClientError && (error.is("mcp_resource_not_found") || error.is("mcp_prompt_not_found"));
+    if (isUnknown) return undefined;
+    throw error;
+  }
+}

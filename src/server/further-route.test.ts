@@ -1,0 +1,73 @@
+import { afterEach, expect, test } from "vitest";
+import { startEchoHost } from "../transports/echo-host.suite.ts";
+import type { FurtherRoute } from "./further-route.ts";
+import { startServer } from "./http-server.ts";
+
+const running: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const item of running.splice(0)) await item.close();
+});
+
+async function start(route: Partial<FurtherRoute>, authToken?: string) {
+  const host = await startEchoHost(authToken === undefined ? {} : { authToken });
+  const whole: FurtherRoute = {
+    paths: ["/further", "/further/more"],
+    methods: ["GET", "POST"],
+    async handle(request, response, token) {
+      response.end(`${request.method} ${request.url} ${token}`);
+    },
+    close: async () => {},
+    ...route,
+  };
+  const server = await startServer(host, { port: 0, routes: [whole] });
+  running.push({ close: () => host.close(0) }, server);
+  return server;
+}
+
+test("its paths are served for its methods, with the token that was shown, and are listed among the routes", async () => {
+  const { url } = await start({}, "s3cret");
+  const headers = { authorization: "Bearer s3cret" };
+
+  expect(await (await fetch(`${url}/further/more?a=1`, { headers })).text()).toBe("GET /further/more?a=1 s3cret");
+  expect((await fetch(`${url}/further`, { method: "DELETE", headers })).status).toBe(405);
+  expect(await (await fetch(`${url}/none`)).text()).toContain("GET|POST /further");
+});
+
+test("it is not reached without the host's token, nor under a foreign name", async () => {
+  let reached = 0;
+  const handle: FurtherRoute["handle"] = async (_request, response) => {
+    reached++;
+    response.end();
+  };
+  const { url } = await start({ handle }, "s3cret");
+
+  expect((await fetch(`${url}/further`)).status).toBe(401);
+  expect((await fetch(`${url}/further`, { headers: { authorization: "Bearer no" } })).status).toBe(401);
+  const foreign = { authorization: "Bearer s3cret", origin: "https://evil.example" };
+  expect((await fetch(`${url}/further`, { headers: foreign })).status).toBe(403);
+  expect(reached).toBe(0);
+});
+
+test("it cannot take a path of the door, and what it throws is not shown", async () => {
+  const handle: FurtherRoute["handle"] = async () => {
+    throw new Error("a secret of the inside");
+  };
+  const { url } = await start({ paths: ["/health", "/broken"], handle });
+
+  expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "ok" });
+  const broken = await fetch(`${url}/broken`);
+  expect(broken.status).toBe(500);
+  expect(await broken.text()).not.toContain("secret");
+});
+
+test("it is closed once, with the server", async () => {
+  let closed = 0;
+  const close = async () => {
+    closed++;
+  };
+  const server = await start({ close });
+
+  await Promise.all([server.close(), server.close()]);
+
+  expect(closed).toBe(1);
+});
