@@ -1,0 +1,240 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { startToolkits } from "../start-toolkits.suite.ts";
+import { parseBaseUrl, resolveBelow } from "./http-reach.ts";
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  servers.push(server);
+  await new Promise((resolve) => server.once("listening", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const start = (http: { allow_private?: boolean; max_bytes?: number; timeout_ms?: number } = { allow_private: true }) =>
+  startToolkits({ builtin: ["http"], http });
+
+/** A host whose http toolkit points at a server that records what it is asked. */
+async function startWith(listener: RequestListener, config: JsonObject = {}) {
+  const asked: IncomingMessage[] = [];
+  const origin = await serve((request, response) => {
+    asked.push(request);
+    listener(request, response);
+  });
+  const host = await start();
+  await host.configure("http", { base_url: `${origin}/v1`, ...config });
+  return { ...host, asked, origin, request: (args: JsonObject) => host.call("http__request", args) };
+}
+
+test("a request goes below the base URL, with the headers of the config", async () => {
+  const secrets = { secret_headers: { "X-Api-Key": "k3y-value" }, bearer_token: "t0ken-value" };
+  await using host = await startWith(
+    (_request, response) => response.setHeader("content-type", "application/json").end('{"ok":true}'),
+    { headers: { "X-Client": "a2e" }, ...secrets },
+  );
+  const data = await host.request({ path: "/users/7", query: { q: "a b&c" }, headers: { accept: "application/json" } });
+  expect(data).toMatchObject({ status: 200, json: { ok: true }, url: `${host.origin}/v1/users/7?q=a+b%26c` });
+  expect(host.asked[0]?.url).toBe("/v1/users/7?q=a+b%26c");
+  expect(host.asked[0]?.headers).toMatchObject({
+    "x-client": "a2e",
+    "x-api-key": "k3y-value",
+    authorization: "Bearer t0ken-value",
+    accept: "application/json",
+  });
+});
+
+test("a server that repeats the secrets does not get them to the agent", async () => {
+  const bearer_token = "t0ken-value-that-is-secret";
+  await using host = await startWith(
+    (request, response) => {
+      response.setHeader("etag", String(request.headers.authorization));
+      response.end(`you sent ${request.headers.authorization} ${Buffer.from(bearer_token).toString("base64")}`);
+    },
+    { bearer_token },
+  );
+  const text = JSON.stringify(await host.request({}));
+  expect(text).toContain("[secret]");
+  expect(text).not.toContain(bearer_token);
+  expect(text).not.toContain(Buffer.from(bearer_token).toString("base64").replace(/=+$/, ""));
+});
+
+test("methods that the config does not name are refused, and JSON is sent as such", async () => {
+  const bodies: string[] = [];
+  const listener: RequestListener = (request, response) => {
+    request.on("data", (chunk) => bodies.push(String(chunk)));
+    request.on("end", () =>
+      response.writeHead(201, { "content-type": "text/plain" }).end(request.headers["content-type"]),
+    );
+  };
+  await using host = await startWith(listener);
+  await expect(host.request({ method: "POST" })).rejects.toMatchObject({ code: "forbidden" });
+  await host.configure("http", { base_url: host.origin, methods: ["POST"] });
+  expect(await host.request({ method: "POST", path: "x", json: { a: [1] } })).toMatchObject({
+    status: 201,
+    text: "application/json",
+  });
+  expect(bodies).toEqual(['{"a":[1]}']);
+  await expect(host.request({})).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test.each([
+  "../admin",
+  "..",
+  "a/../../admin",
+  "%2e%2e/admin",
+  "a/%2E%2e/%2e./admin",
+  "..%2fadmin",
+  "%2e%2e%2fadmin",
+  "..%5cadmin",
+  "..\\admin",
+  "%252e%252e/admin",
+  "%252e%252e%252fadmin",
+  "..;/admin",
+  "a%2fb",
+  "a\nb",
+  "%00",
+  "%ff",
+  "%c0%ae%c0%ae/admin",
+  "100%25/%252e%252e/admin",
+  "http://example.com/",
+  "http:/admin",
+  "javascript:1",
+  "file:///etc/passwd",
+])("%j is not below the base URL", async (path) => {
+  expect(() => resolveBelow(parseBaseUrl("http://api.test/v1/users"), path, {})).toThrow(
+    expect.objectContaining({ code: "forbidden" }),
+  );
+});
+
+test.each([
+  ["", "/v1/"],
+  ["/", "/v1/"],
+  ["//evil.test/x", "/v1/evil.test/x"],
+  ["a/./b/../c", "/v1/a/c"],
+  ["a b/ü?x=1", "/v1/a%20b/%C3%BC?x=1"],
+  ["100%25", "/v1/100%25"],
+  ["@evil.test", "/v1/@evil.test"],
+  ["a#fragment", "/v1/a"],
+])("%j is %s", (path, expected) => {
+  expect(resolveBelow(parseBaseUrl("http://api.test/v1"), path, {}).href).toBe(`http://api.test${expected}`);
+});
+
+test("redirects are followed below the base, and not off it", async () => {
+  const other = await serve((_request, response) => response.end("stolen"));
+  await using host = await startWith(
+    (request, response) => {
+      const to = new URL(request.url ?? "", "http://x").searchParams.get("to");
+      if (to === null) response.setHeader("content-type", "text/plain").end("arrived");
+      else response.writeHead(302, { location: to }).end();
+    },
+    { bearer_token: "t0ken-value" },
+  );
+  expect(await host.request({ query: { to: "/v1/next" } })).toMatchObject({ text: "arrived" });
+  for (const to of [
+    "/v2",
+    "/",
+    "/v1/../admin",
+    "/v1/%2e%2e/admin",
+    "/v1x",
+    other,
+    "//evil.test/v1/",
+    "file:///etc/passwd",
+    "http://169.254.169.254/v1/",
+  ])
+    await expect(host.request({ query: { to } })).rejects.toMatchObject({
+      code: expect.stringMatching(/forbidden|tool_error/),
+    });
+  expect(host.asked.every(({ url }) => url?.startsWith("/v1/"))).toBe(true);
+  await expect(host.request({ query: { to: "" } })).rejects.toThrow("more than 5 redirects");
+});
+
+test.each([
+  "http://127.0.0.1/",
+  "http://10.0.0.1/",
+  "http://[::1]/",
+  "http://2130706433/",
+  "http://169.254.169.254/",
+  "http://[::ffff:127.0.0.1]/",
+])("%s is no base URL unless the operator allows private addresses", async (base_url) => {
+  await using host = await start({});
+  expect(await host.configure("http", { base_url })).toMatchObject({
+    status: "partial",
+    error: expect.stringContaining("not a public address"),
+  });
+  expect(await host.toolNames()).toEqual([]);
+});
+
+test("a name that leads to a private address is refused when it is used", async () => {
+  await using host = await start({});
+  await host.configure("http", { base_url: "http://localhost:1/" });
+  await expect(host.call("http__request")).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test.each([
+  "ftp://example.com",
+  "example.com",
+  "http://user:pass@example.com",
+  "http://example.com/?key=1",
+  "http://example.com/#x",
+  "http://example.com/a%2fb",
+  "",
+])("%j is no base URL", async (base_url) => {
+  await using host = await start();
+  expect(await host.configure("http", { base_url })).toMatchObject({ status: "partial" });
+});
+
+test.each([
+  { headers: { host: "evil" } },
+  { headers: { "Transfer-Encoding": "chunked" } },
+  { headers: { "bad name": "x" } },
+  { headers: { x: "a\r\nb: c" } },
+  { secret_headers: { connection: "x" } },
+  { bearer_token: "a b" },
+  { methods: [] },
+  { methods: ["TRACE"] },
+  { timeout_ms: 10_000_000 },
+  { typo: 1 },
+])("the config %j is refused", async (config) => {
+  await using host = await start();
+  await expect(host.configure("http", { base_url: "http://example.com", ...config })).rejects.toMatchObject({
+    code: "schema_violation",
+  });
+});
+
+test("a request sets no header that the config sets, or that could smuggle", async () => {
+  await using host = await startWith((_request, response) => response.end(), { headers: { "X-Client": "a2e" } });
+  for (const headers of [
+    { host: "x" },
+    { authorization: "x" },
+    { "x-client": "me" },
+    { cookie: "x" },
+    { accept: "a\r\nb: c" },
+    { "content-length": "1" },
+  ])
+    await expect(host.request({ headers })).rejects.toMatchObject({ code: "forbidden" });
+  expect(host.asked).toEqual([]);
+});
+
+test("an endless body is cut, a silent server given up", async () => {
+  await using host = await startWith(
+    (request, response) => {
+      if (request.url === "/v1/silent") return;
+      const more = () => response.writable && response.write("x".repeat(16_384), more);
+      response.setHeader("content-type", "text/plain");
+      more();
+    },
+    { max_bytes: 1000, timeout_ms: 200 },
+  );
+  const { data } = await host.client.tools.call({ tool_name: "http__request", arguments: {} });
+  expect(data).toMatchObject({ truncated: true, data: { text: "x".repeat(1000) } });
+  await expect(host.request({ path: "silent" })).rejects.toMatchObject({ code: "timeout" });
+});

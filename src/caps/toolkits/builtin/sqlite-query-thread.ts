@@ -1,0 +1,24 @@
+// Runs queries one after the other and answers each. The thread around it is what stays able to listen.
+import { parentPort } from "node:worker_threads";
+import { type QueryJob, type QueryResult, runQuery } from "./sqlite-query.ts";
+
+/** That a query has begun, and then what came of it. */
+export type QueryMessage = { started: true } | QueryAnswer;
+export type QueryAnswer = { result: QueryResult } | { error: string; isOutOfMemory: boolean };
+
+const outOfMemory = 7; // SQLITE_NOMEM
+
+parentPort?.on("message", (job: QueryJob) => {
+  parentPort?.postMessage({ started: true } satisfies QueryMessage);
+  let answer: QueryAnswer;
+  try {
+    answer = { result: runQuery(job) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const code = (error as { errcode?: unknown }).errcode;
+    const isOutOfMemory = code === outOfMemory || /out of memory/i.test(message);
+    // SQLite names the file in some of its messages, and where it lies is the host's affair.
+    answer = { error: message.replaceAll(job.path, "the database"), isOutOfMemory };
+  }
+  parentPort?.postMessage(answer);
+});

@@ -1,0 +1,103 @@
+import { constants } from "node:fs";
+import { z } from "zod";
+import { A2EError } from "../../../protocol/errors.ts";
+import { jsonValue } from "../../../protocol/json.ts";
+import { defineToolkit, type Running, type Toolkit, toolkitOutput } from "../define-toolkit.ts";
+import { toolkitLimits } from "../limits.ts";
+import type { AllowedFolders, ConfinedPlace } from "./allowed-folders.ts";
+import type { SqliteProcesses } from "./sqlite-processes.ts";
+import type { QueryJob } from "./sqlite-query.ts";
+
+interface SqliteToolkitOptions {
+  allowWrite: boolean;
+  maxRows: number;
+  timeoutMs: number;
+}
+
+export function sqliteToolkit(
+  allowed: AllowedFolders,
+  processes: SqliteProcesses,
+  { allowWrite, maxRows, timeoutMs }: SqliteToolkitOptions,
+): Toolkit {
+  const config = z.object({
+    path: z.string().min(1).max(4096).describe("The file, in the workspace or in a folder that the operator allows."),
+    writable: z.boolean().default(false).describe("Lets statements change the database, where the operator allows it."),
+    timeout_ms: z.int().min(1).max(timeoutMs).default(timeoutMs).describe("Time of one query."),
+  });
+  type Open = Running<z.output<typeof config>, ConfinedPlace>;
+
+  const run = async (
+    { config, resource }: Open,
+    query: Pick<QueryJob, "sql" | "parameters" | "maxRows">,
+    signal: AbortSignal,
+  ) => {
+    const path = await resource.realPath();
+    const job = { ...query, path, isWritable: config.writable, maxBytes: toolkitLimits.sqliteMaxBytes };
+    return processes.run(job, { timeoutMs: config.timeout_ms, signal });
+  };
+
+  return defineToolkit({
+    name: "sqlite",
+    description: "A SQLite database file: its schema, and queries in SQL.",
+    category: "data",
+    tags: ["sql", "data"],
+    config,
+
+    async start({ path, writable }) {
+      if (writable && !allowWrite)
+        throw new A2EError("forbidden", "the operator of this host does not allow writing (sqlite.allow_write)");
+      const place = await allowed.find(path, { write: writable });
+      const { O_CREAT, O_RDONLY, O_RDWR } = constants;
+      const file = await place.openFile([], writable ? O_RDWR | O_CREAT : O_RDONLY);
+      await file.close();
+      return place;
+    },
+
+    tools: {
+      query: {
+        description: "Runs one SQL statement and returns columns and rows. Bytes are { base64 }.",
+        tags: ["sql", "data"],
+        input: z.object({
+          sql: z.string().min(1).max(toolkitLimits.sqliteMaxSqlLength),
+          parameters: z
+            .union([z.array(jsonValue), z.record(z.string(), jsonValue)])
+            .default([])
+            .describe("Values for ?, in order, or for :name, by name."),
+          max_rows: z.int().min(1).max(maxRows).default(Math.min(100, maxRows)),
+        }),
+        async run({ sql, parameters, max_rows }, toolkit, { signal }) {
+          const { truncated, ...data } = await run(toolkit, { sql, parameters, maxRows: max_rows }, signal);
+          return toolkitOutput({ data, truncated });
+        },
+      },
+      schema: {
+        description: "Lists tables, views, indexes and triggers with their SQL, and the columns of each table.",
+        tags: ["sql", "data"],
+        idempotent: true,
+        input: z.object({ table: z.string().max(1024).optional().describe("Only this table and what belongs to it.") }),
+        async run({ table }, toolkit, { signal }) {
+          const parameters = [table ?? null];
+          const { rows, truncated } = await run(toolkit, { sql: schemaSql, parameters, maxRows: 10_000 }, signal);
+          const objects = rows.map(([type, name, table_name, sql, columns]) => ({
+            type: type ?? "",
+            name: name ?? "",
+            table: table_name ?? "",
+            sql: sql ?? "",
+            ...(typeof columns === "string" ? { columns: JSON.parse(columns) } : {}),
+          }));
+          return toolkitOutput({ data: { objects }, truncated });
+        },
+      },
+    },
+  });
+}
+
+const schemaSql = `
+  SELECT type, name, tbl_name, sql,
+    CASE WHEN type IN ('table', 'view') THEN (
+      SELECT json_group_array(json_object('name', c.name, 'type', c.type, 'not_null', c."notnull", 'primary_key', c.pk))
+      FROM pragma_table_info(s.name) AS c
+    ) END
+  FROM sqlite_schema AS s
+  WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (?1 IS NULL OR tbl_name = ?1)
+  ORDER BY tbl_name, type DESC, name`;

@@ -1,0 +1,312 @@
+import { expect, test, vi } from "vitest";
+import { core } from "../../protocol/core.ts";
+import { actionsOf, createProbe, startToolkits } from "./start-toolkits.suite.ts";
+
+test("a toolkit is available, installed, configured and running, and its tools are there only while it runs", async () => {
+  const { toolkit, seen } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  const { kits, stateOf, toolNames } = host;
+  expect(await stateOf("probe")).toBe("available");
+
+  const installed = await kits.install({ toolkit_name: "probe" });
+  expect(installed).toMatchObject({ toolkit_name: "probe", status: "ok", toolkit: { state: "installed" } });
+  expect(await toolNames()).toEqual([]);
+
+  const configured = await kits.configure({ toolkit_name: "probe", config: { greeting: "hey" }, start: false });
+  expect(configured).toMatchObject({ status: "configured", toolkit: { state: "configured", configured: true } });
+  expect([await toolNames(), seen.started]).toEqual([[], 0]);
+
+  const running = await kits.configure({ toolkit_name: "probe", config: { greeting: "hey" } });
+  expect(running).toMatchObject({ status: "ok", toolkit: { state: "running", config: { greeting: "hey", times: 1 } } });
+  expect(await toolNames()).toEqual(["probe__greet", "probe__leak", "probe__wait"]);
+  expect(await host.call("probe__greet", { name: "Ada" })).toEqual({ text: "hey Ada", is_open: true });
+
+  const removed = await kits.uninstall({ toolkit_name: "probe" });
+  expect(removed).toMatchObject({ status: "ok", toolkit: { state: "available", configured: false, config: {} } });
+  expect(await toolNames()).toEqual([]);
+  await expect(host.call("probe__greet", { name: "Ada" })).rejects.toMatchObject({ code: "unknown_tool" });
+  expect(seen).toEqual({ started: 1, stopped: 1 });
+});
+
+test("configure alone installs and starts, in both documented shapes", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  await host.kits.configure({ session_id: "", toolkit_name: "probe", config: { greeting: "hi" } });
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "hi x" });
+
+  const answer = await host.kits.configure({ name: "probe", schema: { greeting: "yo" } });
+
+  expect(answer).toMatchObject({
+    toolkit_name: "probe",
+    error: "",
+    toolkit: { name: "probe", config: { greeting: "yo" } },
+  });
+  expect(host.wire.at(-1)?.message).toMatchObject({ name: "probe", status: "ok" });
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "yo x" });
+});
+
+test("a toolkit under aliases stands there more than once, each with its own config", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  await host.kits.install({ toolkit_name: "probe", alias: "english", config: { greeting: "hello" } });
+  await host.kits.install({ toolkit_name: "probe", alias: "german", config: { greeting: "moin" } });
+
+  expect(await host.call("german__greet", { name: "x" })).toMatchObject({ text: "moin x" });
+  expect(await host.call("english__greet", { name: "x" })).toMatchObject({ text: "hello x" });
+  const { toolkits } = await host.kits.list({ filter_state: "running" });
+  expect(toolkits.map(({ name, alias }) => [name, alias])).toEqual([
+    ["probe", "english"],
+    ["probe", "german"],
+  ]);
+  const { tools } = await host.client.tools.list();
+  expect(tools.find(({ name }) => name === "german__greet")).toMatchObject({
+    toolkit: "german",
+    source: "toolkit probe",
+  });
+  await host.kits.uninstall({ toolkit_name: "english" });
+  expect((await host.toolNames()).every((name) => name.startsWith("german__"))).toBe(true);
+});
+
+test("lists hold to category, tags and state, all at once", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ toolkits: [toolkit] });
+  const names = async (request: Parameters<typeof host.kits.list>[0]) =>
+    (await host.kits.list(request)).toolkits.map(({ name }) => name);
+  expect(await names({})).toEqual(["probe", "filesystem", "http", "sqlite"]);
+  expect(await names({ filter_kind: "test" })).toEqual(["probe"]);
+  expect(await names({ filter_tags: ["probe", "test"] })).toEqual(["probe"]);
+  expect(await names({ filter_tags: ["probe", "http"] })).toEqual([]);
+  expect(await names({ filter_kind: "files", filter_tags: ["files"] })).toEqual(["filesystem"]);
+  expect(await names({ filter_kind: "no such kind" })).toEqual([]);
+  expect(await names({ filter_state: "running" })).toEqual([]);
+  await host.configure("probe");
+  expect(await names({ filter_state: "running" })).toEqual(["probe"]);
+});
+
+test("all problems of a config are told at once, and nothing of it is kept", async () => {
+  const { toolkit, seen } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  const error = await host.configure("probe", { greeting: "h", times: "many", tokn: "x" }).catch((cause) => cause);
+  expect(error).toMatchObject({ code: "schema_violation", capability_name: "toolkits" });
+  expect(error.detail.issues.map(({ path }: { path: string }) => path).sort()).toEqual([
+    "config",
+    "config.greeting",
+    "config.times",
+  ]);
+  expect(error.message).toContain('did you mean "token"');
+  expect(await host.stateOf("probe")).toBe("available");
+  expect(seen.started).toBe(0);
+});
+
+test("defaults are filled in, and a config replaces the earlier one as a whole", async () => {
+  const { toolkit, seen } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  await host.configure("probe", { greeting: "hi", times: 2 });
+  const { toolkit: shown } = await host.configure("probe", { greeting: "yo" });
+  expect(shown.config).toEqual({ greeting: "yo", times: 1 });
+  expect(seen).toEqual({ started: 2, stopped: 1 });
+});
+
+test("a toolkit that cannot start is partial: configured, with the reason, and without tools", async () => {
+  const probe = createProbe({ failWith: "the server is away" });
+  await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
+
+  const answer = await host.configure("probe");
+
+  expect(answer).toMatchObject({ status: "partial", message: "the server is away", error: "the server is away" });
+  expect(answer.toolkit).toMatchObject({ state: "configured", error: "the server is away" });
+  expect(await host.toolNames()).toEqual([]);
+  probe.failWith(undefined);
+  expect(await host.configure("probe")).toMatchObject({ status: "ok", toolkit: { error: "" } });
+});
+
+test("a config that cannot start leaves the running one alone", async () => {
+  const probe = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
+  await host.configure("probe", { greeting: "first" });
+  probe.failWith("no such server");
+
+  await expect(host.configure("probe", { greeting: "second" })).rejects.toMatchObject({
+    code: "toolkit_error",
+    message: expect.stringContaining("no such server"),
+  });
+
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "first x", is_open: true });
+  expect((await host.kits.list()).toolkits[0]).toMatchObject({ state: "running", config: { greeting: "first" } });
+});
+
+test("a call in flight finishes with what it began with, though its toolkit is removed", async () => {
+  const probe = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
+  await host.configure("probe");
+  const waiting = host.call("probe__wait");
+  await vi.waitFor(() => expect(probe.gate.open.name).not.toBe("open"));
+
+  await host.kits.uninstall({ toolkit_name: "probe" });
+  expect(probe.seen.stopped).toBe(0);
+  probe.gate.open();
+
+  expect(await waiting).toEqual({ is_open: true });
+  await vi.waitFor(() => expect(probe.seen.stopped).toBe(1));
+});
+
+test("changes of one toolkit that come at once are made one after the other", async () => {
+  const probe = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
+  await Promise.all([
+    ...["a1", "b2", "c3"].map((greeting) => host.configure("probe", { greeting })),
+    host.kits.uninstall({ toolkit_name: "probe" }),
+    host.configure("probe", { greeting: "last" }),
+  ]);
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "last x" });
+  await vi.waitFor(() => expect(probe.seen).toEqual({ started: 4, stopped: 3 }));
+});
+
+test("agents hear of tools that come and go", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  const told: unknown[] = [];
+  host.client.onPush("tool/changed", ({ added, removed }) => told.push({ added, removed }));
+  await host.configure("probe");
+  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await host.kits.uninstall({ toolkit_name: "probe" });
+  await vi.waitFor(() => expect(told).toHaveLength(2));
+  const names = ["probe__greet", "probe__leak", "probe__wait"];
+  expect(told).toEqual([
+    { added: names, removed: [] },
+    { added: [], removed: names },
+  ]);
+});
+
+test("each session has its own", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  await host.configure("probe", { greeting: "mine" });
+  const other = actionsOf(await host.connect());
+  expect([await other.toolNames(), await other.stateOf("probe")]).toEqual([[], "available"]);
+  await expect(other.call("probe__greet", { name: "x" })).rejects.toMatchObject({ code: "unknown_tool" });
+});
+
+test("a session that ends stops its toolkits", async () => {
+  const { toolkit, seen } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  const client = await host.connect();
+  await actionsOf(client).configure("probe");
+  await client.disconnect();
+  await vi.waitFor(() => expect(seen).toEqual({ started: 1, stopped: 1 }));
+});
+
+test.each(["", "prob", "toString", "__proto__", "constructor", "x".repeat(128)])(
+  "%j is an unknown toolkit to every call",
+  async (toolkit_name) => {
+    const { toolkit } = createProbe();
+    await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+    for (const refused of [
+      host.kits.configure({ toolkit_name }),
+      host.kits.install({ toolkit_name }),
+      host.kits.install({ toolkit_name, config: {} }),
+      host.kits.uninstall({ toolkit_name }),
+    ])
+      await expect(refused).rejects.toMatchObject({ code: "unknown_toolkit", detail: { available: ["probe"] } });
+  },
+);
+
+test("what is not installed cannot be uninstalled", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  await expect(host.kits.uninstall({ toolkit_name: "probe" })).rejects.toMatchObject({ code: "not_installed" });
+});
+
+test.each(["A", "a b", "a__b", "_a", "a/b", "../a", "ä", "a".repeat(49), "__proto__"])(
+  "%j is no alias",
+  async (alias) => {
+    const { toolkit } = createProbe();
+    await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+    await expect(host.kits.install({ toolkit_name: "probe", alias })).rejects.toMatchObject({
+      code: "schema_violation",
+    });
+  },
+);
+
+test("an alias that is taken is refused, and the same one again is no conflict", async () => {
+  const [first, second] = [createProbe(), createProbe({ name: "other" })];
+  await using host = await startToolkits({ builtin: false, toolkits: [first.toolkit, second.toolkit] });
+  await host.kits.install({ toolkit_name: "probe", alias: "mine" });
+  await expect(host.kits.install({ toolkit_name: "other", alias: "mine" })).rejects.toMatchObject({
+    code: "toolkit_conflict",
+  });
+  await expect(host.kits.install({ toolkit_name: "other", alias: "probe" })).rejects.toMatchObject({
+    code: "toolkit_conflict",
+  });
+  expect(await host.kits.install({ toolkit_name: "probe", alias: "mine" })).toMatchObject({ status: "ok" });
+});
+
+test("a session installs no more than it may", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit], max_installed: 2 });
+  for (const alias of ["a", "b"]) await host.kits.install({ toolkit_name: "probe", alias });
+  for (const refused of [
+    host.kits.install({ toolkit_name: "probe", alias: "c" }),
+    host.kits.install({ toolkit_name: "probe", alias: "d", config: {} }),
+    host.configure("probe"),
+  ])
+    await expect(refused).rejects.toMatchObject({ code: "toolkit_limit", detail: { max_installed: 2 } });
+  await host.kits.uninstall({ toolkit_name: "a" });
+  await host.kits.install({ toolkit_name: "probe", alias: "c" });
+});
+
+test("a config that is too large is refused", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  await expect(host.configure("probe", { greeting: "x".repeat(70_000) })).rejects.toMatchObject({
+    code: "schema_violation",
+  });
+});
+
+test("a toolkit that takes too long to start is given up, and stopped should it start after all", async () => {
+  const probe = createProbe();
+  let finish = () => {};
+  const slow = {
+    ...probe.toolkit,
+    start: () =>
+      new Promise((resolve) => {
+        finish = () => resolve({ isOpen: true });
+      }),
+  };
+  await using host = await startToolkits({ builtin: false, toolkits: [slow], start_timeout_ms: 20 });
+  expect(await host.configure("probe")).toMatchObject({
+    status: "partial",
+    message: expect.stringContaining("0.02 s"),
+  });
+  finish();
+  await vi.waitFor(() => expect(probe.seen.stopped).toBe(1));
+});
+
+test("a fork has the toolkits of its session, and each goes its own way from there", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit], client: { agentId: "lead" } });
+  await host.configure("probe", { greeting: "before", token: "very-secret" });
+  const { session_id } = await host.client.use(core).fork();
+  const fork = actionsOf(await host.connect({ sessionId: session_id, agentId: "lead" }));
+
+  expect(await fork.call("probe__greet", { name: "x" })).toEqual({ text: "before x", is_open: true });
+  await fork.configure("probe", { greeting: "after" });
+
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "before x" });
+  await host.client.use(core).merge({ session_id });
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "after x" });
+});
+
+test("a snapshot brings back what ran, and takes away what came later", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  await host.configure("probe", { greeting: "kept", token: "very-secret" });
+  const { snapshot_id } = await host.client.use(core).snapshot();
+  await host.kits.uninstall({ toolkit_name: "probe" });
+  await host.kits.install({ toolkit_name: "probe", alias: "later", config: {} });
+
+  await host.client.use(core).restore({ snapshot_id });
+
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "kept x" });
+  expect((await host.toolNames()).filter((name) => name.startsWith("later"))).toEqual([]);
+});

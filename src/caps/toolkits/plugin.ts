@@ -1,0 +1,131 @@
+// The host side of the toolkits capability.
+import { join, resolve } from "node:path";
+import type { SessionInfo } from "../../host/call-context.ts";
+import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { createBuiltins } from "./builtin/all.ts";
+import type { Toolkit } from "./define-toolkit.ts";
+import { type ParsedToolkitsOptions, parseToolkitsOptions, type ToolkitsOptions } from "./options.ts";
+import { toolkits } from "./protocol.ts";
+import { createSessionHandlers } from "./session-toolkits.ts";
+import { loadToolkits } from "./toolkit-modules.ts";
+import { recordsInMemory, recordsOfHost, recordsOfSession, type ToolkitRecords } from "./toolkit-record.ts";
+import { ToolkitShelf } from "./toolkit-shelf.ts";
+
+export interface ToolkitsPluginOptions extends ToolkitsOptions {
+  /** Toolkits made in code, beside the built-in ones and those of modules. */
+  toolkits?: Iterable<Toolkit>;
+}
+
+/** What a config makes of `type: toolkits`. */
+export function createPlugin(options: JsonObject): Plugin<typeof toolkits> {
+  return createToolkitsPlugin(parseToolkitsOptions(options), []);
+}
+
+export function toolkitsPlugin({
+  toolkits: own = [],
+  ...options
+}: ToolkitsPluginOptions = {}): Plugin<typeof toolkits> {
+  return createToolkitsPlugin(parseToolkitsOptions(options), own);
+}
+
+/** What all sessions of a host share. */
+interface Shared {
+  readonly known: ReadonlyMap<string, Toolkit>;
+  readonly shared: ToolkitShelf;
+  readonly fixed: ToolkitShelf;
+  openShelf(context: SessionContext): ToolkitShelf;
+}
+
+function createToolkitsPlugin(options: ParsedToolkitsOptions, own: Iterable<Toolkit>): Plugin<typeof toolkits> {
+  let host: Shared | undefined;
+  const closers: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const closeOne of closers.splice(0).reverse()) await closeOne();
+  };
+
+  return plugin(toolkits, {
+    exclusive: options.exclusive,
+    stateVersion: 1,
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+
+    async setup(context) {
+      try {
+        host = await setUp(options, own, context, closers);
+      } catch (error) {
+        await close();
+        throw error;
+      }
+    },
+
+    session(context) {
+      if (host === undefined) throw new Error("the toolkits plugin was not set up");
+      const { known, shared, fixed } = host;
+      const own = host.openShelf(context);
+      const handlers = createSessionHandlers({
+        known,
+        own,
+        shared,
+        fixed,
+        maxInstalled: options.max_installed,
+        mayChangeShared: (session) => isAdmin(session, options.shared_admins),
+      });
+      return { handlers, close: () => own.close() };
+    },
+
+    close,
+  });
+}
+
+/** A name counts only where somebody vouched for it; `*` is for hosts whose agents are all trusted alike. */
+function isAdmin({ principal }: SessionInfo, admins: readonly string[]): boolean {
+  return admins.includes("*") || (principal.isAuthenticated && admins.includes(principal.id));
+}
+
+async function setUp(
+  options: ParsedToolkitsOptions,
+  own: Iterable<Toolkit>,
+  context: PluginContext,
+  closers: (() => Promise<void>)[],
+): Promise<Shared> {
+  const { workspaceDir, log, secrets } = context;
+  const builtins = createBuiltins(options, context);
+  closers.push(() => builtins.close());
+  const known = new Map<string, Toolkit>();
+  for (const toolkit of [...own, ...builtins.toolkits, ...(await loadToolkits(options.modules, options.base_dir))]) {
+    if (known.has(toolkit.name)) throw new Error(`two toolkits are called "${toolkit.name}"`);
+    known.set(toolkit.name, toolkit);
+  }
+  const dataDir = join(resolve(context.dataDir), "toolkits");
+  const environment = { workspaceDir: resolve(workspaceDir), dataDir, log, startTimeoutMs: options.start_timeout_ms };
+  const openShelf = (records: ToolkitRecords, catalogue: PluginContext["tools"]) =>
+    new ToolkitShelf({ toolkits: known, catalogue, records, secrets, environment });
+  const isShared = [...known.values()].some(({ scope }) => scope === "host");
+  const fixed = openShelf(recordsInMemory(), context.tools);
+  closers.push(() => fixed.close());
+  await startFixed(fixed, options, known, context);
+  const shared = openShelf(isShared ? recordsOfHost(context.database) : recordsInMemory(), context.tools);
+  closers.push(() => shared.close());
+  return {
+    known,
+    shared,
+    fixed,
+    openShelf: (session) => openShelf(recordsOfSession(session.state), session.tools),
+  };
+}
+
+/** A config that makes no sense stops the start; a server that is away today does not. */
+async function startFixed(
+  fixed: ToolkitShelf,
+  { shared }: ParsedToolkitsOptions,
+  known: ReadonlyMap<string, Toolkit>,
+  { log }: PluginContext,
+): Promise<void> {
+  for (const [instance, { toolkit: name = instance, config }] of Object.entries(shared)) {
+    const toolkit = known.get(name);
+    if (toolkit === undefined)
+      throw new Error(`shared.${instance}: there is no toolkit "${name}"; there are ${[...known.keys()].join(", ")}`);
+    const { error } = await fixed.configure(instance, toolkit, config);
+    if (error !== "") log.error("a shared toolkit could not start", { toolkit: instance, reason: error });
+  }
+}

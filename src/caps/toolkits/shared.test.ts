@@ -1,0 +1,126 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createTokenAuthentication } from "../../host/authentication.ts";
+import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
+import { actionsOf, createProbe, type StartToolkitsOptions, startToolkits } from "./start-toolkits.suite.ts";
+
+const newFolder = useTemporaryFolder();
+
+/** Agents that show the token are who they say. */
+const authenticated: Pick<StartToolkitsOptions, "host" | "client"> = {
+  host: { authenticate: createTokenAuthentication("door") },
+  client: { agentId: "admin", authToken: "door" },
+};
+
+function startShared(options: StartToolkitsOptions = {}) {
+  const probe = createProbe({ scope: "host" });
+  return startToolkits({
+    builtin: false,
+    toolkits: [probe.toolkit],
+    shared_admins: ["admin"],
+    ...authenticated,
+    ...options,
+  }).then((host) => ({ ...host, seen: probe.seen }));
+}
+
+test("a shared toolkit runs once, and every session has its tools", async () => {
+  await using host = await startShared();
+  const other = actionsOf(await host.connect({ agentId: "other", authToken: "door" }));
+
+  expect(await host.configure("probe", { greeting: "all" })).toMatchObject({
+    toolkit: { scope: "host", state: "running" },
+  });
+
+  const later = actionsOf(await host.connect({ agentId: "later", authToken: "door" }));
+  for (const agent of [host, other, later])
+    expect(await agent.call("probe__greet", { name: "x" })).toMatchObject({ text: "all x" });
+  expect(await other.stateOf("probe")).toBe("running");
+  expect(host.seen.started).toBe(1);
+  await host.kits.uninstall({ toolkit_name: "probe" });
+  expect(await other.toolNames()).toEqual([]);
+});
+
+test("agents that the operator did not name cannot change it, and hear who can", async () => {
+  await using host = await startShared();
+  await host.configure("probe", { greeting: "all" });
+  const { kits } = actionsOf(await host.connect({ agentId: "other", authToken: "door" }));
+  for (const refused of [
+    kits.configure({ toolkit_name: "probe", config: { greeting: "mine" } }),
+    kits.uninstall({ toolkit_name: "probe" }),
+    kits.install({ toolkit_name: "probe" }),
+    kits.install({ toolkit_name: "probe", alias: "mine", config: {} }),
+  ])
+    await expect(refused).rejects.toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining("shared_admins"),
+    });
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "all x" });
+});
+
+test("the name of an admin is worth nothing where nobody vouches for it", async () => {
+  await using host = await startShared({ host: {}, client: { agentId: "admin" } });
+  await expect(host.configure("probe")).rejects.toMatchObject({ code: "forbidden" });
+  await using open = await startShared({ host: {}, client: { agentId: "anybody" }, shared_admins: ["*"] });
+  expect(await open.configure("probe")).toMatchObject({ status: "ok" });
+});
+
+test("what an admin configured is there after a restart, secrets too", async () => {
+  const folder = newFolder();
+  const { openKeyFile } = await import("../../stores/key-file.ts");
+  const path = join(folder, "a2e.sqlite");
+  const secrets = openKeyFile({ path: join(folder, "secret.key") });
+  const options: StartToolkitsOptions = { path, host: { ...authenticated.host, secrets } };
+  const first = await startShared(options);
+  await first.configure("probe", { greeting: "kept", token: "very-secret" });
+  await first.close();
+
+  await using second = await startShared(options);
+  const other = actionsOf(await second.connect({ agentId: "other", authToken: "door" }));
+
+  expect(await other.call("probe__greet", { name: "x" })).toMatchObject({ text: "kept x" });
+  expect(await other.call("probe__leak")).toMatchObject({ token: "[secret]" });
+  await second.kits.uninstall({ toolkit_name: "probe" });
+  await second.close();
+  await using third = await startShared(options);
+  expect(await third.toolNames()).toEqual([]);
+});
+
+test("what the operator's config sets up runs from the start, and is nobody's to change", async () => {
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({
+    builtin: false,
+    toolkits: [toolkit],
+    shared_admins: ["*"],
+    shared: { company: { toolkit: "probe", config: { greeting: "welcome", token: "very-secret" } }, probe: {} },
+  });
+  expect(await host.call("company__greet", { name: "x" })).toMatchObject({ text: "welcome x" });
+  const { toolkits } = await host.kits.list();
+  expect(toolkits.map(({ name, alias, state, scope }) => [name, alias, state, scope])).toEqual([
+    ["probe", "", "running", "host"],
+    ["probe", "company", "running", "host"],
+  ]);
+  expect(JSON.stringify(toolkits)).not.toContain("very-secret");
+  for (const toolkit_name of ["company", "probe"]) {
+    await expect(host.configure(toolkit_name)).rejects.toMatchObject({ code: "forbidden" });
+    await expect(host.kits.uninstall({ toolkit_name })).rejects.toMatchObject({ code: "forbidden" });
+  }
+  await expect(host.kits.install({ toolkit_name: "probe", alias: "company" })).rejects.toMatchObject({
+    code: "toolkit_conflict",
+  });
+  // One of its own the session can still have.
+  await host.kits.install({ toolkit_name: "probe", alias: "mine", config: { greeting: "me" } });
+  expect(await host.call("mine__greet", { name: "x" })).toMatchObject({ text: "me x" });
+});
+
+test("a config of the operator's that makes no sense stops the start; a toolkit that is away does not", async () => {
+  const { toolkit } = createProbe();
+  const start = (shared: StartToolkitsOptions["shared"], toolkits = [toolkit]) =>
+    startToolkits({ builtin: false, toolkits, shared: shared ?? {} });
+  await expect(start({ probe: { config: { times: 0 } } })).rejects.toThrow("times");
+  await expect(start({ prob: {} })).rejects.toThrow('there is no toolkit "prob"');
+  await expect(start({ "a b": { toolkit: "probe" } })).rejects.toThrow('shared."a b"');
+  const away = createProbe({ failWith: "away" });
+  await using host = await start({ probe: {} }, [away.toolkit]);
+  expect(await host.stateOf("probe")).toBe("configured");
+  expect(host.log.entries).toMatchObject([{ level: "error", fields: { reason: "away" } }]);
+});

@@ -1,0 +1,48 @@
+// A toolkit as the wire shows it. Nothing secret is in what this file is given.
+import type { RequestOf } from "../../protocol/capability.ts";
+import type { Toolkit } from "./define-toolkit.ts";
+import type { ToolkitDefinition, ToolkitScope, toolkits } from "./protocol.ts";
+import { toolName, toolsFor } from "./running-toolkit.ts";
+import type { ToolkitRecord } from "./toolkit-record.ts";
+
+/** `toolkit` is undefined where the host no longer has what was once installed. */
+export function toDefinition(
+  instance: string,
+  toolkit: Toolkit | undefined,
+  record: ToolkitRecord | undefined,
+  scope: ToolkitScope,
+): ToolkitDefinition {
+  const name = toolkit?.name ?? record?.toolkit ?? instance;
+  const isConfigured = record !== undefined && record.state !== "installed";
+  const tools = toolkit === undefined ? [] : toolsFor(toolkit, isConfigured ? record.config : undefined);
+  return {
+    name,
+    alias: instance === name ? "" : instance,
+    description: toolkit?.description ?? "",
+    category: toolkit?.category ?? "",
+    tags: [...(toolkit?.tags ?? [])],
+    icon_svg: toolkit?.icon_svg ?? null,
+    schema: toolkit?.configSchema ?? {},
+    tools: tools.map(([tool]) => toolName(instance, tool)),
+    configured: isConfigured,
+    version: toolkit?.version ?? "",
+    state: record?.state ?? "available",
+    scope,
+    config: record?.config ?? {},
+    secrets: [...(record?.secrets ?? [])],
+    error: record?.error ?? "",
+  };
+}
+
+type ListRequest = RequestOf<(typeof toolkits)["calls"]["list"]>;
+
+export function isWanted(
+  { category, tags, state }: ToolkitDefinition,
+  { filter_kind, filter_tags, filter_state }: ListRequest,
+): boolean {
+  return (
+    (filter_kind === "" || category === filter_kind) &&
+    filter_tags.every((tag) => tags.includes(tag)) &&
+    (filter_state === "" || state === filter_state)
+  );
+}
