@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { A2EHost } from "../../src/host/host.ts";
 import type { Plugin } from "../../src/host/plugin.ts";
+import { noSandboxes, type Sandboxes } from "../../src/host/sandbox.ts";
 import type { SnapshotStore } from "../../src/host/snapshot-store.ts";
 import { createAuditFile } from "../../src/stores/audit-file.ts";
 import { createMemorySnapshotStore } from "../../src/stores/memory-snapshot-store.ts";
@@ -17,6 +18,8 @@ export interface AuditedHostOptions {
    * is written to it as well, and no answer leaves before it would survive a power cut.
    */
   storage?: "memory" | "database" | "durable";
+  /** Closed with the host. */
+  sandboxes?: Sandboxes;
   /** Where the files of the host lie; a temporary folder where left out, gone when the host closes. */
   folder?: string;
 }
@@ -29,7 +32,7 @@ export interface AuditedHost {
 }
 
 export async function startAuditedHost(options: AuditedHostOptions): Promise<AuditedHost> {
-  const { plugins, storage = "memory" } = options;
+  const { plugins, storage = "memory", sandboxes = noSandboxes } = options;
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "a2e-bench-")));
   const path = join(folder, "audit.ndjson");
   const log = {
@@ -45,6 +48,8 @@ export async function startAuditedHost(options: AuditedHostOptions): Promise<Aud
     limits: { maxParallelCalls: 64 },
     database: await createSqliteDatabase({ path: storage === "memory" ? ":memory:" : join(folder, "a2e.sqlite") }),
     isDurable: storage === "durable",
+    sandboxes,
+    workspaceDir: folder,
     dataDir: folder,
   });
   return {

@@ -84,6 +84,11 @@ export class OutboundLog {
     return this.#bytes;
   }
 
+  /** Of lines that no reader has taken yet. */
+  get unsentBytes(): number {
+    return this.#bytes - this.#deliveredBytes;
+  }
+
   get readerCount(): number {
     return this.#readers.size;
   }

@@ -28,12 +28,12 @@ export class Outbox {
   readonly #port: OutboxPort;
   readonly #limits: Limits;
   /** Where lines are written before they leave; absent where a session lives no longer than its process. */
-  readonly #journal: Pick<JournalEntry, "stage" | "acknowledge"> | undefined;
+  readonly #journal: Pick<JournalEntry, "stage" | "stagedBytes" | "acknowledge"> | undefined;
   #direct: DirectEnd | undefined;
   /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
   #log: OutboundLog | undefined;
 
-  constructor(port: OutboxPort, limits: Limits, journal?: Pick<JournalEntry, "stage" | "acknowledge">) {
+  constructor(port: OutboxPort, limits: Limits, journal?: Pick<JournalEntry, "stage" | "stagedBytes" | "acknowledge">) {
     this.#port = port;
     this.#limits = limits;
     this.#journal = journal;
@@ -45,6 +45,11 @@ export class Outbox {
 
   get lastSeq(): number {
     return this.#log?.lastSeq ?? 0;
+  }
+
+  /** What was said and nobody has taken yet. An agent in process takes everything at once. */
+  get unsentBytes(): number {
+    return (this.#log?.unsentBytes ?? 0) + (this.#journal?.stagedBytes ?? 0);
   }
 
   /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */

@@ -38,6 +38,7 @@ export function createSessionContext(given: Partial<SessionContext> = {}): Sessi
     state: new SessionState(),
     tools: new ToolCatalogue(),
     push() {},
+    unsentBytes: () => 0,
     ask: () => Promise.reject(new Error("no agent here")),
     call: () => Promise.reject(new Error("no other capability here")),
     ...given,

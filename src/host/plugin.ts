@@ -62,6 +62,11 @@ export interface SessionContext {
   /** Sends a message that nobody asked for. */
   push<P extends Push>(push: P, payload: z.input<P["payload"]>): void;
   /**
+   * Bytes that this session has said and its agent has not taken yet: whoever sends much without being asked should wait
+   * while there are many.
+   */
+  unsentBytes(): number;
+  /**
    * Asks the agent, with one of the `asks` of a table. Rejects with an A2EError: what the agent answered, `timeout`, or
    * `cancelled` where the signal aborts or the session ends.
    */

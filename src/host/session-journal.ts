@@ -47,6 +47,8 @@ export interface JournalEntry {
   readonly sessionId: string;
   /** Writes the line with this turn. */
   stage(line: string): void;
+  /** Of lines that wait to be written. */
+  readonly stagedBytes: number;
   /** Collects the changes of a plugin's state from now on. */
   track(plugin: string, state: SessionState): void;
   /** The session's record has changed. */
@@ -225,6 +227,11 @@ export class SessionJournal {
 
     return {
       sessionId,
+      get stagedBytes() {
+        let bytes = 0;
+        for (const line of staged) bytes += line.length;
+        return bytes;
+      },
       stage(line) {
         staged.push(line);
         schedule();

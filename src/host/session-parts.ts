@@ -27,6 +27,7 @@ export interface SessionPartsPort {
   readonly info: SessionInfo;
   readonly sources: Sources;
   sendUnasked(message: Message): void;
+  readonly unsentBytes: number;
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
   callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
   /** Told of each state there is, before anybody changes it. */
@@ -305,6 +306,9 @@ class PartContext implements SessionContext {
       const fields = push.payload.parse(payload) as object;
       this.#session.sendUnasked(createMessage(push.type, nextId(), clock.now(), fields));
     };
+  }
+  get unsentBytes(): SessionContext["unsentBytes"] {
+    return () => this.#session.unsentBytes;
   }
   get ask(): SessionContext["ask"] {
     return ((call, request, options) => this.#session.ask(call, request, options)) as SessionContext["ask"];

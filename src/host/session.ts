@@ -389,6 +389,10 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     return this.#outbox.attach(from, wake);
   }
 
+  get unsentBytes(): number {
+    return this.#outbox.unsentBytes;
+  }
+
   /** The number of the newest line. */
   get lastSeq(): number {
     return this.#outbox.lastSeq;

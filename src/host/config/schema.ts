@@ -162,7 +162,11 @@ export const hostConfig = z.strictObject({
   audit: audit.prefault({}).describe("The audit log."),
   plugins: z
     .array(plugin)
-    .default(() => ["tools", "memory", "env", "planning", "skill", "toolkits", "chains"].map((type) => plugin.parse({ type })))
+    .default(() =>
+      ["tools", "memory", "env", "planning", "proc", "skill", "toolkits", "chains"].map((type) =>
+        plugin.parse({ type }),
+      ),
+    )
     .describe("The capabilities of this host. Without it: every built-in one that needs no settings."),
   persistence: persistence.prefault({}).describe("How sessions outlive the process."),
   recording: recording.prefault({}).describe("What is kept of sessions for `a2e replay` and session/replay."),

@@ -79,6 +79,8 @@ async function open({ session, info }: Extract<ToPluginThread, { kind: "open" }>
       tools: new ToolCatalogue(),
       push: (push, payload) =>
         post({ kind: "push", session, type: push.type, payload: copyJson(payload) as JsonObject }),
+      // Nobody in this thread can know; what it sends is bounded on the other side.
+      unsentBytes: () => 0,
       ask: ((ask, request, { timeoutMs } = {}) =>
         across(undefined, (nested) => ({
           kind: "askAgent",

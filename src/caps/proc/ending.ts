@@ -1,0 +1,27 @@
+// How a process ended, in the words of both dialects.
+import type { ProcessExit } from "../../host/sandbox.ts";
+import type { FeedEvent } from "./feed.ts";
+import type { ProcStatus } from "./protocol.ts";
+import { signalNumber } from "./signals.ts";
+
+/** Why the host ended a process. */
+export type EndReason = "timeout" | "output_limit" | "session_ended";
+
+/** `cause` is why it ended where that was not its own doing; `wasAsked` where a signal from here ended it. */
+export function judgeEnd({ code, signal }: ProcessExit, cause: string, wasAsked: boolean) {
+  const how = { exit_code: code, signal: signal ?? "", error: cause };
+  if (cause === "timeout") return { status: "timeout", state: "timedout", ...how };
+  if (cause === "session_ended") return { status: "killed", state: "stopped", ...how };
+  if (cause !== "") return { status: "failed", state: "crashed", ...how };
+  if (wasAsked) return { status: "killed", state: "stopped", ...how };
+  return code === 0
+    ? { status: "completed", state: "stopped", ...how }
+    : { status: "failed", state: "crashed", ...how };
+}
+
+/** On the stream on which peers of the SDK look for it. */
+export function toEndEvent({ exit_code, signal, status, state, error }: ProcStatus): FeedEvent {
+  const code = exit_code ?? -signalNumber(signal);
+  const stream_type = signal === "" ? (code === 0 ? "stdout" : "stderr") : "killed";
+  return { kind: "status", stream_type, data: { code, exit_code, signal, status, state, error } };
+}

@@ -1,0 +1,189 @@
+import { constants } from "node:os";
+import { expect, test } from "vitest";
+import { dataOf, isAlive, startProc, whenGone } from "./proc-host.suite.ts";
+
+/** A script that says the ids of a child and a grandchild of its own, all of which would sleep on. */
+const family = "sleep 300 & echo $!; sh -c 'sleep 300 & echo $!; wait' & wait";
+
+async function pidsFrom(
+  host: Awaited<ReturnType<typeof startProc>>,
+  proc_id: string,
+  count: number,
+): Promise<number[]> {
+  await host.event(() => host.textOf(proc_id).trim().split("\n").length >= count);
+  return host.textOf(proc_id).trim().split("\n").map(Number);
+}
+
+test.each(["SIGTERM", "term", "15", 15, "SIGUSR1", "SIGINT", "SIGHUP", "SIGKILL", "SIGALRM"])(
+  "the signal %s ends a process that does nothing about it, and is told exactly",
+  async (signal) => {
+    await using host = await startProc();
+    const { proc_id } = await host.run(["sleep", "300"]);
+    const answer = await host.api.kill({ proc_id, signal });
+    const data = dataOf(await host.end(proc_id));
+    const name = /^\d+$/.test(String(signal)) || signal === "term" ? "SIGTERM" : (signal as NodeJS.Signals);
+
+    expect(answer).toMatchObject({ ok: true, proc_id, state: "stopped", status: "killed" });
+    expect(data).toMatchObject({ code: -constants.signals[name as NodeJS.Signals], exit_code: null, signal: name });
+    expect(host.events.at(-1)?.stream_type).toBe("killed");
+    await expect(host.api.kill({ proc_id })).rejects.toMatchObject({
+      code: "proc_dead",
+      detail: { signal: name, exit_code: null },
+    });
+  },
+);
+
+test("a signal that a process handles is its own to answer", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh(
+    "trap 'echo got usr2' USR2; trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done",
+  );
+  await host.event(() => host.textOf(proc_id).includes("ready"));
+  await host.api.kill({ proc_id, signal: "USR2" });
+  await host.event(() => host.textOf(proc_id).includes("got usr2"));
+  await host.api.kill({ proc_id });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ code: 5, exit_code: 5, signal: "", state: "crashed" });
+});
+
+test("what is no signal is refused, and what is none that ends is not waited for", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.run(["sleep", "300"]);
+
+  for (const signal of ["SIGNOTHING", "0", 0, 65, -9, ""])
+    await expect(host.api.kill({ proc_id, signal })).rejects.toMatchObject({ code: "schema_violation" });
+  expect(await host.api.kill({ proc_id, signal: "SIGSTOP" })).toMatchObject({ ok: true, state: "running" });
+  expect(await host.api.kill({ proc_id, signal: "CONT" })).toMatchObject({ ok: true, state: "running" });
+});
+
+test("the old spelling of kill is answered in its own family", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.run(["sleep", "300"]);
+  const { proc } = await import("./protocol.ts");
+  await host.client.rpc({ ...proc.calls.kill, type: "proc/signal/req", responseType: "proc/signal/resp" }, { proc_id });
+
+  expect(host.wire.map(({ message }) => message.type)).toContain("proc/signal/resp");
+});
+
+test("a signal reaches the whole group", async () => {
+  await using host = await startProc();
+  const { proc_id, pid } = await host.sh(family);
+  const pids = await pidsFrom(host, proc_id, 2);
+  await host.api.kill({ proc_id, signal: "SIGKILL" });
+
+  await whenGone(pid, ...pids);
+});
+
+test("what a process leaves behind in its group goes with it", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("sleep 300 >/dev/null 2>&1 & echo $!");
+  const [left = 0] = await pidsFrom(host, proc_id, 1);
+  const end = await host.end(proc_id);
+
+  expect(dataOf(end).code).toBe(0);
+  await whenGone(left);
+});
+
+test("a process whose output others hold open ends all the same, and they with it", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("sleep 300 & echo $!; exit 4");
+  const [left = 0] = await pidsFrom(host, proc_id, 1);
+
+  expect(dataOf(await host.end(proc_id)).code).toBe(4);
+  await whenGone(left);
+});
+
+test("a process that takes too long is asked to end, and then ended", async () => {
+  await using host = await startProc();
+  const polite = await host.sh("trap 'echo bye; exit 0' TERM; while :; do sleep 0.01; done", { timeout: 0.2 });
+  const stubborn = await host.sh("trap '' TERM; while :; do sleep 0.01; done", { timeout: 0.2 });
+
+  expect(dataOf(await host.end(polite.proc_id))).toMatchObject({
+    code: 0,
+    status: "timeout",
+    state: "timedout",
+    error: "timeout",
+  });
+  expect(host.textOf(polite.proc_id)).toBe("bye\n");
+  expect(dataOf(await host.end(stubborn.proc_id))).toMatchObject({
+    signal: "SIGKILL",
+    exit_code: null,
+    status: "timeout",
+    state: "timedout",
+  });
+  expect(await host.api.status({ proc_id: stubborn.proc_id })).toMatchObject({ state: "timedout", error: "timeout" });
+});
+
+test("no process may ask for more time than the host gives", async () => {
+  await using host = await startProc({ max_timeout_seconds: 0.1 });
+  const { proc_id } = await host.run(["sleep", "300"], { timeout: 1000 });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ state: "timedout" });
+});
+
+test("a process that is stopped still ends in time", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.run(["sleep", "300"], { timeout: 0.3 });
+  await host.api.kill({ proc_id, signal: "SIGSTOP" });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ state: "timedout" });
+});
+
+test("a process that writes more than it may is ended", async () => {
+  await using host = await startProc({ max_output_bytes: 100_000 });
+  const { proc_id } = await host.run(["cat", "/dev/zero"]);
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ status: "failed", state: "crashed", error: "output_limit" });
+});
+
+test("a process that ends by a signal of its own is no kill", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("kill -SEGV $$");
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ signal: "SIGSEGV", exit_code: null, state: "crashed" });
+});
+
+test("a thousand processes that end at once are each told once", { timeout: 60_000 }, async () => {
+  await using host = await startProc({ max_procs: 50 });
+  const ids = new Set<string>();
+  for (let round = 0; round < 20; round++) {
+    const started = await Promise.all(Array.from({ length: 10 }, () => host.api.spawn({ cmd: ["true"] })));
+    for (const { proc_id } of started) ids.add(proc_id);
+    await Promise.all(started.map(({ proc_id }) => host.end(proc_id)));
+  }
+
+  const ends = host.events.filter((event) => dataOf(event).code === 0);
+  expect(new Set(ends.map(({ proc_id }) => proc_id))).toEqual(ids);
+  expect(ends).toHaveLength(ids.size);
+  expect((await host.api.status()).procs.length).toBeLessThanOrEqual(80);
+});
+
+test("a process that closes its output and lives on is running", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("exec >&- 2>&-; exec sleep 300");
+  const read = await host.api.read({ proc_id, wait_ms: 50 });
+
+  expect(read).toMatchObject({ eof: false, state: "running", chunks: [] });
+  expect((await host.api.status({ proc_id })).state).toBe("running");
+});
+
+test("what leaves its group and its session is found by its mark", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("setsid sh -c 'echo $$; exec sleep 300' & wait");
+  const [escaped = 0] = await pidsFrom(host, proc_id, 1);
+  expect(await isAlive(escaped)).toBe(true);
+  await host.client.disconnect();
+
+  await whenGone(escaped);
+});
+
+test("what leaves its group is found also after its process has ended", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("setsid sh -c 'sleep 300' >/dev/null 2>&1 & echo $!; sleep 0.1");
+  const [escaped = 0] = await pidsFrom(host, proc_id, 1);
+  await host.end(proc_id);
+  expect(await isAlive(escaped)).toBe(true);
+  await host.client.disconnect();
+
+  await whenGone(escaped);
+});

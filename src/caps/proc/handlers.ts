@@ -1,0 +1,161 @@
+// What a session does with its processes.
+import type { CallContext } from "../../host/call-context.ts";
+import type { Handlers, SessionContext } from "../../host/plugin.ts";
+import type { RequestOf } from "../../protocol/capability.ts";
+import { fail } from "../../protocol/errors.ts";
+import type { Audience } from "./feed.ts";
+import { procLimits } from "./limits.ts";
+import type { ManagedProcess } from "./managed-process.ts";
+import { unknownSignal } from "./problems.ts";
+import type { ProcessTable } from "./process-table.ts";
+import { type proc, readEvent } from "./protocol.ts";
+import { readOutput } from "./read-output.ts";
+import { isDeadly, parseSignal } from "./signals.ts";
+import type { Workshop } from "./workshop.ts";
+
+type Calls = (typeof proc)["calls"];
+
+export function createHandlers(
+  context: SessionContext,
+  workshop: Workshop,
+  table: ProcessTable,
+): Handlers<typeof proc> {
+  const audience: Audience = {
+    send: (event) => context.push(readEvent, event),
+    unsentBytes: context.unsentBytes,
+  };
+  const owner = () => context.session.principal.id;
+
+  const follow = (process: ManagedProcess, reqId: string, cursor: number) => {
+    // The answer leaves in this turn; whatever the process says comes after it.
+    setImmediate(() => {
+      if (!table.isClosed) process.follow(audience, reqId, cursor);
+    });
+  };
+
+  return {
+    spawn: (request, call) =>
+      table.starting(async () => {
+        if (request.detached && owner() === "") return refused(namelessProblem);
+        const started = await workshop.spawn(request, {
+          id: context.nextId(),
+          family: table.family,
+          clock: context.clock,
+        });
+        if ("problem" in started) return refused(started.problem);
+        if (call.isEnded || table.isClosed) {
+          // Nobody will learn of it.
+          started.terminate("session_ended");
+          return refused("the call has ended");
+        }
+        table.add(started);
+        if (request.detached) detach(started, owner(), workshop, table);
+        if (request.events) follow(started, call.id, 0);
+        const { pid, sandbox } = started.status();
+        return { ok: true, proc_id: started.id, pid, sandbox };
+      }),
+
+    write: ({ proc_id, data, encoding, eof }) => {
+      const process = table.getRunning(proc_id);
+      const { pid } = process.child;
+      const answer = { proc_id, pid };
+      const { pendingInput } = process.child;
+      if (pendingInput === undefined) return { ...answer, ok: false, error: "its input is closed" };
+      const bytes = Buffer.from(data, encoding);
+      if (pendingInput > 0 && pendingInput + bytes.length > procLimits.maxPendingInputBytes)
+        return {
+          ...answer,
+          ok: false,
+          error: `it has not read ${pendingInput} bytes of its input yet; write again later`,
+        };
+      if (bytes.length > 0) process.child.write(bytes);
+      if (eof) process.child.endInput();
+      return { ...answer, ok: true, bytes: bytes.length };
+    },
+
+    kill: async ({ proc_id, signal: given }) => {
+      const signal = parseSignal(given) ?? fail(unknownSignal(given));
+      const process = table.getRunning(proc_id);
+      const ok = process.signal(signal);
+      if (isDeadly(signal)) await process.whenEnded(procLimits.killSettleMs);
+      const { status, state } = process.status();
+      return { ok, proc_id, status, state };
+    },
+
+    status: ({ proc_id }) => {
+      if (proc_id === "") return { status: "ok", procs: table.all() };
+      const status = table.statusOf(proc_id);
+      if (status !== undefined) return { ...status, procs: [status] };
+      return { proc_id, status: "not_found", error: `unknown_proc: process "${proc_id.slice(0, 64)}" not found` };
+    },
+
+    read: (request, call) => read(request, call, table),
+
+    resize: ({ proc_id, cols, rows }) => {
+      const { child } = table.getRunning(proc_id);
+      if (child.resize === undefined)
+        return { ok: false, proc_id, error: "it is not on a terminal: spawn it with pty" };
+      child.resize(cols, rows);
+      return { ok: true, proc_id };
+    },
+
+    detach: ({ proc_id }) => {
+      const process = table.getRunning(proc_id);
+      if (!workshop.options.detach)
+        return { ok: false, proc_id, error: "detached processes are not allowed on this host" };
+      if (owner() === "") return { ok: false, proc_id, error: namelessProblem };
+      if (!process.isDetached) detach(process, owner(), workshop, table);
+      return { ok: true, proc_id };
+    },
+
+    attach: ({ proc_id, cursor }, call) => {
+      const process = table.get(proc_id);
+      const from = Math.min(cursor ?? process.ring.end, process.ring.end);
+      workshop.reclaim(process);
+      table.add(process);
+      follow(process, call.id, from);
+      return { ok: true, proc_id, cursor: from };
+    },
+  };
+}
+
+const namelessProblem = "an agent without an agent_id could not find a detached process again";
+
+function refused(error: string) {
+  return { ok: false, error };
+}
+
+function detach(process: ManagedProcess, owner: string, workshop: Workshop, table: ProcessTable): void {
+  workshop.detach(process, owner);
+  table.write(process);
+}
+
+/** Answers as soon as there is something to read, nothing more will come, or the wait is over. */
+async function read(request: RequestOf<Calls["read"]>, call: CallContext, table: ProcessTable) {
+  const process = table.get(request.proc_id);
+  const waitUntil = performance.now() + request.wait_ms;
+  for (;;) {
+    const output = readOutput(process.ring, request, process.hasEnded);
+    const eof = process.hasEnded && output.next_cursor >= process.ring.endOf(request.stream);
+    const leftMs = waitUntil - performance.now();
+    if (output.chunks.length > 0 || output.missed > 0 || eof || leftMs <= 0 || call.isEnded) {
+      const { status, state, exit_code, signal, error } = process.status();
+      return { proc_id: process.id, ...output, eof, status, state, exit_code, signal, error };
+    }
+    await nextChange(process, leftMs, call.signal);
+  }
+}
+
+function nextChange(process: ManagedProcess, withinMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      clearTimeout(timer);
+      forget();
+      signal.removeEventListener("abort", finish);
+      resolve();
+    };
+    const timer = setTimeout(finish, withinMs);
+    const forget = process.onChange(finish);
+    signal.addEventListener("abort", finish);
+  });
+}

@@ -1,0 +1,269 @@
+// One process from its start to its end: what it writes is kept, its time is counted, and its end is told exactly once.
+import type { Confinement, ProcessExit } from "../../host/sandbox.ts";
+import type { Clock } from "../../protocol/envelope.ts";
+import type { Child, ChildEvents } from "./child.ts";
+import { type EndReason, judgeEnd, toEndEvent } from "./ending.ts";
+import { type Audience, Feed } from "./feed.ts";
+import { killMarked, signalGroup } from "./group.ts";
+import { OutputRing } from "./output-ring.ts";
+import type { ProcStatus, StreamName } from "./protocol.ts";
+import { isDeadly, type Signal, signalNumber } from "./signals.ts";
+
+export interface ProcessLimits {
+  ringBytes: number;
+  maxRingSegments: number;
+  maxOutputBytes: number;
+  maxPendingInputBytes: number;
+  graceMs: number;
+  drainMs: number;
+  maxEventBytes: number;
+  maxUnsentBytes: number;
+  stallMs: number;
+}
+
+export interface ProcessOptions {
+  readonly id: string;
+  readonly cmd: readonly string[];
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  readonly confinement: Confinement;
+  readonly sandbox: string;
+  /** What finds it where it has left its group. */
+  readonly mark: string;
+  readonly clock: Clock;
+  readonly limits: ProcessLimits;
+  /** It is over, and nothing of it is left. */
+  onEnded(): void;
+}
+
+/** How much of the end of stderr a sandbox is shown to judge by. */
+const verdictBytes = 4096;
+
+export class ManagedProcess {
+  readonly id: string;
+  readonly ring: OutputRing;
+  /** Goes on when the session ends that holds it. */
+  isDetached = false;
+  /** The session that ends it; another one may take it over. */
+  holder: object | undefined;
+  readonly #options: ProcessOptions;
+  readonly #startedAt: number;
+  readonly #listeners = new Set<() => void>();
+  readonly #sentSignals = new Set<number>();
+  #child: Child | undefined;
+  #feed: Feed | undefined;
+  #timers: NodeJS.Timeout[] = [];
+  #reason: EndReason | undefined;
+  #exit: ProcessExit | undefined;
+  #isFinishing = false;
+  #isPaused = false;
+  #end: (ReturnType<typeof judgeEnd> & { ended_at: number }) | undefined;
+
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    this.id = options.id;
+    this.ring = new OutputRing({ maxBytes: options.limits.ringBytes, maxSegments: options.limits.maxRingSegments });
+    this.#startedAt = options.clock.now() / 1000;
+  }
+
+  /** Starts it by this function, which is given whom to tell. Rejects where it cannot be started. */
+  async start(startChild: (events: ChildEvents) => Promise<Child>): Promise<void> {
+    const { timeoutMs } = this.#options;
+    this.#child = await startChild({
+      output: (stream, bytes) => this.#take(stream, bytes),
+      exited: (code, signal) => this.#exited(code, signal),
+      closed: () => void this.#finish(),
+    });
+    this.#after(timeoutMs, () => this.terminate("timeout"));
+  }
+
+  get hasEnded(): boolean {
+    return this.#end !== undefined;
+  }
+
+  get child(): Child {
+    if (this.#child === undefined) throw new Error("the process was not started");
+    return this.#child;
+  }
+
+  /** Whether a sandbox sees to it that nothing of it is left. */
+  get isConfined(): boolean {
+    return this.#options.sandbox !== "none";
+  }
+
+  get mark(): string {
+    return this.#options.mark;
+  }
+
+  status(): ProcStatus {
+    const { id, cmd, cwd, sandbox } = this.#options;
+    return {
+      proc_id: id,
+      status: "running",
+      state: "running",
+      error: "",
+      cmd: [...cmd],
+      cwd,
+      pid: this.#child?.pid ?? 0,
+      exit_code: null,
+      signal: "",
+      started_at: this.#startedAt,
+      ended_at: null,
+      stdout_bytes: this.ring.endOf("stdout"),
+      stderr_bytes: this.ring.endOf("stderr"),
+      detached: this.isDetached,
+      sandbox,
+      ...this.#end,
+    };
+  }
+
+  /** From now on an agent is told what it writes, beginning at the cursor. Another audience than before takes its place. */
+  follow(audience: Audience, reqId: string, cursor: number): void {
+    this.unfollow();
+    const { limits } = this.#options;
+    this.#feed = new Feed({
+      ring: this.ring,
+      audience,
+      procId: this.id,
+      reqId,
+      cursor,
+      limits,
+      onRoom: () => this.#resume(),
+    });
+    if (this.#end === undefined) this.#feed.pump();
+    else this.#feed.finish(toEndEvent(this.status()));
+  }
+
+  unfollow(): void {
+    this.#feed?.close();
+    this.#feed = undefined;
+    this.#resume();
+  }
+
+  /** Calls back whenever something was written or the process has ended. Returns what ends it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** False where nobody is left to get it. */
+  signal(signal: Signal): boolean {
+    if (isDeadly(signal)) this.#sentSignals.add(signal.number);
+    return signalGroup(this.child.pid, signal.number);
+  }
+
+  /** SIGTERM, a while to act on it, SIGKILL. */
+  terminate(reason: EndReason): void {
+    if (this.hasEnded || this.#reason !== undefined) return;
+    this.#reason = reason;
+    signalGroup(this.child.pid, signalNumber("SIGTERM"));
+    // A process that was stopped would not notice.
+    signalGroup(this.child.pid, signalNumber("SIGCONT"));
+    this.#after(this.#options.limits.graceMs, () => this.kill());
+  }
+
+  /** Resolves when it has ended, or after this time. */
+  async whenEnded(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
+    if (this.hasEnded) return;
+    await new Promise<void>((resolve) => {
+      const timer = Number.isFinite(withinMs) ? setTimeout(() => finish(), withinMs) : undefined;
+      const forget = this.onChange(() => {
+        if (this.hasEnded) finish();
+      });
+      const finish = () => {
+        clearTimeout(timer);
+        forget();
+        resolve();
+      };
+    });
+  }
+
+  /** At once, and whatever it does. */
+  kill(): void {
+    if (this.hasEnded) return;
+    this.#killGroup();
+    // What left its group is not found by it; what hides from this too needs a sandbox.
+    if (!this.isConfined) killMarked((mark) => mark === this.mark);
+  }
+
+  #killGroup(): void {
+    signalGroup(this.child.pid, signalNumber("SIGKILL"));
+  }
+
+  #take(stream: StreamName, bytes: Buffer): void {
+    this.ring.append(stream, bytes);
+    const { maxOutputBytes } = this.#options.limits;
+    if (maxOutputBytes > 0 && this.ring.end > maxOutputBytes) this.terminate("output_limit");
+    this.#feed?.pump();
+    if (this.#feed?.isBehind === true && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#child?.pause();
+    }
+    this.#tell();
+  }
+
+  #resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#child?.resume();
+  }
+
+  #exited(code: number | null, signal: NodeJS.Signals | null): void {
+    this.#exit = { code, signal };
+    this.#stopTimers();
+    // Others of the group may hold the pipes open for ever.
+    this.#after(this.#options.limits.drainMs, () => this.#drainOver());
+  }
+
+  #drainOver(): void {
+    // What is in the pipe already, and waits for a slow agent, is still read.
+    if (this.#isPaused) return this.#after(this.#options.limits.drainMs, () => this.#drainOver());
+    this.#killGroup();
+    this.child.destroy();
+    void this.#finish();
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#isFinishing) return;
+    this.#isFinishing = true;
+    this.#stopTimers();
+    this.#killGroup();
+    const { confinement } = this.#options;
+    const exit = this.#exit ?? { code: null, signal: null };
+    const ended = confinement.exitOf(exit);
+    const wasAsked = this.#reason !== undefined || this.#wasSent(ended.signal);
+    // A signal from here would look like a crash.
+    const verdict = wasAsked
+      ? undefined
+      : await confinement.verdict({ ...exit, stderr: this.#lastErrors() }).catch(() => undefined);
+    // Its end is not told before nothing of it is left.
+    await confinement.release().catch(() => {});
+    const cause = this.#reason ?? verdict ?? "";
+    this.#end = { ...judgeEnd(ended, cause, wasAsked), ended_at: this.#options.clock.now() / 1000 };
+    this.#feed?.finish(toEndEvent(this.status()));
+    this.#tell();
+    this.#options.onEnded();
+  }
+
+  #lastErrors(): string {
+    const from = Math.max(0, this.ring.endOf("stderr") - verdictBytes);
+    return Buffer.concat(this.ring.readStream("stderr", from, verdictBytes).map(({ bytes }) => bytes)).toString("utf8");
+  }
+
+  #wasSent(signal: NodeJS.Signals | null): boolean {
+    return signal !== null && this.#sentSignals.has(signalNumber(signal));
+  }
+
+  #after(delayMs: number, act: () => void): void {
+    // A timer cannot wait longer than this.
+    this.#timers.push(setTimeout(act, Math.min(delayMs, 2 ** 31 - 1)));
+  }
+
+  #stopTimers(): void {
+    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}

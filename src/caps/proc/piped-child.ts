@@ -1,0 +1,50 @@
+// A program with pipes for its input and output.
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Child, ChildCommand, ChildEvents } from "./child.ts";
+
+/** Rejects with what the system says where the program cannot be started. */
+export async function startPipedChild(command: ChildCommand, hasInput: boolean, events: ChildEvents): Promise<Child> {
+  const child = spawn(command.file, command.args, {
+    cwd: command.cwd,
+    env: command.env,
+    stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe"],
+    // A session and a group of its own, so that all of it can be signalled and nothing else is.
+    detached: true,
+  });
+  if (child.pid === undefined) throw await failureOf(child);
+  return watch(child, child.pid, events);
+}
+
+function failureOf(child: ChildProcess): Promise<Error> {
+  return new Promise((resolve) => child.once("error", resolve));
+}
+
+function watch(child: ChildProcess, pid: number, events: ChildEvents): Child {
+  const { stdin, stdout, stderr } = child;
+  stdout?.on("data", (bytes: Buffer) => events.output("stdout", bytes));
+  stderr?.on("data", (bytes: Buffer) => events.output("stderr", bytes));
+  // A pipe whose other end is gone is no more than that: the end of the process says the rest.
+  for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => {});
+  child.on("error", () => {});
+  child.once("exit", (code, signal) => events.exited(code, signal));
+  child.once("close", () => events.closed());
+  return {
+    pid,
+    get pendingInput() {
+      return stdin?.writable === true ? stdin.writableLength : undefined;
+    },
+    write: (bytes) => void stdin?.write(bytes),
+    endInput: () => void stdin?.end(),
+    pause() {
+      stdout?.pause();
+      stderr?.pause();
+    },
+    resume() {
+      stdout?.resume();
+      stderr?.resume();
+    },
+    destroy() {
+      for (const stream of [stdin, stdout, stderr]) stream?.destroy();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+// The host side of the proc capability.
+import { randomUUID } from "node:crypto";
+import { type Plugin, plugin } from "../../host/plugin.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { createHandlers } from "./handlers.ts";
+import { type ParsedProcOptions, type ProcOptions, parseProcOptions } from "./options.ts";
+import { ProcessTable } from "./process-table.ts";
+import { proc } from "./protocol.ts";
+import { Workshop } from "./workshop.ts";
+
+/** What a config makes of `type: proc`. */
+export function createPlugin(options: JsonObject): Plugin<typeof proc> {
+  return createProcPlugin(parseProcOptions(options));
+}
+
+export function procPlugin(options: ProcOptions = {}): Plugin<typeof proc> {
+  return createProcPlugin(parseProcOptions(options));
+}
+
+function createProcPlugin(options: ParsedProcOptions): Plugin<typeof proc> {
+  let workshop: Workshop | undefined;
+  return plugin(proc, {
+    exclusive: options.exclusive,
+    stateVersion: 1,
+    // A process that runs cannot be copied: a fork begins without the capability, and its agent may negotiate it anew.
+    forking: "refused",
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+
+    setup(context) {
+      // Drawn by the system and not by the host's own source: it must be one that no other host on this machine has.
+      workshop = new Workshop(options, context, process.env, randomUUID().replaceAll("-", ""));
+    },
+
+    session(context) {
+      if (workshop === undefined) throw new Error("the plugin is not set up");
+      const table = new ProcessTable(workshop, context);
+      return { handlers: createHandlers(context, workshop, table), close: () => table.close() };
+    },
+
+    close: () => workshop?.close(),
+  });
+}

@@ -1,0 +1,156 @@
+// The processes of one session: those that run, those that have ended, and records of those that a host took with it.
+import type { SessionContext } from "../../host/plugin.ts";
+import type { SessionState } from "../../host/session-state.ts";
+import type { JsonValue } from "../../protocol/json.ts";
+import { killMarked } from "./group.ts";
+import { procLimits } from "./limits.ts";
+import type { ManagedProcess } from "./managed-process.ts";
+import { procDead, procLimit, unknownProc } from "./problems.ts";
+import type { ProcStatus } from "./protocol.ts";
+import type { Workshop } from "./workshop.ts";
+
+/** Merging must leave them alone: a process belongs to the session that started it. */
+const recordPrefix = "local:proc:";
+
+type TableContext = Pick<SessionContext, "state" | "session" | "nextId">;
+
+export class ProcessTable {
+  readonly #workshop: Workshop;
+  readonly #state: SessionState;
+  /** Whose detached processes this session reaches; empty for an agent without a name, which has none. */
+  readonly #owner: () => string;
+  /** In the order of their start. */
+  readonly #own = new Map<string, ManagedProcess>();
+  /** Known only by their status, without output. */
+  readonly #lost = new Map<string, ProcStatus>();
+  /** Names all that this session ever starts. */
+  readonly family: string;
+  /** Whether anything ran without a sandbox: what that left behind is looked for in the end. */
+  #hasUnconfined = false;
+  #starting = 0;
+  #isClosed = false;
+
+  constructor(workshop: Workshop, { state, session, nextId }: TableContext) {
+    this.#workshop = workshop;
+    this.#state = state;
+    this.#owner = () => session.principal.id;
+    this.family = nextId();
+    for (const [key, value] of [...state.entries()]) if (key.startsWith(recordPrefix)) this.#recall(value);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** A process that ran when this was written cannot be running now: it went with its host, or with its session. */
+  #recall(value: JsonValue): void {
+    const record = value as unknown as ProcStatus;
+    const wasRunning = record.status === "running";
+    const status: ProcStatus = wasRunning
+      ? { ...record, status: "failed", state: "crashed", error: "host_ended" }
+      : record;
+    this.#lost.set(record.proc_id, status);
+    if (wasRunning) this.#state.set(recordPrefix + record.proc_id, status as unknown as JsonValue);
+  }
+
+  /** Holds a place while `work` starts a process. */
+  async starting<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { max_procs } = this.#workshop.options;
+    if (this.#runningCount() + this.#starting >= max_procs) throw procLimit("max_procs", max_procs);
+    this.#starting += 1;
+    try {
+      return await work();
+    } finally {
+      this.#starting -= 1;
+    }
+  }
+
+  #runningCount(): number {
+    return [...this.#own.values()].filter((process) => !process.hasEnded && !process.isDetached).length;
+  }
+
+  /** From now on this session ends it. */
+  add(process: ManagedProcess): void {
+    const isNew = this.#own.get(process.id) !== process;
+    process.holder = this;
+    this.#own.set(process.id, process);
+    this.#hasUnconfined ||= !process.isConfined;
+    this.write(process);
+    if (!isNew) return;
+    const forget = process.onChange(() => {
+      if (!process.hasEnded) return;
+      forget();
+      this.write(process);
+      this.#forgetOldest();
+    });
+    this.#forgetOldest();
+  }
+
+  /** Keeps what is known of it. */
+  write(process: ManagedProcess): void {
+    if (process.holder !== this || !this.#own.has(process.id)) return;
+    this.#state.set(recordPrefix + process.id, process.status() as unknown as JsonValue);
+  }
+
+  /** A process of this session, or a detached one of its agent. Throws `unknown_proc`, and `proc_dead` for a record. */
+  get(id: string): ManagedProcess {
+    const found = this.find(id);
+    if (found !== undefined) return found;
+    const lost = this.#lost.get(id);
+    throw lost === undefined ? unknownProc(id) : procDead(lost);
+  }
+
+  /** The same, where it still runs. */
+  getRunning(id: string): ManagedProcess {
+    const process = this.get(id);
+    if (process.hasEnded) throw procDead(process.status());
+    return process;
+  }
+
+  find(id: string): ManagedProcess | undefined {
+    return this.#own.get(id) ?? this.#workshop.detachedOf(this.#owner()).find((process) => process.id === id);
+  }
+
+  statusOf(id: string): ProcStatus | undefined {
+    return this.find(id)?.status() ?? this.#lost.get(id);
+  }
+
+  all(): ProcStatus[] {
+    const detached = this.#workshop.detachedOf(this.#owner()).filter(({ id }) => !this.#own.has(id));
+    const live = [...this.#own.values(), ...detached].map((process) => process.status());
+    const known = new Set(live.map(({ proc_id }) => proc_id));
+    return [...[...this.#lost.values()].filter(({ proc_id }) => !known.has(proc_id)), ...live];
+  }
+
+  #forgetOldest(): void {
+    const ended = [...this.#own.values()].filter(({ hasEnded }) => hasEnded);
+    let bytes = ended.reduce((sum, { ring }) => sum + ring.keptBytes, 0);
+    // The newest keeps its output, however much that is.
+    for (const process of ended.slice(0, -1)) {
+      if (bytes <= procLimits.maxEndedBytes) break;
+      bytes -= process.ring.keptBytes;
+      this.#own.delete(process.id);
+      this.#lost.set(process.id, process.status());
+    }
+    const known = [...this.#lost.keys(), ...ended.map(({ id }) => id).filter((id) => this.#own.has(id))];
+    for (const id of known.slice(0, Math.max(0, known.length - procLimits.maxEnded))) {
+      this.#lost.delete(id);
+      this.#own.delete(id);
+      this.#state.delete(recordPrefix + id);
+    }
+  }
+
+  /** Ends everything that was not detached on purpose. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const all = [...this.#own.values()].filter(({ holder }) => holder === this);
+    for (const process of all) process.unfollow();
+    const own = all.filter(({ isDetached }) => !isDetached);
+    for (const process of own) process.terminate("session_ended");
+    await Promise.all(own.map((process) => process.whenEnded()));
+    if (!this.#hasUnconfined) return;
+    const spared = this.#workshop.marksBeside(this);
+    const prefix = this.#workshop.markOf(this.family);
+    killMarked((mark) => mark.startsWith(prefix) && !spared.has(mark));
+  }
+}

@@ -1,0 +1,108 @@
+// Processes in the sandbox that this machine has. Where it has none, the answer says so, and nothing runs unconfined.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { noSandboxes } from "../../host/sandbox.ts";
+import { createSandboxes } from "../../sandboxes/sandboxes.ts";
+import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";
+
+const sandboxes = createSandboxes();
+const report = await sandboxes.report();
+const hasBubblewrap = report.some(({ name, isUsable }) => name === "bubblewrap" && isUsable);
+await sandboxes.close();
+
+test("without a sandbox nothing runs, unless it was asked for by name", async () => {
+  await using host = await startProc({ sandbox: "auto" }, { sandboxes: noSandboxes });
+
+  expect(await host.api.spawn({ cmd: ["echo"] })).toMatchObject({
+    ok: false,
+    error: expect.stringContaining("sandbox"),
+  });
+});
+
+test("a sandbox that there is not is said in the answer", async () => {
+  await using host = await startProc({ sandbox: "fortress" });
+
+  expect((await host.api.spawn({ cmd: ["echo"] })).error).toContain('"fortress"');
+});
+
+test.runIf(hasBubblewrap)("a confined process reads, writes and ends like any other", async () => {
+  await using host = await startProc({ sandbox: "auto" });
+  await writeFile(join(host.folder, "file"), "content\n");
+  const { proc_id } = await host.sh("cat file; echo made > made; echo err >&2; read line; echo $line; pwd; exit 9");
+  await host.api.write({ proc_id, data: "input\n" });
+  const end = await host.end(proc_id);
+
+  expect((await host.api.status({ proc_id })).sandbox).toBe("bubblewrap");
+  expect(host.textOf(proc_id)).toBe(`content\ninput\n${host.folder}\n`);
+  expect(host.textOf(proc_id, "stderr")).toBe("err\n");
+  expect(dataOf(end)).toMatchObject({ code: 9, exit_code: 9, signal: "" });
+});
+
+test.runIf(hasBubblewrap)("signals reach a confined process, and how it ends by them is told exactly", async () => {
+  await using host = await startProc({ sandbox: "auto" });
+  const handled = await host.sh(
+    "trap 'echo usr1' USR1; trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done",
+  );
+  const plain = await host.sh("echo ready; exec sleep 300");
+  for (const { proc_id } of [handled, plain]) await host.event(() => host.textOf(proc_id).includes("ready"));
+  await host.api.kill({ proc_id: handled.proc_id, signal: "USR1" });
+  await host.event(() => host.textOf(handled.proc_id).includes("usr1"));
+  await host.api.kill({ proc_id: handled.proc_id });
+  await host.api.kill({ proc_id: plain.proc_id });
+
+  expect(dataOf(await host.end(handled.proc_id))).toMatchObject({ code: 0, exit_code: 0, signal: "" });
+  expect(host.textOf(handled.proc_id)).toContain("bye");
+  expect(dataOf(await host.end(plain.proc_id))).toMatchObject({ exit_code: null, signal: "SIGTERM", status: "killed" });
+});
+
+test.runIf(hasBubblewrap)("whatever a confined process starts ends with it, also outside of its group", async () => {
+  await using host = await startProc({ sandbox: "auto" });
+  const { proc_id, pid } = await host.sh("(setsid sh -c 'trap \"\" TERM; sleep 300' &) ; echo ready; sleep 300");
+  await host.event(() => host.textOf(proc_id).includes("ready"));
+  const { readFile, readdir } = await import("node:fs/promises");
+  const inside: number[] = [];
+  for (const name of await readdir("/proc")) {
+    const children = await readFile(`/proc/${name}/task/${name}/children`, "utf8").catch(() => "");
+    if (Number(name) === pid || inside.includes(Number(name))) inside.push(...children.trim().split(" ").map(Number));
+  }
+  expect(inside.length).toBeGreaterThan(0);
+  await host.api.kill({ proc_id, signal: "SIGKILL" });
+  await host.end(proc_id);
+
+  await whenGone(pid, ...inside.filter(Boolean));
+});
+
+test.runIf(hasBubblewrap)(
+  "a process that takes all memory ends as out_of_memory, and the session goes on",
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    await using host = await startProc({ sandbox: "auto", sandbox_limits: { memory_mb: 64 } });
+    const { proc_id } = await host.run(["python3", "-c", "x = bytearray(600_000_000); print(len(x))"]);
+    const end = dataOf(await host.end(proc_id));
+
+    expect(end).toMatchObject({ status: "failed", state: "crashed", error: "out_of_memory" });
+    expect(await host.api.status({ proc_id })).toMatchObject({ error: "out_of_memory" });
+    expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
+  },
+);
+
+test.runIf(hasBubblewrap)("a program or folder that the sandbox does not show is told in the answer", async () => {
+  await using host = await startProc({ sandbox: "auto" });
+
+  expect(await host.api.spawn({ cmd: ["echo"], cwd: "/root" })).toMatchObject({
+    ok: false,
+    error: expect.stringContaining("/root"),
+  });
+  expect(await host.api.spawn({ cmd: ["echo"], cwd: "/tmp" })).toMatchObject({ ok: true });
+});
+
+test.runIf(hasBubblewrap)("a terminal works in a sandbox", async () => {
+  await using host = await startProc({ sandbox: "auto" });
+  const { proc_id } = await host.sh("test -t 1 && stty size", { pty: true, cols: 77, rows: 33 });
+  await host.end(proc_id);
+
+  expect(host.textOf(proc_id)).toContain("33 77");
+});

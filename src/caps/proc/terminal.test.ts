@@ -1,0 +1,66 @@
+import { expect, test, vi } from "vitest";
+import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";
+
+test("a process on a terminal sees its size, its resizing and the end of its input", async () => {
+  await using host = await startProc();
+  const script =
+    "test -t 0 && test -t 1 && echo terminal; stty size; read line; stty size; echo got $line; cat; exit 6";
+  const { proc_id } = await host.sh(script, { pty: true, cols: 101, rows: 31 });
+  await host.event(() => host.textOf(proc_id).includes("31 101"));
+  expect(await host.api.resize({ proc_id, cols: 120, rows: 40 })).toMatchObject({ ok: true });
+  await host.api.write({ proc_id, data: "hello\n" });
+  await host.event(() => host.textOf(proc_id).includes("got hello"));
+  await host.api.write({ proc_id, eof: true });
+  const end = await host.end(proc_id);
+
+  expect(host.textOf(proc_id)).toContain("terminal\r\n");
+  expect(host.textOf(proc_id)).toContain("40 120");
+  expect(dataOf(end)).toMatchObject({ code: 6, exit_code: 6, state: "crashed" });
+});
+
+test("a signal ends all of what is on a terminal, and is told exactly", async () => {
+  await using host = await startProc();
+  const { proc_id, pid } = await host.sh("sleep 300 & echo $!; wait", { pty: true });
+  await host.event(() => host.textOf(proc_id).includes("\n"));
+  const child = Number.parseInt(host.textOf(proc_id), 10);
+  await host.api.kill({ proc_id, signal: "SIGKILL" });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ signal: "SIGKILL", exit_code: null, status: "killed" });
+  await whenGone(pid, child);
+});
+
+test("text on a terminal is cut in no character either", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("i=0; while [ $i -lt 3000 ]; do printf '€'; i=$((i+1)); done", { pty: true });
+  await host.end(proc_id);
+
+  expect(host.textOf(proc_id)).toBe("€".repeat(3000));
+});
+
+test("a terminal where none is allowed, or a size for a process without one, is refused with the reason", async () => {
+  await using host = await startProc({ pty: false });
+  expect(await host.api.spawn({ cmd: ["true"], pty: true })).toMatchObject({
+    ok: false,
+    error: expect.stringContaining("not allowed"),
+  });
+  const { proc_id } = await host.run(["sleep", "60"]);
+
+  expect(await host.api.resize({ proc_id, cols: 10, rows: 10 })).toMatchObject({
+    ok: false,
+    error: expect.stringContaining("pty"),
+  });
+});
+
+test("where the library of terminals is missing, the answer names it", async () => {
+  vi.doMock("@lydell/node-pty", () => {
+    throw new Error("Cannot find package");
+  });
+  try {
+    await using host = await startProc();
+    const { ok, error } = await host.api.spawn({ cmd: ["true"], pty: true });
+
+    expect([ok, error]).toEqual([false, expect.stringContaining("@lydell/node-pty")]);
+  } finally {
+    vi.doUnmock("@lydell/node-pty");
+  }
+});
