@@ -1,0 +1,95 @@
+// What a text in `input_map`, `condition` or `items_path` means, worked out once per chain.
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import { messageLimits } from "../protocol.ts";
+import { parseQuery, type Query } from "./jmespath.ts";
+import { toStrictSyntax } from "./loose-syntax.ts";
+
+/** What expressions read from. */
+export interface Scope {
+  /** The value of a name; undefined where nobody has it. */
+  get(name: string): JsonValue | undefined;
+  /** Whether the name is a node's, whose output `data` and `output` stand for as well. */
+  isNode(name: string): boolean;
+  /** Everything at once. */
+  all(): JsonObject;
+}
+
+export interface Expression {
+  /** Names that it reads; undefined where it reads everything. */
+  readonly names: readonly string[] | undefined;
+  evaluate(scope: Scope): JsonValue;
+}
+
+export type ParseExpression = (text: string, isNode: (name: string) => boolean) => Expression;
+
+const path = /^(\$\.)?[A-Za-z_][\w-]*(\.[\w-]+)*$/;
+const jsonLiteral = /^(-?\d+(\.\d+)?([eE][+-]?\d+)?|true|false|null)$/;
+
+/** Queries are compiled once and kept: the same few occur in every run of a chain. */
+export function createExpressionParser(maxKept = 1000): ParseExpression {
+  const queries = new Map<string, Query>();
+  const queryOf = (text: string): Query => {
+    const known = queries.get(text);
+    if (known !== undefined) return known;
+    const query = parseQuery(toStrictSyntax(text));
+    if (queries.size >= maxKept) queries.delete(queries.keys().next().value as string);
+    queries.set(text, query);
+    return query;
+  };
+  return (given, isNode) => {
+    const text = given.trim();
+    if (text.length > messageLimits.maxExpressionLength)
+      throw new Error(`it is longer than ${messageLimits.maxExpressionLength} characters`);
+    if (jsonLiteral.test(text)) return literalOf(JSON.parse(text) as JsonValue);
+    if (path.test(text)) {
+      const steps = text.replace(/^\$\./, "").split(".");
+      // To JMESPath `a-b` is a difference, unless somebody is called so.
+      if (text.startsWith("$.") || !text.includes("-") || isNode(steps[0] as string)) return pathOf(steps);
+    }
+    return fromQuery(queryOf(text));
+  };
+}
+
+function literalOf(value: JsonValue): Expression {
+  return { names: [], evaluate: () => value };
+}
+
+function pathOf([name = "", ...steps]: readonly string[]): Expression {
+  return { names: [name], evaluate: (scope) => walk(scope, name, steps) };
+}
+
+function fromQuery({ roots, evaluate }: Query): Expression {
+  if (roots === undefined) return { names: undefined, evaluate: (scope) => evaluate(scope.all()) };
+  return {
+    names: [...new Set(roots.map(({ name }) => name))],
+    evaluate(scope) {
+      const values: JsonObject = {};
+      for (const { key, name, step } of roots) values[key] = walk(scope, name, step === undefined ? [] : [step]);
+      return evaluate(values);
+    },
+  };
+}
+
+function walk(scope: Scope, name: string, steps: readonly string[]): JsonValue {
+  let value: JsonValue = scope.get(name) ?? null;
+  for (let index = 0; index < steps.length && value !== null; index++) {
+    const step = steps[index] as string;
+    const next = stepInto(value, step);
+    // `node.data` and `node.output` are the output itself, where it has no such field.
+    const isOutput = next === undefined && index === 0 && (step === "data" || step === "output") && scope.isNode(name);
+    if (!isOutput) value = next ?? null;
+  }
+  return value;
+}
+
+function stepInto(value: JsonValue, step: string): JsonValue | undefined {
+  if (Array.isArray(value)) return /^-?\d+$/.test(step) ? value.at(Number(step)) : undefined;
+  return typeof value === "object" && value !== null && Object.hasOwn(value, step) ? value[step] : undefined;
+}
+
+/** As in JMESPath, and 0 is false as well: both languages that agents are written in say so. */
+export function isTrue(value: JsonValue): boolean {
+  if (value === null || value === false || value === "" || value === 0) return false;
+  if (Array.isArray(value)) return value.length > 0;
+  return typeof value !== "object" || Object.keys(value).length > 0;
+}

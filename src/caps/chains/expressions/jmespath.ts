@@ -1,0 +1,162 @@
+// The one place that knows the JMESPath library.
+import { compile, getRegisteredFunctions, TreeInterpreter } from "@jmespath-community/jmespath";
+import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
+
+type Ast = ReturnType<typeof compile>;
+type Binary = Extract<Ast, { left: Ast; right: Ast }>;
+
+/** A value that expressions reach by a name of its own: the two documented ways to say "the output of a node". */
+const outputNames: ReadonlySet<string> = new Set(["data", "output"]);
+
+export interface Query {
+  /** Names that it reads from its scope, with the `data` or `output` that follows; undefined where it reads all of it. */
+  readonly roots: readonly Root[] | undefined;
+  /** `values` has one field for each root, by its key. */
+  evaluate(values: JsonObject): JsonValue;
+}
+
+export interface Root {
+  readonly key: string;
+  readonly name: string;
+  /** `data` or `output`, where the expression says so: either means the whole output, where that has no such field. */
+  readonly step: string | undefined;
+}
+
+/** Throws with the library's words where the text is no JMESPath. */
+export function parseQuery(text: string): Query {
+  const reading = new Reading();
+  const ast = reading.rewrite(compile(text), true);
+  const roots = reading.isWhole ? undefined : [...reading.roots.values()];
+  return {
+    roots,
+    // The library reads inherited fields as well; the copy leaves out what is no JSON.
+    evaluate: (values) => copyJson(TreeInterpreter.search(ast, values)) ?? null,
+  };
+}
+
+/** Finds what an expression reads from its scope, and gives `node.data` a name of its own. */
+class Reading {
+  readonly roots = new Map<string, Root>();
+  isWhole = false;
+
+  #add(name: string, step?: string): Ast {
+    const key = step === undefined ? name : `${name}\u0000${step}`;
+    this.roots.set(key, { key, name, step });
+    return { type: "Field", name: key };
+  }
+
+  rewrite(node: Ast, isAtRoot: boolean): Ast {
+    switch (node.type) {
+      case "Field":
+        return isAtRoot ? this.#add(node.name) : node;
+      case "Root":
+        this.isWhole = true;
+        return node;
+      case "Current":
+        if (isAtRoot) this.isWhole = true;
+        return node;
+      case "Subexpression":
+        return this.#subexpression(node, isAtRoot);
+      case "Pipe":
+      case "IndexExpression":
+      case "Projection":
+      case "ValueProjection":
+        return { ...node, left: this.rewrite(node.left, isAtRoot), right: this.rewrite(node.right, false) };
+      case "FilterProjection":
+        return {
+          ...node,
+          left: this.rewrite(node.left, isAtRoot),
+          right: this.rewrite(node.right, false),
+          condition: this.rewrite(node.condition, false),
+        };
+      case "OrExpression":
+      case "AndExpression":
+      case "Comparator":
+      case "Arithmetic":
+        return { ...node, left: this.rewrite(node.left, isAtRoot), right: this.rewrite(node.right, isAtRoot) };
+      case "NotExpression":
+      case "Flatten":
+        return { ...node, child: this.rewrite(node.child, isAtRoot) };
+      case "ExpressionReference":
+        // Runs on the items of a list.
+        return { ...node, child: this.rewrite(node.child, false) };
+      case "Unary":
+        return { ...node, operand: this.rewrite(node.operand, isAtRoot) };
+      case "Ternary":
+        return {
+          ...node,
+          condition: this.rewrite(node.condition, isAtRoot),
+          trueExpr: this.rewrite(node.trueExpr, isAtRoot),
+          falseExpr: this.rewrite(node.falseExpr, isAtRoot),
+        };
+      case "Function":
+        if (!getRegisteredFunctions().includes(node.name)) throw new Error(`there is no function ${node.name}()`);
+        return { ...node, children: node.children.map((child) => this.rewrite(child, isAtRoot)) };
+      case "MultiSelectList":
+        return { ...node, children: node.children.map((child) => this.rewrite(child, isAtRoot)) };
+      case "MultiSelectHash":
+        return {
+          ...node,
+          children: node.children.map((pair) => ({ ...pair, value: this.rewrite(pair.value, isAtRoot) })),
+        };
+      case "LetExpression":
+        return {
+          ...node,
+          bindings: node.bindings.map((binding) => ({
+            ...binding,
+            reference: this.rewrite(binding.reference, isAtRoot),
+          })),
+          expression: this.rewrite(node.expression, isAtRoot),
+        };
+      default:
+        return node;
+    }
+  }
+
+  #subexpression(node: Binary, isAtRoot: boolean): Ast {
+    const { left, right } = node;
+    const name = rootName(left, isAtRoot);
+    const first = leftmostField(right);
+    if (name !== undefined && first !== undefined && outputNames.has(first)) {
+      const field = this.#add(name, first);
+      const output: Ast = isAtRoot ? field : { type: "Subexpression", left: { type: "Root" }, right: field };
+      return withSides(node, output, this.rewrite(withoutLeftmost(right), false));
+    }
+    // `$.name`: one field of the scope rather than all of it.
+    if (left.type === "Root" && first !== undefined) {
+      this.#add(first);
+      return withSides(node, left, this.rewrite(right, false));
+    }
+    return withSides(node, this.rewrite(left, isAtRoot), this.rewrite(right, false));
+  }
+}
+
+function withSides(node: Binary, left: Ast, right: Ast): Ast {
+  return { ...node, left, right } as Ast;
+}
+
+/** The name that `name` or `$.name` reads from the scope. */
+function rootName(node: Ast, isAtRoot: boolean): string | undefined {
+  if (node.type === "Field") return isAtRoot ? node.name : undefined;
+  if (node.type !== "Subexpression" || node.left.type !== "Root") return undefined;
+  return node.right.type === "Field" ? node.right.name : undefined;
+}
+
+function leftmostField(node: Ast): string | undefined {
+  if (node.type === "Field") return node.name;
+  return isChain(node) ? leftmostField(node.left) : undefined;
+}
+
+function withoutLeftmost(node: Ast): Ast {
+  return isChain(node) ? ({ ...node, left: withoutLeftmost(node.left) } as Ast) : { type: "Current" };
+}
+
+function isChain(node: Ast): node is Binary {
+  return (
+    node.type === "Subexpression" ||
+    node.type === "IndexExpression" ||
+    node.type === "Projection" ||
+    node.type === "ValueProjection" ||
+    node.type === "FilterProjection"
+  );
+}

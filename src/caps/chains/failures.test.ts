@@ -1,0 +1,173 @@
+import { expect, test } from "vitest";
+import { core } from "../../protocol/core.ts";
+import { startChains, tool } from "./start-chains.suite.ts";
+
+test("a node that fails ends the chain, and what runs beside it is stopped", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("slow", "wait", { input: { name: "slow" } }),
+    tool("first", "later", {}),
+    tool("bad", "fail", { deps: ["first"], input: { message: "no luck" } }),
+    tool("never", "echo", { deps: ["bad"] }),
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result).toMatchObject({
+    success: false,
+    error: {
+      code: "chain_node_error",
+      message: '"bad" failed: no luck',
+      node_id: "bad",
+      detail: { code: "runtime_error" },
+    },
+    failed: ["bad"],
+    final_output: null,
+  });
+  expect(result.errors).toMatchObject({ bad: { code: "runtime_error", message: "no luck" } });
+  expect(Object.keys(result.outputs)).toEqual(["first"]);
+  await expect.poll(() => host.recorder.stopped).toEqual(["slow"]);
+});
+
+test("a tool that answers with a failure fails its node as well", async () => {
+  await using host = await startChains();
+
+  const result = await host.api.run({ nodes: [tool("bad", "add", { input: { items: "none" } })] });
+
+  expect(result.error).toMatchObject({ code: "chain_node_error", detail: { code: "schema_violation" } });
+});
+
+test("with on_error skip the chain goes on without the node's output and is no success", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("bad", "fail", { on_error: "skip", next_node: "next" }),
+    tool("next", "echo", { input_map: { got: "bad.data OR 'nothing'", why: "errors.bad.message" } }),
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result).toMatchObject({ success: false, error: null, failed: ["bad"], nodes_run: 2 });
+  expect(result.final_output).toEqual({ got: "nothing", why: "broken" });
+});
+
+test("with on_error naming a node, that node goes on and the usual way is passed over", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("try", "fail", { on_error: "rescue", next_node: "usual" }),
+    tool("usual", "echo"),
+    tool("rescue", "echo", { input_map: { code: "errors.try.code" } }),
+    tool("end", "echo", { input_map: { code: "usual.code || rescue.code" } }),
+  ];
+
+  const broken = await host.api.run({ nodes });
+  const fine = await host.api.run({
+    nodes: [tool("try", "echo", { on_error: "rescue", next_node: "usual" }), ...nodes.slice(1)],
+  });
+
+  expect(broken).toMatchObject({ success: true, failed: ["try"], skipped: ["usual"] });
+  expect(broken.final_output).toEqual({ code: "runtime_error" });
+  expect(fine).toMatchObject({ success: true, failed: [], skipped: ["rescue"] });
+});
+
+test("a failure that may pass is tried again, under the same id each time", async () => {
+  await using host = await startChains();
+  const retry = { retries: 3, retry_delay: 0.001 };
+
+  const result = await host.api.run({ nodes: [tool("flaky", "fail", { input: { times: 2, key: "a" }, ...retry })] });
+
+  expect(result.final_output).toEqual({ attempts: 3 });
+  expect(new Set(host.recorder.calls.map(({ id }) => id))).toEqual(new Set([`${result.run_id}:flaky`]));
+});
+
+test("retries end, and a failure that will not pass is not tried again", async () => {
+  await using host = await startChains();
+  const retry = { retries: 2, retry_delay: 0.001 };
+
+  const often = await host.api.run({ nodes: [tool("bad", "fail", { ...retry })] });
+  const times = host.recorder.calls.length;
+  const once = await host.api.run({ nodes: [tool("bad", "fail", { input: { retryable: false }, ...retry })] });
+
+  expect([often.success, times]).toEqual([false, 3]);
+  expect([once.success, host.recorder.calls.length - times]).toEqual([false, 1]);
+});
+
+test("a node's time stops its work, and counts for each attempt", async () => {
+  await using host = await startChains();
+
+  const result = await host.api.run({
+    nodes: [tool("slow", "wait", { timeout: 0.05, retries: 1, retry_delay: 0.001, input: { name: "slow" } })],
+  });
+
+  expect(result).toMatchObject({ success: false, error: { code: "chain_node_error", detail: { code: "timeout" } } });
+  expect(host.recorder.stopped).toEqual(["slow", "slow"]);
+});
+
+test("the whole chain's time stops all work, and what had ended is answered", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("quick", "echo", { input: { v: 1 } }),
+    tool("slow", "wait", { deps: ["quick"], input: { name: "slow" } }),
+  ];
+
+  const result = await host.api.run({ nodes, timeout: 0.1 });
+
+  expect(result).toMatchObject({
+    success: false,
+    error: { code: "timeout" },
+    outputs: { quick: { v: 1 } },
+    nodes_run: 1,
+  });
+  await expect.poll(() => host.recorder.stopped).toEqual(["slow"]);
+});
+
+test("a cancelled request stops the chain, also while it waits to try again", async () => {
+  await using host = await startChains();
+  for (const nodes of [
+    [tool("slow", "wait", { input: { name: "slow" } }), tool("after", "echo", { deps: ["slow"] })],
+    [tool("bad", "fail", { retries: 1, retry_delay: 60 }), tool("after", "echo", { deps: ["bad"] })],
+  ]) {
+    const stop = new AbortController();
+    const running = host.api.run({ nodes }, { signal: stop.signal }).catch((error: unknown) => error);
+    await expect.poll(() => host.recorder.calls.length).toBeGreaterThan(0);
+    stop.abort();
+    await running;
+    await expect.poll(async () => (await host.api.list()).runs).toEqual([]);
+    expect(host.recorder.calls.filter(({ tool }) => tool === "echo")).toEqual([]);
+    host.recorder.calls.length = 0;
+  }
+  expect(host.recorder.stopped).toEqual(["slow"]);
+});
+
+test("a run can be listed and cancelled by its id, and is answered with what it had come to", async () => {
+  await using host = await startChains();
+  const nodes = [tool("a", "echo"), tool("slow", "wait", { deps: ["a"], input: { name: "slow" } })];
+
+  const running = host.api.run({ chain_id: "mine", nodes });
+  await expect.poll(() => host.recorder.waiting).toBe(1);
+  const [run] = (await host.api.list()).runs;
+  const cancelled = await host.api.cancel({ run_id: run?.run_id ?? "" });
+  const again = await host.api.cancel({ run_id: "nobody" });
+
+  expect(run).toMatchObject({ chain_id: "mine", status: "running", nodes_run: 1, nodes_total: 2, resumed: false });
+  expect([cancelled, again]).toEqual([{ cancelled: true }, { cancelled: false }]);
+  expect(await running).toMatchObject({ success: false, error: { code: "cancelled" }, nodes_run: 1 });
+  await expect.poll(() => host.recorder.stopped).toEqual(["slow"]);
+});
+
+test("a fork of the session does not go on with the chain that the first one runs", async () => {
+  await using host = await startChains();
+  const running = host.api.run({
+    nodes: [tool("a", "later"), tool("slow", "wait", { deps: ["a"], input: { name: "x" } })],
+  });
+  await expect.poll(() => host.recorder.waiting).toBe(1);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+
+  const { session_id } = await host.client.use(core).fork();
+  const fork = await host.connect({ sessionId: session_id, agentId: host.client.agentId });
+  await new Promise((resolve) => setTimeout(resolve, 30));
+
+  expect((await fork.chains.list()).runs).toEqual([]);
+  expect(host.recorder.calls.filter(({ tool }) => tool === "wait")).toHaveLength(1);
+  host.recorder.release("x");
+  expect((await running).success).toBe(true);
+});

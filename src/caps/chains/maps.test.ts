@@ -1,0 +1,164 @@
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../protocol/json.ts";
+import { startChains, tool } from "./start-chains.suite.ts";
+
+const list = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+test("a map runs a node for every item and keeps the order, so many at once", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { node_id: "each", kind: "map", items_path: "input.names", map_node: "one", max_parallel: 3, next_node: "end" },
+    tool("one", "wait", { input_map: { name: "_item" } }),
+    tool("end", "echo", { input_map: { all: "each[*].name" } }),
+  ];
+  const names = ["a", "b", "c", "d", "e"];
+
+  const running = host.api.run({ nodes, initial_input: { names }, streaming: false });
+  await expect.poll(() => host.recorder.waiting).toBe(3);
+  for (const name of ["c", "b", "a"]) host.recorder.release(name);
+  await expect.poll(() => host.recorder.calls.length).toBe(5);
+  for (const name of ["e", "d"]) host.recorder.release(name);
+
+  const result = await running;
+  expect(result.outputs.each).toEqual(names.map((name) => ({ name })));
+  expect(result.final_output).toEqual({ all: names });
+  expect(host.recorder.mostWaiting).toBe(3);
+  expect(result.outputs).not.toHaveProperty("one");
+});
+
+test("the item reaches the node under both names, and alone where the node maps nothing", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { node_id: "m", kind: "map", items_path: "$.items", map_node: "e" },
+    tool("e", "echo", { input: { fixed: 1 }, input_map: { one: "item.p", other: "$._item.p", outer: "base" } }),
+    { node_id: "plain", kind: "map", items: [1, 2], name: "echo" },
+  ];
+
+  const { outputs } = await host.api.run({ nodes, initial_input: { items: [{ p: 1 }, { p: 2 }], base: "b" } });
+
+  expect(outputs.m).toEqual([1, 2].map((p) => ({ fixed: 1, one: p, other: p, outer: "b" })));
+  expect(outputs.plain).toEqual([{ item: 1 }, { item: 2 }]);
+});
+
+test("every item has an idempotency key of its own that says where it belongs", async () => {
+  await using host = await startChains();
+
+  const { run_id } = await host.api.run({ nodes: [{ node_id: "m:1", kind: "map", items: [1, 2], name: "echo" }] });
+
+  expect(host.recorder.calls.map(({ id }) => id)).toEqual([`${run_id}:m%3A1:0`, `${run_id}:m%3A1:1`]);
+});
+
+test("an item that fails fails the map, with the error of every item that did", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { node_id: "m", kind: "map", items: [[1], ["x"], [3]], map_node: "sum" },
+    tool("sum", "add", { input_map: { items: "item" } }),
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result).toMatchObject({ success: false, failed: ["m"], error: { code: "chain_node_error", node_id: "m" } });
+  expect(result.error?.detail.errors).toMatchObject({ 1: { code: "schema_violation" } });
+});
+
+test("with on_error skip the others go on, and the answer says which failed", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { node_id: "m", kind: "map", items: [[1], ["x"], [3]], map_node: "sum", next_node: "total" },
+    tool("sum", "add", { input_map: { items: "item" }, on_error: "skip" }),
+    { node_id: "total", kind: "reduce", name: "sum", items_path: "m" },
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result).toMatchObject({ success: false, error: null, failed: ["m[1]"], final_output: 4 });
+  expect(result.outputs.m).toEqual([1, null, 3]);
+  expect(result.errors).toMatchObject({ "m[1]": { code: "schema_violation" } });
+});
+
+test("a map within a map, no items at all, and items that are no list", async () => {
+  await using host = await startChains();
+  const nested = [
+    { node_id: "rows", kind: "map", items: [[1, 2], [3]], map_node: "row" },
+    { node_id: "row", kind: "map", items_path: "item", map_node: "cell" },
+    tool("cell", "echo", { input_map: { v: "item" } }),
+  ];
+
+  const grid = await host.api.run({ nodes: nested });
+  const none = await host.api.run({ nodes: [{ node_id: "m", kind: "map", items: [], name: "echo" }] });
+  const wrong = await host.api.run({
+    nodes: [{ node_id: "m", kind: "map", items_path: "x", name: "echo" }],
+    initial_input: { x: 5 },
+  });
+
+  expect(grid.final_output).toEqual([[{ v: 1 }, { v: 2 }], [{ v: 3 }]]);
+  expect(none).toMatchObject({ success: true, final_output: [] });
+  expect(wrong.error?.message).toBe('"m" failed: the items of "m" are no list but 5');
+});
+
+test("more items than max_items are refused", async () => {
+  await using host = await startChains({ options: { max_items: 3 } });
+
+  const result = await host.api.run({ nodes: [{ node_id: "m", kind: "map", items: list(4), name: "echo" }] });
+
+  expect(result.error?.message).toContain("4 items; the host takes 3 (max_items)");
+});
+
+test("the time of a map stops the items under way", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { node_id: "m", kind: "map", items: list(4), map_node: "w", timeout: 0.05, max_parallel: 2 },
+    tool("w", "wait", { input: { name: "w" }, on_error: "skip" }),
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result.error).toMatchObject({ code: "chain_node_error", detail: { code: "timeout" } });
+  expect(host.recorder.stopped).toEqual(["w", "w"]);
+});
+
+describe("reduce", () => {
+  test.each<[name: string, items: JsonValue[], value: JsonValue]>([
+    ["concat", [[1, 2], [3], 4, null], [1, 2, 3, 4]],
+    ["concat", ["a", "b"], "ab"],
+    ["concat", [], []],
+    ["sum", [1, 2.5, null], 3.5],
+    ["min", [3, 1, 2], 1],
+    ["min", [], null],
+    ["max", ["a", "c", "b"], "c"],
+    ["merge", [{ a: 1, b: 1 }, { b: 2 }], { a: 1, b: 2 }],
+    ["count", [1, null, 3], 3],
+    ["first", [1, 2], 1],
+    ["last", [1, 2], 2],
+    ["last", [], null],
+  ])("by %s of %j is %j", async (name, items, value) => {
+    await using host = await startChains();
+
+    const result = await host.api.run({ nodes: [{ node_id: "r", kind: "reduce", name, items }] });
+
+    expect(result).toMatchObject({ success: true, final_output: value });
+  });
+
+  test.each([
+    ["sum", ["x"]],
+    ["min", [1, "x"]],
+    ["merge", [1]],
+  ])("by %s of what it cannot take fails", async (name, items) => {
+    await using host = await startChains();
+
+    const result = await host.api.run({ nodes: [{ node_id: "r", kind: "reduce", name, items }] });
+
+    expect(result.error?.message).toMatch(new RegExp(`"r" failed: ${name} takes`));
+  });
+
+  test("by a tool gets all items at once, and takes those of the nodes before it", async () => {
+    await using host = await startChains();
+    const nodes = [
+      tool("a", "add", { input: { items: [1, 2] } }),
+      tool("b", "add", { input: { items: [4] } }),
+      { node_id: "r", kind: "reduce", name: "add", deps: ["a", "b"], input: { plus: 100 } },
+    ];
+
+    expect((await host.api.run({ nodes })).final_output).toBe(107);
+  });
+});

@@ -1,0 +1,30 @@
+// The options of the chains plugin, spelled as in a config file.
+import * as z from "zod";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
+import { chainLimits } from "./limits.ts";
+
+/** @public The generator writes the reference page from it. */
+export const optionsSchema = z.strictObject({
+  /** Nodes of one chain. */
+  max_nodes: z.int().min(1).max(100_000).default(chainLimits.maxNodes),
+  /** Nodes of one run that work at once. */
+  max_parallel: z.int().min(1).max(1000).default(chainLimits.maxParallel),
+  /** Items of one map. */
+  max_items: z.int().min(1).default(chainLimits.maxItems),
+  /** An output that takes more as JSON is answered as a reference. */
+  max_inline_bytes: z.int().min(64).default(chainLimits.maxInlineBytes),
+  /** All outputs of an answer together. */
+  max_answer_bytes: z.int().min(64).default(chainLimits.maxAnswerBytes),
+  /** Large outputs kept for one session. */
+  max_kept_bytes: z.int().min(1024).default(chainLimits.maxKeptBytes),
+  /** How long large outputs are kept. */
+  kept_days: z.number().min(0).default(chainLimits.keptDays),
+  ...pluginEntryFields,
+});
+
+export type ChainsOptions = z.input<typeof optionsSchema>;
+export type ParsedChainsOptions = z.output<typeof optionsSchema>;
+
+export function parseChainsOptions(options: unknown): ParsedChainsOptions {
+  return parsePluginOptions(optionsSchema, options, "options of the chains plugin");
+}

@@ -1,0 +1,160 @@
+import { expect, test } from "vitest";
+import { startChains, tool } from "./start-chains.suite.ts";
+
+test("nodes run after what they wait for, however that is said", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("last", "echo", { input_map: { from: "third" } }),
+    tool("third", "echo", { deps: ["second"] }),
+    tool("first", "echo", { input: { text: "hi" }, next_node: "second" }),
+    tool("second", "later", { input_map: { text: "$.first.text" } }),
+  ];
+
+  const result = await host.api.run({ chain_id: "order", nodes });
+
+  expect(result).toMatchObject({
+    chain_id: "order",
+    success: true,
+    error: null,
+    nodes_run: 4,
+    failed: [],
+    skipped: [],
+  });
+  expect(host.recorder.calls.map(({ args }) => args)).toEqual([{ text: "hi" }, { text: "hi" }, {}, { from: {} }]);
+  expect(result.outputs).toEqual({ first: { text: "hi" }, second: { text: "hi" }, third: {}, last: { from: {} } });
+  expect(result.final_output).toEqual({ from: {} });
+});
+
+test("independent nodes run at once, up to the limit of the request", async () => {
+  await using host = await startChains({ options: { max_parallel: 8 } });
+  const nodes = Array.from({ length: 6 }, (_, index) => tool(`n${index}`, "wait", { input: { name: "all" } }));
+
+  const running = host.api.run({ nodes, max_parallel: 4, streaming: false });
+  await expect.poll(() => host.recorder.waiting).toBe(4);
+  host.recorder.release("all");
+  await expect.poll(() => host.recorder.waiting).toBe(2);
+  host.recorder.release("all");
+
+  expect((await running).nodes_run).toBe(6);
+  expect(host.recorder.mostWaiting).toBe(4);
+});
+
+test("the host's own limit holds against a request that wants more", async () => {
+  await using host = await startChains({ options: { max_parallel: 2 } });
+  const nodes = Array.from({ length: 4 }, (_, index) => tool(`n${index}`, "wait", { input: { name: "all" } }));
+
+  const running = host.api.run({ nodes, max_parallel: 100, streaming: false });
+  await expect.poll(() => host.recorder.waiting).toBe(2);
+  host.recorder.release("all");
+  await expect.poll(() => host.recorder.calls.length).toBe(4);
+  host.recorder.release("all");
+
+  await running;
+  expect(host.recorder.mostWaiting).toBe(2);
+});
+
+test("a diamond is no cycle, and its join runs once", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("a", "echo", { input: { v: 1 } }),
+    tool("b", "later", { deps: ["a"], input: { v: 2 }, next_node: "d" }),
+    tool("c", "echo", { deps: ["a"], input: { v: 3 }, next_node: "d" }),
+    tool("d", "echo", { input_map: { b: "b.data.v", c: "$.c.v" } }),
+  ];
+
+  const result = await host.api.run({ nodes, entry_node: "a" });
+
+  expect(result.final_output).toEqual({ b: 2, c: 3 });
+  expect(result.nodes_run).toBe(4);
+});
+
+test("a branch takes one way, passes the other over, and what joins both goes on", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("count", "echo", { input: { n: 7 } }),
+    { node_id: "many", kind: "branch", condition: "$.count.n >= 5", true_node: "yes", false_node: "no" },
+    tool("yes", "echo", { input: { say: "many" } }),
+    tool("no", "echo", { input: { say: "few" } }),
+    tool("after-no", "echo", { deps: ["no"] }),
+    tool("join", "echo", { input_map: { said: "yes.output.say OR no.output.say" } }),
+  ];
+  const phases: string[] = [];
+
+  const result = await host.api.run({ nodes }, { onEvent: ({ data }) => phases.push(`${data.node_id} ${data.phase}`) });
+
+  expect(result).toMatchObject({ success: true, skipped: ["no", "after-no"], nodes_run: 4 });
+  expect(result.outputs).toEqual({ count: { n: 7 }, many: true, yes: { say: "many" }, join: { said: "many" } });
+  expect(phases).toContain("no skip");
+  expect(phases).not.toContain("no start");
+});
+
+test("a node that a branch did not choose stays out although something that it reads has run", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("a", "echo", { input: { n: 1 } }),
+    { node_id: "b", kind: "branch", condition: "a.n == 2", true_node: "t", false_node: "f" },
+    tool("t", "echo", { input_map: { n: "a.n" } }),
+    tool("f", "echo", { input_map: { n: "a.n" } }),
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result.skipped).toEqual(["t"]);
+  expect(result.final_output).toEqual({ n: 1 });
+});
+
+test("gather lists what ran before it, in the order in which it names them", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("a", "later", { input: { v: "a" } }),
+    tool("b", "echo", { input: { v: "b" } }),
+    { node_id: "all", kind: "gather", deps: ["b", "a"] },
+  ];
+
+  expect((await host.api.run({ nodes })).final_output).toEqual([{ v: "b" }, { v: "a" }]);
+});
+
+test("of several last nodes the final output has each", async () => {
+  await using host = await startChains();
+
+  const result = await host.api.run({ nodes: [tool("a", "echo"), tool("b", "echo", { input: { x: 1 } })] });
+
+  expect(result.final_output).toEqual({ a: {}, b: { x: 1 } });
+});
+
+test("the documentation's names of node fields mean the same", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { id: "read", type: "action", action: "echo", input: { output: "text" } },
+    { id: "again", action: "echo", depends_on: ["read"], input_map: { text: "read.output" } },
+  ];
+
+  expect((await host.api.run({ nodes })).outputs).toEqual({ read: { output: "text" }, again: { text: "text" } });
+});
+
+test("two hundred nodes one after the other keep their order", async () => {
+  await using host = await startChains();
+  const nodes = Array.from({ length: 200 }, (_, index) =>
+    tool(`n${index}`, index % 2 === 0 ? "echo" : "later", {
+      input: { index },
+      next_node: index < 199 ? `n${index + 1}` : "",
+    }),
+  );
+
+  const result = await host.api.run({ nodes, entry_node: "n0", streaming: false });
+
+  expect(result.final_output).toEqual({ index: 199 });
+  expect(host.recorder.calls.map(({ args }) => (args as { index: number }).index)).toEqual(
+    nodes.map((_, index) => index),
+  );
+});
+
+test("a chain that was sent before and has changed since is compiled anew", async () => {
+  await using host = await startChains();
+  const chain = (v: number) => [tool("a", "echo", { input: { v } }), tool("b", "echo", { input_map: { v: "a.v" } })];
+
+  const outputs = [];
+  for (const v of [1, 2, 2, 1]) outputs.push((await host.api.run({ nodes: chain(v) })).final_output);
+
+  expect(outputs).toEqual([{ v: 1 }, { v: 2 }, { v: 2 }, { v: 1 }]);
+});

@@ -1,0 +1,180 @@
+// From nodes as they came to a plan, or to everything that is wrong with them.
+import { nearest } from "../../../protocol/nearest.ts";
+import type { ParseExpression } from "../expressions/expression.ts";
+import type { ChainNode, ChainProblem } from "../protocol.ts";
+import { findCycle, findReached, toLevels } from "./graph.ts";
+import { NodePlanner } from "./node-planner.ts";
+import { type NodeSpec, toNodeSpec } from "./node-spec.ts";
+import type { Edge, EdgeKind, Plan, PlannedNode } from "./plan.ts";
+import { ProblemList } from "./problem-list.ts";
+
+export interface CompileOptions {
+  readonly parse: ParseExpression;
+  readonly maxNodes: number;
+}
+
+/** What a chain names that others may or may not have. */
+export type Names = Pick<Plan, "indexOf" | "inputs" | "tools" | "skills" | "actions" | "hasProcs">;
+
+export interface Compiled {
+  /** Missing where there are problems. */
+  readonly plan: Plan | undefined;
+  readonly problems: readonly ChainProblem[];
+  readonly names: Names;
+}
+
+export function compileChain(nodes: readonly ChainNode[], entry: string, options: CompileOptions): Compiled {
+  const problems = new ProblemList();
+  if (nodes.length === 0) problems.add("bad_entry", "the chain has no nodes");
+  if (nodes.length > options.maxNodes) {
+    problems.add("chain_error", `the chain has ${nodes.length} nodes; the host takes ${options.maxNodes} (max_nodes)`);
+    return { plan: undefined, problems: problems.all, names: noNames };
+  }
+  const specs = readSpecs(nodes, problems);
+  const templates = new Set([...specs.values()].flatMap(({ kind, mapNode }) => (kind === "map" ? [mapNode] : [])));
+  const main = [...specs.values()].filter(({ id }) => !templates.has(id));
+  const compiler = new Compiler(specs, main, problems);
+  if (entry !== "" && !compiler.indexOf.has(entry)) {
+    const meant = nearest(entry, compiler.indexOf.keys());
+    problems.add("bad_entry", `entry_node "${entry.slice(0, 40)}" is no node${hint(meant)}`, entry);
+  }
+  const planner = new NodePlanner({
+    parse: options.parse,
+    specs,
+    templates,
+    problems,
+    readNode: (from, to) => compiler.addEdge(from, to, "wait"),
+    isNode: (name) => compiler.indexOf.has(name),
+  });
+  const planned = main.map((spec, index) => planner.plan(spec, index));
+  for (const spec of main) compiler.addEdgesOf(spec);
+  const graph = compiler.graph();
+  compiler.checkOrder(graph, entry);
+  const { indexOf } = compiler;
+  const names = { indexOf, ...planner.summary() };
+  if (problems.all.length > 0) return { plan: undefined, problems: problems.all, names };
+  const nodesWithSources = planned.map((node) => withSources(node, graph.awaited[node.index] ?? []));
+  return { plan: { nodes: nodesWithSources, ...graph, ...names }, problems: [], names };
+}
+
+const noNames: Names = {
+  indexOf: new Map(),
+  inputs: new Map(),
+  tools: new Map(),
+  skills: new Map(),
+  actions: new Map(),
+  hasProcs: false,
+};
+
+function hint(meant: string | undefined): string {
+  return meant === undefined ? "" : `; did you mean "${meant}"?`;
+}
+
+function readSpecs(nodes: readonly ChainNode[], problems: ProblemList): Map<string, NodeSpec> {
+  const specs = new Map<string, NodeSpec>();
+  nodes.forEach((node, place) => {
+    const spec = toNodeSpec(node, place, problems);
+    if (spec === undefined) return;
+    if (specs.has(spec.id)) problems.add("duplicate_node", `there are two nodes "${spec.id}"`, spec.id);
+    else specs.set(spec.id, spec);
+  });
+  return specs;
+}
+
+/** What gathers or reduces without a list of its own takes the outputs of the nodes before it, in the order in which they are named. */
+function withSources(node: PlannedNode, sources: readonly number[]): PlannedNode {
+  const { work } = node;
+  return work.kind === "gather" || work.kind === "reduce" ? { ...node, work: { ...work, sources } } : node;
+}
+
+interface Graph extends Pick<Plan, "edges" | "incoming" | "isLedTo" | "roots" | "levels"> {
+  /** By node: those before it, in the order in which they are named. */
+  readonly awaited: readonly (readonly number[])[];
+}
+
+class Compiler {
+  readonly indexOf = new Map<string, number>();
+  readonly #specs: ReadonlyMap<string, NodeSpec>;
+  readonly #main: readonly NodeSpec[];
+  readonly #problems: ProblemList;
+  /** By the two nodes; of several kinds, the one that leads wins over the one that only waits. */
+  readonly #edges = new Map<string, Edge>();
+
+  constructor(specs: ReadonlyMap<string, NodeSpec>, main: readonly NodeSpec[], problems: ProblemList) {
+    this.#specs = specs;
+    this.#main = main;
+    this.#problems = problems;
+    main.forEach(({ id }, index) => void this.indexOf.set(id, index));
+  }
+
+  addEdgesOf(spec: NodeSpec): void {
+    const index = this.indexOf.get(spec.id) as number;
+    const template = spec.kind === "map" ? this.#specs.get(spec.mapNode) : undefined;
+    for (const dep of [...spec.deps, ...(template?.deps ?? [])]) {
+      const from = this.#find(dep, spec.id, "deps");
+      if (from !== undefined) this.addEdge(from, index, "wait");
+    }
+    const targets: [EdgeKind, string, string][] = [["next", "next_node", spec.next]];
+    if (spec.kind === "branch")
+      targets.push(["true", "true_node", spec.whenTrue], ["false", "false_node", spec.whenFalse]);
+    if (spec.onError !== "abort" && spec.onError !== "skip") targets.push(["error", "on_error", spec.onError]);
+    for (const [kind, field, target] of targets) {
+      const to = target === "" ? undefined : this.#find(target, spec.id, field);
+      if (to !== undefined) this.addEdge(index, to, kind);
+    }
+  }
+
+  addEdge(from: number, to: number, kind: EdgeKind): void {
+    const key = `${from} ${to} ${kind === "wait" || kind === "next" ? "" : kind}`;
+    if (this.#edges.get(key)?.kind === "next") return;
+    this.#edges.set(key, { from, to, kind });
+  }
+
+  #find(name: string, by: string, field: string): number | undefined {
+    const index = this.indexOf.get(name);
+    if (index !== undefined) return index;
+    const isTemplate = this.#specs.has(name);
+    const why = isTemplate
+      ? `"${name}", which a map runs for its items: name the map instead`
+      : `"${name.slice(0, 40)}", which is no node${hint(nearest(name, this.indexOf.keys()))}`;
+    this.#problems.add("unknown_node", `${field} of "${by}" names ${why}`, by);
+    return undefined;
+  }
+
+  graph(): Graph {
+    const count = this.#main.length;
+    const edges: Edge[][] = Array.from({ length: count }, () => []);
+    const awaited: number[][] = Array.from({ length: count }, () => []);
+    const incoming = new Int32Array(count);
+    const isLedTo = new Uint8Array(count);
+    for (const edge of this.#edges.values()) {
+      edges[edge.from]?.push(edge);
+      if (awaited[edge.to]?.includes(edge.from) === false) awaited[edge.to]?.push(edge.from);
+      incoming[edge.to] = (incoming[edge.to] as number) + 1;
+      if (edge.kind !== "wait") isLedTo[edge.to] = 1;
+    }
+    // `deps` were added after what expressions read; their order is the one that an author sees.
+    this.#main.forEach(({ deps }, index) => {
+      const named = deps.flatMap((dep) => this.indexOf.get(dep) ?? []);
+      awaited[index] = [...new Set([...named, ...(awaited[index] ?? [])])];
+    });
+    const roots = Array.from({ length: count }, (_, node) => node).filter((node) => incoming[node] === 0);
+    return { edges, incoming, isLedTo, roots, awaited, levels: toLevels(count, edges, incoming) };
+  }
+
+  /** Cycles, and nodes that no way leads to. */
+  checkOrder({ edges, roots, awaited }: Graph, entry: string): void {
+    const cycle = findCycle(this.#main.length, edges)?.map((index) => this.#main[index]?.id ?? "");
+    if (cycle !== undefined)
+      this.#problems.add("chain_cycle", `nodes wait for each other: ${cycle.join(" → ")}`, cycle[0], cycle);
+    const start = this.indexOf.get(entry);
+    // Without an entry all that waits for nothing starts, so that only a cycle can be out of reach; it is told already.
+    if (entry === "" || start === undefined) return;
+    const reached = findReached([start], edges, awaited);
+    this.#main.forEach(({ id }, index) => {
+      if (reached.has(index)) return;
+      const why = roots.includes(index) ? "nothing leads to it" : "only nodes that nothing leads to do";
+      this.#problems.add("unreachable_node", `"${id}" is not reached from entry_node "${entry}": ${why}`, id);
+    });
+  }
+}

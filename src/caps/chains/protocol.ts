@@ -1,0 +1,248 @@
+import * as z from "zod";
+import { call, capability } from "../../protocol/capability.ts";
+import { jsonObject, jsonValue } from "../../protocol/json.ts";
+
+/** What a message may hold; the other limits of this capability are the host's. */
+export const messageLimits = {
+  /** Characters of a node's id. */
+  maxIdLength: 200,
+  /** Characters of an expression. */
+  maxExpressionLength: 4000,
+  maxRetries: 20,
+  /** Characters in one page of a large output. */
+  maxPageLength: 1024 * 1024,
+} as const satisfies Record<string, number>;
+
+/**
+ * A node, in the SDK's shape and in the documentation's. No field has a default, so that a chain of many nodes is read
+ * in little time: what is missing is filled in where the chain is compiled, and what is wrong is told there, all at once.
+ */
+export const chainNode = z.object({
+  node_id: z.string().optional(),
+  id: z.string().optional().describe("The documentation's name of `node_id`."),
+  kind: z
+    .string()
+    .optional()
+    .describe("tool, skill, proc, action (a tool or skill by name), branch, map, gather, reduce or approval."),
+  type: z.string().optional().describe("The documentation's name of `kind`."),
+  name: z.string().optional().describe("Of the tool, the skill, the program, or the function of a reduce."),
+  action: z.string().optional().describe("The documentation's name of `name`."),
+  input: jsonObject.optional().describe("Fixed input; `input_map` is laid over it."),
+  input_map: jsonObject
+    .optional()
+    .describe("Input by expressions: `$.node.field` or JMESPath. What is no text stands for itself."),
+  deps: z.array(z.string()).optional().describe("Nodes to wait for."),
+  depends_on: z.array(z.string()).optional().describe("The documentation's name of `deps`."),
+  next_node: z.string().optional(),
+  condition: z.string().optional().describe("Of a branch: a comparison, or an expression that is true unless empty."),
+  true_node: z.string().optional(),
+  false_node: z.string().optional(),
+  items_path: z.string().optional().describe("Of a map or reduce: the expression that gives the list."),
+  items: jsonValue.optional().describe("The same, or the list itself."),
+  map_node: z
+    .string()
+    .optional()
+    .describe("Of a map: the node to run for every item, with `item` and `_item` in reach."),
+  max_parallel: z.int().optional().describe("Of a map: items at once."),
+  on_error: z.string().optional().describe("abort, skip, or the node to go on with."),
+  retries: z.int().optional().describe("How often a failure that may pass is tried again."),
+  retry_delay: z.number().optional().describe("Seconds before the first retry; doubles with each. 0.5 where left out."),
+  timeout: z.number().optional().describe("Seconds for each attempt; its work is stopped then."),
+  message: z.string().optional().describe("Of an approval: what the agent is asked."),
+});
+
+export type ChainNode = z.output<typeof chainNode>;
+
+const problem = z.object({
+  code: z.string().describe("chain_cycle, unknown_node, unreachable_node, unknown_tool, bad_expression, …"),
+  message: z.string(),
+  node_id: z.string().default(""),
+  cycle: z.array(z.string()).optional(),
+});
+
+export type ChainProblem = z.output<typeof problem>;
+
+const chain = {
+  nodes: z.array(chainNode).default([]),
+  entry_node: z.string().default("").describe("Where to start; every node that waits for none, where left out."),
+};
+
+const runError = z.object({
+  code: z
+    .string()
+    .describe(
+      "bad_entry, chain_cycle or chain_error for a chain that did not start; chain_node_error (`detail.code` is the node's own), timeout or cancelled for one that did not end.",
+    ),
+  message: z.string(),
+  node_id: z.string().default(""),
+  detail: jsonObject.default({}),
+  problems: z.array(problem).optional().describe("Everything that is wrong with the chain, where it did not start."),
+});
+
+export type ChainRunError = z.output<typeof runError>;
+
+const exampleNodes = [
+  { node_id: "read", kind: "tool", name: "read_file", input: { path: "notes.txt" } },
+  { node_id: "count", kind: "tool", name: "js_eval", input_map: { code: "'6 * 7'", text: "read.data" } },
+];
+
+export const chains = capability("chains", {
+  doc: "Graphs of tools, skills and processes that the host runs by itself, in parallel where they allow it, and resumes after a crash.",
+  event: "chain/event",
+  errors: {
+    unknown_output: { retryable: false, doc: "The host keeps no large output of that node." },
+  },
+  calls: {
+    run: call("chain/req", "chain/resp", {
+      doc: "Runs a chain. Nodes start as soon as what they wait for has ended. What comes of it is the answer, also where it fails.",
+      aliases: { "chain/execute": "chain/resp", "chain/execute/req": "chain/execute/resp" },
+      request: z.object({
+        session_id: z.string().default(""),
+        chain_id: z.string().default("").describe("A name for it; one is made where left out."),
+        ...chain,
+        initial_input: jsonObject.default({}).describe("In reach of expressions by its fields and as `input`."),
+        correlation_id: z.string().default(""),
+        streaming: z
+          .boolean()
+          .default(true)
+          .describe("Send an event when a node starts, ends, fails or is passed over."),
+        timeout: z.number().min(0).default(300).describe("Seconds for the whole chain; 0 leaves it to the host."),
+        max_parallel: z.int().min(0).default(0).describe("Nodes at once; 0 leaves it to the host. Ours."),
+      }),
+      result: z.object({
+        chain_id: z.string(),
+        run_id: z.string().default("").describe("The id of the request. Ours."),
+        success: z.boolean(),
+        outputs: jsonObject
+          .default({})
+          .describe("By node. A large one is `{$ref, run_id, node_id, bytes}`: see chain/output."),
+        final_output: jsonValue.nullable().default(null).describe("Of the last node; by node where several are last."),
+        duration_ms: z.int().default(0),
+        nodes_run: z.int().default(0),
+        error: runError.nullable().default(null),
+        failed: z.array(z.string()).default([]).describe("Nodes, and items of maps as `node[index]`. Ours."),
+        skipped: z.array(z.string()).default([]).describe("Nodes that no way led to. Ours."),
+        errors: jsonObject.default({}).describe("`{code, message}` for each of `failed`. Ours."),
+      }),
+      example: {
+        request: { chain_id: "notes", nodes: exampleNodes },
+        result: {
+          chain_id: "notes",
+          success: true,
+          outputs: { read: { text: "…" }, count: { value: 42 } },
+          final_output: { value: 42 },
+          duration_ms: 12,
+          nodes_run: 2,
+        },
+      },
+    }),
+    validate: call("chain/validate/req", "chain/validate/resp", {
+      doc: "Says everything that is wrong with a chain, and runs nothing. An extension of ours.",
+      aliases: { "chain/validate": "chain/validate/resp" },
+      request: z.object({
+        ...chain,
+        initial_input: jsonObject.optional().describe("Where given, what expressions want of it must be in it."),
+      }),
+      result: z.object({
+        valid: z.boolean(),
+        problems: z.array(problem).default([]),
+        inputs: z.array(z.string()).default([]).describe("What expressions want of the initial input."),
+        levels: z.array(z.array(z.string())).default([]).describe("Nodes by the earliest step at which they can run."),
+      }),
+      example: {
+        request: { nodes: [{ node_id: "a", kind: "tool", name: "echo", deps: ["a"] }] },
+        result: {
+          valid: false,
+          problems: [
+            { code: "chain_cycle", message: "nodes wait for each other: a → a", node_id: "a", cycle: ["a", "a"] },
+          ],
+        },
+      },
+    }),
+    list: call("chain/list/req", "chain/list/resp", {
+      doc: "Lists the runs of this session that are under way, or were resumed and wait for their agent. An extension of ours.",
+      aliases: { "chain/list": "chain/list/resp" },
+      request: z.object({}),
+      result: z.object({
+        runs: z
+          .array(
+            z.object({
+              run_id: z.string(),
+              chain_id: z.string(),
+              status: z.enum(["running", "answered"]),
+              nodes_run: z.int(),
+              nodes_total: z.int(),
+              resumed: z.boolean().describe("The host was started again meanwhile."),
+            }),
+          )
+          .default([]),
+      }),
+      example: {
+        request: {},
+        result: {
+          runs: [
+            { run_id: "5d0c9a1b", chain_id: "notes", status: "running", nodes_run: 1, nodes_total: 2, resumed: true },
+          ],
+        },
+      },
+    }),
+    cancel: call("chain/cancel/req", "chain/cancel/resp", {
+      doc: "Stops a run, also one that was resumed and that no request waits for. An extension of ours.",
+      request: z.object({ run_id: z.string() }),
+      result: z.object({ cancelled: z.boolean().describe("False where no such run is under way.") }),
+      example: { request: { run_id: "5d0c9a1b" }, result: { cancelled: true } },
+    }),
+    output: call("chain/output/req", "chain/output/resp", {
+      doc: "Reads a large output as JSON text, page by page. An extension of ours.",
+      request: z.object({
+        run_id: z.string(),
+        node_id: z.string(),
+        offset: z.int().min(0).default(0).describe("In characters."),
+        limit: z
+          .int()
+          .min(1)
+          .max(messageLimits.maxPageLength)
+          .default(64 * 1024),
+      }),
+      result: z.object({
+        run_id: z.string(),
+        node_id: z.string(),
+        text: z.string(),
+        offset: z.int(),
+        next_offset: z.int().nullable().default(null).describe("Where to go on; null at the end."),
+        total: z.int().describe("Characters in all."),
+      }),
+      example: {
+        request: { run_id: "5d0c9a1b", node_id: "read" },
+        result: { run_id: "5d0c9a1b", node_id: "read", text: '{"text":"…"}', offset: 0, total: 12 },
+      },
+    }),
+  },
+  asks: {
+    approve: call("chain/approve/req", "chain/approve/resp", {
+      doc: "A chain waits for the agent's approval before it goes on. An extension of ours.",
+      request: z.object({
+        chain_id: z.string(),
+        run_id: z.string(),
+        node_id: z.string(),
+        message: z.string().default(""),
+        data: jsonObject.default({}).describe("The input of the node: what is to be approved."),
+      }),
+      result: z.object({
+        approved: z.boolean(),
+        comment: z.string().default(""),
+        data: jsonObject.optional().describe("Handed on to the nodes that follow."),
+      }),
+      example: {
+        request: {
+          chain_id: "release",
+          run_id: "5d0c9a1b",
+          node_id: "ok",
+          message: "Publish?",
+          data: { version: "1.2.0" },
+        },
+        result: { approved: true, comment: "go" },
+      },
+    }),
+  },
+});

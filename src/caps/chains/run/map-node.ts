@@ -1,0 +1,99 @@
+// A node that runs another for every item of a list: so many at once, outputs in the order of the items.
+import { A2EError } from "../../../protocol/errors.ts";
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import { toNodeError } from "./node-error.ts";
+import type { Awaitable } from "./run-port.ts";
+
+interface MapSettings {
+  readonly nodeId: string;
+  readonly items: readonly JsonValue[];
+  readonly maxParallel: number;
+  /** Whether items may fail: theirs are then null, and the others go on. */
+  readonly isTolerant: boolean;
+  readonly signal: AbortSignal | undefined;
+  /** Runs one item; what it throws or rejects with is the item's error. */
+  run(item: JsonValue, index: number): Awaitable<JsonValue>;
+}
+
+export interface MapOutcome {
+  readonly outputs: JsonValue[];
+  /** By index. */
+  readonly errors: JsonObject;
+}
+
+/** Rejects, where items must not fail, once those under way have ended; `detail.errors` then has every item's. */
+export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
+  const { items, maxParallel, isTolerant, signal, run } = settings;
+  const outputs: JsonValue[] = new Array(items.length).fill(null);
+  const errors: JsonObject = {};
+  let next = 0;
+  let running = 0;
+  let hasFailed = false;
+
+  const isOver = () => next >= items.length || (hasFailed && !isTolerant) || signal?.aborted === true;
+  const failed = (index: number, error: unknown) => {
+    hasFailed = true;
+    errors[index] = toNodeError(error);
+  };
+  /** Starts what may start; true when nothing is left to wait for. */
+  const pump = (settled: () => void): boolean => {
+    while (running < maxParallel && !isOver()) {
+      const index = next;
+      next += 1;
+      try {
+        const output = run(items[index] as JsonValue, index);
+        if (!(output instanceof Promise)) {
+          outputs[index] = output;
+          continue;
+        }
+        running += 1;
+        const goOn = () => {
+          running -= 1;
+          if (pump(settled)) settled();
+        };
+        output.then(
+          (value) => {
+            outputs[index] = value;
+            goOn();
+          },
+          (error: unknown) => {
+            failed(index, error);
+            goOn();
+          },
+        );
+      } catch (error) {
+        failed(index, error);
+      }
+    }
+    return running === 0;
+  };
+  const conclude = (): MapOutcome => {
+    // Items that were stopped have failed by that, and not by themselves.
+    if (signal?.aborted === true) throw signal.reason;
+    if (hasFailed && !isTolerant) throw itemsFailed(settings.nodeId, errors);
+    return { outputs, errors };
+  };
+
+  let settle = () => {};
+  if (pump(() => settle())) return conclude();
+  return new Promise((resolve, reject) => {
+    settle = () => {
+      try {
+        resolve(conclude());
+      } catch (error) {
+        reject(error);
+      }
+    };
+  });
+}
+
+function itemsFailed(nodeId: string, errors: JsonObject): A2EError {
+  const [[index, first] = ["", {}]] = Object.entries(errors);
+  const message = String((first as JsonObject).message ?? "");
+  const more = Object.keys(errors).length - 1;
+  const others = more === 0 ? "" : ` (and ${more} more)`;
+  return new A2EError("runtime_error", `item ${index} of "${nodeId}" failed: ${message}${others}`, {
+    detail: { errors },
+    retryable: false,
+  });
+}

@@ -1,0 +1,81 @@
+// What a run has come to, for its agent to read.
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import type { Plan } from "../plan/plan.ts";
+import type { ChainRunError } from "../protocol.ts";
+import type { OutputReference } from "./output-store.ts";
+import type { RunScope } from "./run-scope.ts";
+
+export interface RunOutcome {
+  readonly success: boolean;
+  readonly outputs: JsonObject;
+  readonly final_output: JsonValue;
+  readonly nodes_run: number;
+  readonly error: ChainRunError | null;
+  readonly failed: string[];
+  readonly skipped: string[];
+  readonly errors: JsonObject;
+}
+
+/** What became of a node; 0 stands for nothing yet. */
+export const [isDone, hasFailed, isSkipped] = [1, 2, 3] as const;
+
+interface EndedRun {
+  readonly plan: Plan;
+  /** By node. */
+  readonly states: Uint8Array;
+  readonly scope: RunScope;
+  /** Outputs that are too large for a message. */
+  readonly references: ReadonlyMap<number, OutputReference> | undefined;
+  readonly nodesRun: number;
+  readonly error: ChainRunError | null;
+}
+
+export function toOutcome({ plan, states, scope, references, nodesRun, error }: EndedRun): RunOutcome {
+  const outputs: JsonObject = {};
+  const lasts: string[] = [];
+  const failed: string[] = [];
+  const skipped: string[] = [];
+  let isUnhandled = false;
+  for (const { id, index, onError } of plan.nodes) {
+    const state = states[index];
+    if (state === isSkipped) skipped.push(id);
+    else if (state === hasFailed) {
+      failed.push(id);
+      if (onError !== "node") isUnhandled = true;
+    } else if (state === isDone) {
+      outputs[id] = references?.get(index) ?? scope.outputs[index] ?? null;
+      if (isLast(plan, states, index)) lasts.push(id);
+    }
+  }
+  for (const id in scope.errors) {
+    // An item of a map that went on without it.
+    if (plan.indexOf.has(id)) continue;
+    failed.push(id);
+    isUnhandled = true;
+  }
+  return {
+    success: error === null && !isUnhandled,
+    outputs,
+    final_output: error === null ? toFinal(lasts, outputs) : null,
+    nodes_run: nodesRun,
+    error,
+    failed,
+    skipped,
+    errors: scope.errors,
+  };
+}
+
+/** Whether the way ended at this node. */
+function isLast(plan: Plan, states: Uint8Array, index: number): boolean {
+  for (const { to } of plan.edges[index] ?? []) {
+    const state = states[to];
+    if (state === isDone || state === hasFailed) return false;
+  }
+  return true;
+}
+
+function toFinal(lasts: readonly string[], outputs: JsonObject): JsonValue {
+  const [only] = lasts;
+  if (lasts.length === 1 && only !== undefined) return outputs[only] ?? null;
+  return lasts.length === 0 ? null : Object.fromEntries(lasts.map((id) => [id, outputs[id] ?? null]));
+}

@@ -1,0 +1,59 @@
+// What a run needs of the session it belongs to.
+import type { CallOptions } from "../../../host/call-context.ts";
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import type { OutputReference } from "./output-store.ts";
+
+export type Awaitable<Value> = Value | Promise<Value>;
+
+export interface ApprovalRequest {
+  node_id: string;
+  message: string;
+  data: JsonObject;
+}
+
+export interface Approval {
+  approved: boolean;
+  comment: string;
+  data?: JsonObject | undefined;
+}
+
+export interface RunPort {
+  /**
+   * What the failure of a call means for the whole run: that its request was answered by somebody else (cancelled, out of
+   * time), that its session is being taken down for another process to go on with, or nothing.
+   */
+  fateAfter(error: unknown): "stopped" | "suspended" | undefined;
+  call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject>;
+  /** The same for what goes on although the run has ended. */
+  callBeside(type: string, request: JsonObject, id?: string): Promise<JsonObject>;
+  ask(request: ApprovalRequest, options: { signal: AbortSignal; timeoutMs?: number }): Promise<Approval>;
+  /** Whether the session has a tool of this name; what else an action names is a skill. */
+  hasTool(name: string): boolean;
+  now(): number;
+  random(): number;
+}
+
+/** What became of a node, or of an item of a map, as it is written down. */
+export type Recorded =
+  | { readonly output: JsonValue; readonly errors?: JsonObject }
+  | { readonly reference: OutputReference; readonly errors?: JsonObject }
+  | { readonly error: NodeError };
+
+export type NodeError = { code: string; message: string; detail: JsonObject };
+
+/** Where a run writes down what has ended, so that another process can go on with it. Keys are a node's number, or that and an item's. */
+export interface RunJournal {
+  recall(key: string): Recorded | undefined;
+  /** The run does not end at once: from now on it is written down that there is one. */
+  open(): void;
+  note(key: string, recorded: Recorded): void;
+  /** The run has ended: forgets it. */
+  clear(): void;
+}
+
+/** Tells whoever follows the run. */
+export type EmitPhase = (
+  node_id: string,
+  phase: "start" | "done" | "skip" | "error" | "event",
+  fields: JsonObject,
+) => void;

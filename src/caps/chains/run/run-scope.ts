@@ -1,0 +1,58 @@
+// What the expressions of one run see: outputs of nodes, the initial input, and within a map the item.
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import type { Scope } from "../expressions/expression.ts";
+import type { InputPlan, Plan } from "../plan/plan.ts";
+
+export class RunScope implements Scope {
+  readonly #plan: Plan;
+  readonly #input: JsonObject;
+  /** By node; undefined for one that has none. */
+  readonly outputs: (JsonValue | undefined)[];
+  /** What failed nodes failed with, by their ids. */
+  readonly errors: JsonObject = {};
+
+  constructor(plan: Plan, input: JsonObject) {
+    this.#plan = plan;
+    this.#input = input;
+    this.outputs = new Array(plan.nodes.length).fill(undefined);
+  }
+
+  get(name: string): JsonValue | undefined {
+    const index = this.#plan.indexOf.get(name);
+    if (index !== undefined) return this.outputs[index];
+    if (name === "input") return Object.hasOwn(this.#input, "input") ? this.#input.input : this.#input;
+    if (Object.hasOwn(this.#input, name)) return this.#input[name];
+    return name === "errors" ? this.errors : undefined;
+  }
+
+  isNode(name: string): boolean {
+    return this.#plan.indexOf.has(name);
+  }
+
+  all(): JsonObject {
+    const all: JsonObject = { errors: this.errors, ...this.#input, input: this.get("input") ?? null };
+    for (const { id, index } of this.#plan.nodes) {
+      const output = this.outputs[index];
+      if (output !== undefined) all[id] = output;
+    }
+    return all;
+  }
+}
+
+/** The same with an item of a map in reach, under both of its documented names. */
+export function withItem(scope: Scope, item: JsonValue): Scope {
+  return {
+    get: (name) => (name === "item" || name === "_item" ? item : scope.get(name)),
+    isNode: (name) => scope.isNode(name),
+    all: () => ({ ...scope.all(), item, _item: item }),
+  };
+}
+
+export function toInput({ fixed, mapped }: InputPlan, scope: Scope): JsonObject {
+  if (mapped.length === 0) return fixed;
+  const input: JsonObject = { ...fixed };
+  for (const [field, expression] of mapped) {
+    if (field !== "__proto__") input[field] = expression.evaluate(scope);
+  }
+  return input;
+}

@@ -1,0 +1,138 @@
+// A host with a few tools and the chains plugin, for the tests of this folder.
+import * as z from "zod";
+import type { CallContext } from "../../host/call-context.ts";
+import type { Plugin } from "../../host/plugin.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { startHost } from "../../testing/start-host.ts";
+import { defineTool } from "../tools/define-tool.ts";
+import { toolsPlugin } from "../tools/plugin.ts";
+import type { ChainsOptions } from "./options.ts";
+import { chainsPlugin } from "./plugin.ts";
+import type { ChainNode } from "./protocol.ts";
+
+export interface Recorder {
+  /** Names and arguments of the calls, in the order in which they began. */
+  readonly calls: { tool: string; args: unknown; id: string }[];
+  /** How many `wait` calls are under way, and the most there were. */
+  waiting: number;
+  mostWaiting: number;
+  /** Calls that were told to stop. */
+  readonly stopped: string[];
+  /** Lets the `wait` calls of this name go on. */
+  release(name: string): void;
+}
+
+interface Waiting {
+  name: string;
+  release(): void;
+}
+
+export function createRecordedTools() {
+  const waiting = new Set<Waiting>();
+  const attempts = new Map<string, number>();
+  const recorder: Recorder = {
+    calls: [],
+    waiting: 0,
+    mostWaiting: 0,
+    stopped: [],
+    release(name) {
+      for (const entry of [...waiting]) if (entry.name === name) entry.release();
+    },
+  };
+  const note = (tool: string, args: unknown, { id }: CallContext) => recorder.calls.push({ tool, args, id });
+  const loose = z.looseObject({});
+  const tools = [
+    defineTool({
+      name: "echo",
+      description: "Returns its arguments.",
+      input: loose,
+      run(args, context) {
+        note("echo", args, context);
+        return args as JsonObject;
+      },
+    }),
+    defineTool({
+      name: "later",
+      description: "Returns its arguments, but not at once.",
+      input: loose,
+      async run(args, context) {
+        note("later", args, context);
+        await new Promise(setImmediate);
+        return args as JsonObject;
+      },
+    }),
+    defineTool({
+      name: "wait",
+      description: "Waits to be released.",
+      input: z.object({ name: z.string().default("") }),
+      run({ name }, context) {
+        note("wait", { name }, context);
+        recorder.waiting += 1;
+        recorder.mostWaiting = Math.max(recorder.mostWaiting, recorder.waiting);
+        return new Promise<{ name: string }>((resolve, reject) => {
+          const entry: Waiting = { name, release: () => end(() => resolve({ name })) };
+          const end = (settle: () => void) => {
+            waiting.delete(entry);
+            recorder.waiting -= 1;
+            settle();
+          };
+          waiting.add(entry);
+          context.signal.addEventListener("abort", () => {
+            recorder.stopped.push(name);
+            end(() => reject(context.signal.reason));
+          });
+        });
+      },
+    }),
+    defineTool({
+      name: "fail",
+      description: "Fails, in the way it is told.",
+      input: z.object({
+        message: z.string().default("broken"),
+        retryable: z.boolean().default(true),
+        times: z.int().default(1e9),
+        key: z.string().default(""),
+      }),
+      run({ message, retryable, times, key }, context) {
+        note("fail", { message }, context);
+        const count = (attempts.get(key) ?? 0) + 1;
+        attempts.set(key, count);
+        if (count <= times) throw new A2EError("runtime_error", message, { retryable });
+        return { attempts: count };
+      },
+    }),
+    defineTool({
+      name: "add",
+      description: "Adds numbers up.",
+      input: z.object({ items: z.array(z.number()), plus: z.number().default(0) }),
+      run: ({ items, plus }) => items.reduce((sum, item) => sum + item, plus),
+    }),
+    defineTool({
+      name: "blow",
+      description: "Returns a long text.",
+      input: z.object({ length: z.int() }),
+      run: ({ length }) => ({ text: "é😀".repeat(length) }),
+    }),
+  ];
+  return { tools, recorder };
+}
+
+interface ChainsHostOptions {
+  options?: ChainsOptions;
+  plugins?: readonly Plugin[];
+}
+
+export async function startChains({ options = {}, plugins = [] }: ChainsHostOptions = {}) {
+  const { tools, recorder } = createRecordedTools();
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  const own = [toolsPlugin({ builtin: false, tools }), chainsPlugin(options)] as const;
+  const host = await startHost({ plugins: [...own, ...(plugins as [])], database });
+  return { ...host, recorder, api: host.client.chains };
+}
+
+/** A node with the fields that most tests care about. */
+export function tool(node_id: string, name: string, rest: Partial<ChainNode> = {}): ChainNode {
+  return { node_id, kind: "tool", name, ...rest };
+}

@@ -1,0 +1,37 @@
+// A host to be killed in the middle of chains: its one tool writes down each time that it begins and each time that it
+// has done its work, so that a test can see what ran how often.
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod";
+import { chainsPlugin } from "../caps/chains/plugin.ts";
+import { defineTool } from "../caps/tools/define-tool.ts";
+import { toolsPlugin } from "../caps/tools/plugin.ts";
+import { A2EHost } from "../host/host.ts";
+import { startServer } from "../server/http-server.ts";
+import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+
+const [folder = "", port] = process.argv.slice(2);
+
+const work = defineTool({
+  name: "work",
+  description: "Does something that must not be done twice.",
+  input: z.object({ ms: z.number(), v: z.number().default(0), length: z.int().default(0) }),
+  async run({ ms, v, length }, { id }) {
+    appendFileSync(join(folder, "work.log"), `begin ${id}\n`);
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    appendFileSync(join(folder, "work.log"), `end ${id}\n`);
+    return length === 0 ? { v } : { v, text: "x".repeat(length) };
+  },
+});
+
+const host = await A2EHost.start({
+  plugins: [toolsPlugin({ builtin: false, tools: [work] }), chainsPlugin()],
+  snapshots: createMemorySnapshotStore(),
+  database: await createSqliteDatabase({ path: join(folder, "a2e.sqlite"), durability: "process" }),
+  isDurable: true,
+  dataDir: folder,
+});
+const server = await startServer(host, { port: Number(port) });
+process.send?.({ port: server.port });
+process.on("disconnect", () => process.exit(1));

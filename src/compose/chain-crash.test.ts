@@ -1,0 +1,140 @@
+// Kills a host in the middle of chains. They go on where they were: no node that had ended runs again.
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { chains } from "../caps/chains/protocol.ts";
+import { connect } from "./connect-node.ts";
+
+let folder = "";
+let script = "";
+let host: { child: ChildProcess; port: number };
+beforeAll(async () => {
+  // Next to the sources, so that the packages it leaves out are found from there.
+  script = join(import.meta.dirname, `../../node_modules/.chain-crash-host-${process.pid}.mjs`);
+  await build({
+    entryPoints: [join(import.meta.dirname, "chain-crash-host.suite.ts")],
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    packages: "external",
+    outfile: script,
+  });
+});
+afterAll(() => rm(script, { force: true }));
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "a2e-chain-crash-"));
+  host = await startHost(0);
+});
+afterEach(async () => {
+  await kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function startHost(port: number): Promise<{ child: ChildProcess; port: number }> {
+  const child = fork(script, [folder, String(port)], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const [message] = (await once(child, "message")) as [{ port: number }];
+  return { child, port: message.port };
+}
+
+async function kill(): Promise<void> {
+  const { child } = host;
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+async function restart(): Promise<void> {
+  await kill();
+  host = await startHost(host.port);
+}
+
+async function connectAgent() {
+  const client = await connect(`http://127.0.0.1:${host.port}`, {
+    agentId: "survivor",
+    reconnect: { initialBackoffMs: 10, maxBackoffMs: 50 },
+    timeoutMs: 0,
+  });
+  return { client, api: client.use(chains) };
+}
+
+/** How often each piece of work began and ended, by the part of its key after the run's id. */
+async function readWork(): Promise<Record<string, { begin: number; end: number }>> {
+  const counts: Record<string, { begin: number; end: number }> = {};
+  const text = await readFile(join(folder, "work.log"), "utf8").catch(() => "");
+  for (const line of text.split("\n").filter((part) => part !== "")) {
+    const [phase = "", key = ""] = line.split(" ");
+    const name = key.slice(key.indexOf(":") + 1);
+    counts[name] ??= { begin: 0, end: 0 };
+    const count = counts[name];
+    if (phase === "begin") count.begin += 1;
+    else count.end += 1;
+  }
+  return counts;
+}
+
+const ended = async () => Object.values(await readWork()).filter(({ end }) => end > 0).length;
+
+function node(index: number, ms: number, rest: object = {}) {
+  const deps = index === 0 ? [] : [`n${index - 1}`];
+  return { node_id: `n${index}`, kind: "tool", name: "work", input: { ms, v: index }, deps, ...rest };
+}
+
+test("a chain goes on after each of several kills, and its repeated request gets the answer", {
+  timeout: 60_000,
+}, async () => {
+  const { client, api } = await connectAgent();
+  const nodes = Array.from({ length: 12 }, (_, index) => node(index, 60));
+  const events: unknown[] = [];
+
+  const running = api.run({ chain_id: "long", nodes, timeout: 50 }, { onEvent: ({ data }) => events.push(data) });
+  for (const count of [2, 5, 8]) {
+    await expect.poll(ended, { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(count);
+    await restart();
+  }
+  const result = await running;
+
+  const work = await readWork();
+  expect(result).toMatchObject({ chain_id: "long", success: true, nodes_run: 12, final_output: { v: 11 } });
+  expect(Object.keys(result.outputs)).toHaveLength(12);
+  // Only what was under way when the host died begins again, and under the same key.
+  expect(Object.keys(work)).toEqual(nodes.map(({ node_id }) => node_id));
+  const again = Object.values(work).filter(({ begin }) => begin > 1);
+  expect(again.length).toBeLessThanOrEqual(3);
+  expect((await api.list()).runs).toEqual([]);
+  await client.disconnect();
+});
+
+test("items of a map that had ended are not run again, and large outputs are still there", {
+  timeout: 60_000,
+}, async () => {
+  const { client, api } = await connectAgent();
+  const nodes = [
+    node(0, 5, { input: { ms: 5, v: 7, length: 100_000 } }),
+    {
+      node_id: "all",
+      kind: "map",
+      items: Array.from({ length: 12 }, (_, v) => v),
+      map_node: "one",
+      max_parallel: 2,
+      deps: ["n0"],
+    },
+    { node_id: "one", kind: "tool", name: "work", input: { ms: 50 }, input_map: { v: "item" } },
+    { node_id: "size", kind: "gather", input_map: { length: "length(n0.text)", items: "all[*].v" } },
+  ];
+
+  const running = api.run({ nodes, streaming: false, timeout: 50 });
+  await expect.poll(ended, { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(6);
+  await restart();
+  const result = await running;
+
+  const work = await readWork();
+  expect(result.final_output).toEqual({ length: 100_000, items: Array.from({ length: 12 }, (_, v) => v) });
+  expect(result.outputs.n0).toMatchObject({ $ref: "chain/output", node_id: "n0" });
+  expect(Object.keys(work)).toHaveLength(13);
+  expect(Object.values(work).filter(({ begin }) => begin > 1).length).toBeLessThanOrEqual(2);
+  await client.disconnect();
+});
