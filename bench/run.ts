@@ -1,6 +1,7 @@
 // npm run bench: every benchmark, or those named, as a table or as JSON.
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { benchmark as chains } from "./chains.ts";
 import { benchmark as direct } from "./direct.ts";
 import { benchmark as durability } from "./durability.ts";
 import { benchmark as env } from "./env.ts";
@@ -10,11 +11,28 @@ import { benchmark as http } from "./http.ts";
 import type { Benchmark } from "./lib/definition.ts";
 import { type BarResult, judge, toTable } from "./lib/report.ts";
 import { canPin, runRounds } from "./lib/rounds.ts";
+import { benchmark as mcp } from "./mcp.ts";
 import { benchmark as memory } from "./memory.ts";
+import { benchmark as proc } from "./proc.ts";
+import { benchmark as sandbox } from "./sandbox.ts";
 import { benchmark as sessions } from "./sessions.ts";
 import { benchmark as stdio } from "./stdio.ts";
 
-const benchmarks: readonly Benchmark[] = [direct, stdio, http, sessions, fanout, env, memory, fork, durability];
+const benchmarks: readonly Benchmark[] = [
+  direct,
+  stdio,
+  http,
+  sessions,
+  fanout,
+  env,
+  memory,
+  fork,
+  durability,
+  proc,
+  mcp,
+  chains,
+  sandbox,
+];
 
 const help = `Usage: npm run bench -- [id …] [options]
 

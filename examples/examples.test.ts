@@ -108,3 +108,62 @@ test("a search by forks finds a way over the ice, and the first session then tak
   expect(way).toMatch(/^((left|down|right|up) ?){14,}$/);
   expect(taken).toBe(`reward 1 after ${way.split(" ").length} steps, 1 session left`);
 });
+
+test("an agent finds skills, follows one and answers the model's question of another", {
+  timeout: 60_000,
+}, async () => {
+  const output = await runScript(pathOf("skills/writing-agent.js"), {});
+
+  expect(output).toMatch(/^house-style@1\.1\.0 \(instructions\): Before a text for readers is written\.$/m);
+  expect(output).toMatch(/^title-text asks: A title of at most 6 words/m);
+  expect(output).toMatch(/^progress: a title for 35 characters$/m);
+  expect(output.trim().split("\n").at(-1)).toBe('title: {"title":"How the moon moves the sea,","words":6}');
+});
+
+test("a build is followed, answered, read on after a disconnect and stopped", { timeout: 60_000 }, async () => {
+  const output = await runScript(pathOf("build-runner/build-runner.js"), {});
+  const lines = output.trim().split("\n");
+
+  expect(lines[0]).toBe("stdout: compiling");
+  expect(lines.slice(-4)).toEqual([
+    "warnings: warning: old syntax",
+    "build: failed, exit code 3",
+    "server: stopped by SIGKILL",
+    'rm: Command not allowed: "rm" is not in allowed_commands',
+  ]);
+});
+
+test("a chain writes, reads and counts in one request, and asks before it writes its report", {
+  timeout: 60_000,
+}, async () => {
+  const config = toHostConfig({ server: { port: 0 }, data_dir: dataDir, workspace_dir: dataDir }, { env: {} });
+  await using server = await startConfiguredServer(config);
+
+  const output = await runScript(pathOf("chain/word-count.js"), { A2E_URL: server.url });
+
+  expect(output.match(/^done: .*$/gm)).toEqual(["write", "read", "words", "ok", "report"].map((id) => `done: ${id}`));
+  expect(output).toMatch(/^write the report\? \{"words":9\}$/m);
+  expect(output).toMatch(/^report: brown, dog, fox, jumps, lazy, over, quick, the, the$/m);
+});
+
+test("an agent uses an MCP server through a host, and answers what it asks", { timeout: 60_000 }, async () => {
+  const config = await loadHostConfig(pathOf("mcp-servers/a2e.yaml"), { env: {} });
+  await using running = await startConfiguredServer({
+    ...config,
+    server: { ...config.server, port: 0 },
+    data_dir: dataDir,
+    workspace_dir: dataDir,
+  });
+
+  const output = await runScript(pathOf("mcp-servers/tea-drinker.js"), { A2E_URL: running.url });
+
+  expect(output.trim().split("\n")).toEqual([
+    "tools: tea__brew, tea__name_blend",
+    "progress: 1 of 2",
+    "progress: 2 of 2",
+    'brewed: {"content":[{"type":"text","text":"2 cups are ready"}]}',
+    "menu: assam, darjeeling, mint",
+    'the server asks: {"type":"text","text":"Name a blend of mint and lemon."}',
+    'name: {"content":[{"type":"text","text":"Green Lightning"}]}',
+  ]);
+});

@@ -3,8 +3,13 @@ import type { PluginFactory } from "../host/plugin.ts";
 
 /** By the `type` that a config names. */
 export const builtinPlugins: Record<string, () => Promise<PluginFactory>> = {
+  chains: async () => (await import("./chains/plugin.ts")).createPlugin,
   env: async () => (await import("./env/plugin.ts")).createPlugin,
+  mcp: async () => (await import("./mcp/plugin.ts")).createPlugin,
   memory: async () => (await import("./memory/plugin.ts")).createPlugin,
   planning: async () => (await import("./planning/plugin.ts")).createPlugin,
+  proc: async () => (await import("./proc/plugin.ts")).createPlugin,
+  skill: async () => (await import("./skill/plugin.ts")).createPlugin,
+  toolkits: async () => (await import("./toolkits/plugin.ts")).createPlugin,
   tools: async () => (await import("./tools/plugin.ts")).createPlugin,
 };

@@ -13,9 +13,15 @@ interface CommandEntry {
 export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run a host that agents reach over HTTP", load: () => import("./commands/serve.ts") },
   stdio: { summary: "run a host for the one agent that started it", load: () => import("./commands/stdio.ts") },
+  mcp: {
+    summary: "run a host for an MCP client: a desktop assistant, an editor",
+    load: () => import("./commands/mcp.ts"),
+  },
   init: { summary: "write a commented config file", load: () => import("./commands/init.ts") },
   tools: { summary: "list the tools of a host", load: () => import("./commands/tools.ts") },
   call: { summary: "call a tool of a host", load: () => import("./commands/call.ts") },
+  skills: { summary: "make, list, run and test skills", load: () => import("./commands/skills.ts") },
+  chain: { summary: "run, check and draw chains", load: () => import("./commands/chain.ts") },
   sessions: { summary: "list the sessions of a running host", load: () => import("./commands/sessions.ts") },
   replay: { summary: "run a recorded session again and compare", load: () => import("./commands/replay.ts") },
   conformance: { summary: "score any host against the protocol", load: () => import("./commands/conformance.ts") },

@@ -36,19 +36,24 @@ export function addHostOptions(command: Command): Command {
 }
 
 /** Says on stderr which host it is. Rejects with a CliError where there is none. */
-export async function linkToHost(choice: HostChoice, terminal: Terminal): Promise<HostLink> {
+export async function linkToHost(
+  choice: HostChoice,
+  terminal: Terminal,
+  capabilities: readonly string[] = ["tools"],
+): Promise<HostLink> {
   const { url, config } = choice;
   if (url !== undefined && config !== undefined) {
     throw new CliError("--url and --config exclude each other", { exitCode: exitCodes.usage });
   }
-  if (url !== undefined) return linkToUrl(parseUrl(url), choice.token ?? terminal.env.A2E_AUTH_TOKEN, terminal);
+  if (url !== undefined)
+    return linkToUrl(parseUrl(url), choice.token ?? terminal.env.A2E_AUTH_TOKEN, terminal, capabilities);
   const chosen = await readConfig(choice, terminal);
   const local = localUrl(chosen.config);
   if (config === undefined && (await isServing(local))) {
     terminal.note(terminal.noteStyle.dim(`using the host at ${local}`));
-    return linkToUrl(new URL(local), chosen.config.auth_token, terminal);
+    return linkToUrl(new URL(local), chosen.config.auth_token, terminal, capabilities);
   }
-  return linkToEmbedded(chosen, terminal);
+  return linkToEmbedded(chosen, terminal, capabilities);
 }
 
 /** Where a host with this config is found from its own machine: an address that stands for all is none to connect to. */
@@ -77,10 +82,15 @@ async function isServing(url: string): Promise<boolean> {
   }
 }
 
-async function linkToUrl(url: URL, secret: string | undefined, { program }: Terminal): Promise<HostLink> {
+async function linkToUrl(
+  url: URL,
+  secret: string | undefined,
+  { program }: Terminal,
+  capabilities: readonly string[],
+): Promise<HostLink> {
   const transport = await createTransport(url, secret);
   try {
-    const client = await connect(transport, secret);
+    const client = await connect(transport, secret, capabilities);
     return { client, close: () => client.disconnect() };
   } catch (cause) {
     const isRefused = cause instanceof A2EConnectionError && cause.code === "handshake_failed";
@@ -102,7 +112,11 @@ async function createTransport(url: URL, token: string | undefined): Promise<Tra
   return (await import("../transports/http-node.ts")).createNodeHttpTransport(options);
 }
 
-async function linkToEmbedded({ config, path }: ChosenConfig, terminal: Terminal): Promise<HostLink> {
+async function linkToEmbedded(
+  { config, path }: ChosenConfig,
+  terminal: Terminal,
+  capabilities: readonly string[],
+): Promise<HostLink> {
   const warn = createLogger((line) => terminal.note(line.trimEnd()));
   // It ends with the command, and nobody could ask for what it saved.
   const parts = { snapshots: createMemorySnapshotStore() };
@@ -116,6 +130,7 @@ async function linkToEmbedded({ config, path }: ChosenConfig, terminal: Terminal
     const client = await connect(
       createDirectTransport(() => host.sessions.create()),
       config.auth_token,
+      capabilities,
     );
     return { client, close: () => client.disconnect().finally(close) };
   } catch (error) {
@@ -124,11 +139,11 @@ async function linkToEmbedded({ config, path }: ChosenConfig, terminal: Terminal
   }
 }
 
-function connect(transport: Transport, token: string | undefined): Promise<A2EClient> {
+function connect(transport: Transport, token: string | undefined, capabilities: readonly string[]): Promise<A2EClient> {
   return A2EClient.connect({
     transport,
     agentId: "a2e-cli",
-    capabilities: ["tools"],
+    capabilities,
     ...(token === undefined ? {} : { authToken: token }),
   });
 }

@@ -249,13 +249,30 @@ describe("doctor", () => {
         "data",
         "workspace",
         "port",
+        "sandbox",
         "bubblewrap",
         "docker",
+        "quickjs",
+        "none",
         "chromium",
       ]),
     );
     expect(findings.find(({ name }) => name === "config")).toMatchObject({ status: "fail" });
     expect(findings.find(({ name }) => name === "sqlite")).toMatchObject({ status: "ok" });
+  });
+
+  test("says where programs would run, and that a sandbox asked for by name has to work", async () => {
+    const find = async (config: string) => {
+      const cwd = newProject(config);
+      const { stdout, code } = await runInProcess(["doctor", "--json", ...embedded], { cwd, env: process.env });
+      const findings = JSON.parse(stdout) as { name: string; status: string; message: string }[];
+      return { code, finding: findings.find(({ name }) => name === "sandbox") };
+    };
+    const unconfined = await find("sandbox: { default: none }\n");
+    expect(unconfined.finding).toMatchObject({ status: "warn", message: expect.stringContaining("without any") });
+    const missing = await find("sandbox: { default: docker, docker_image: 'no-such-image-anywhere:0' }\n");
+    expect(missing.finding).toMatchObject({ status: "fail", message: expect.stringContaining("docker: ") });
+    expect(missing.code).toBe(1);
   });
 
   test("says what to do about a port that is taken", async () => {

@@ -43,7 +43,8 @@ describe.skipIf(!hasPython)("an agent in Python (needs python3)", () => {
     expect(hello).toMatchObject({ ok: true, session_id: seen.session_id });
     expect(hello.accepted_caps.map(({ capability, enabled }) => [capability, enabled])).toEqual([
       ["tools", true],
-      ["skill", false],
+      ["skill", true],
+      ["learning", false],
     ]);
     expect(decodeAsSdk(JSON.stringify(hello)).kind).toBe("message");
   });
@@ -74,6 +75,18 @@ describe.skipIf(!hasPython)("an agent in Python (needs python3)", () => {
   test("is told of an unknown tool in an error that it can decode", () => {
     expect(seen.unknown_tool).toMatchObject({ type: "error", code: "unknown_tool", retryable: false });
     expect(decodeAsSdk(JSON.stringify(seen.unknown_tool)).kind).toBe("message");
+  });
+
+  test("finds skills and calls one, in answers and events that it can decode", () => {
+    const { skills } = seen.skills as { skills: { name: string }[] };
+    expect(skills.map(({ name }) => name)).toContain("conformance-script");
+    expect(seen.skill).toMatchObject({
+      type: "skill/call/resp",
+      data: { success: true, data: { echo: seen.sent_text } },
+    });
+    expect((seen.skill_events as { seq: number }[]).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    for (const message of [seen.skills, seen.skill, ...(seen.skill_events as unknown[])])
+      expect(decodeAsSdk(JSON.stringify(message)).kind).toBe("message");
   });
 
   test("pings, and leaves with a shutdown that ends its stream", () => {

@@ -2,15 +2,24 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { chainsPlugin } from "../caps/chains/plugin.ts";
 import { envPlugin } from "../caps/env/plugin.ts";
+import { mcpPlugin } from "../caps/mcp/plugin.ts";
 import { memoryPlugin } from "../caps/memory/plugin.ts";
 import { planningPlugin } from "../caps/planning/plugin.ts";
+import { procPlugin } from "../caps/proc/plugin.ts";
+import { skillPlugin } from "../caps/skill/plugin.ts";
+import { toolkitsPlugin } from "../caps/toolkits/plugin.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EHost } from "../host/host.ts";
+import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite-database.ts";
 import type { DirectHost } from "./links/direct.ts";
 import { referenceFile } from "./reference-data.ts";
+import { referenceMcpCommand } from "./reference-mcp.ts";
+import { writeReferenceSkills } from "./reference-skills.ts";
+import { referenceToolkit } from "./reference-toolkit.ts";
 import { createReferenceTools, deniedToolName } from "./reference-tools.ts";
 
 export const referenceToken = "conformance-Token";
@@ -29,6 +38,7 @@ export async function createReferenceFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "a2e-conformance-"));
   await mkdir(join(folder, "baseline"));
   await writeFile(join(folder, "baseline", referenceFile.name), referenceFile.content);
+  await writeReferenceSkills(join(folder, "skills"));
   return folder;
 }
 
@@ -40,10 +50,18 @@ export async function startReferenceHost(folder: string): Promise<A2EHost> {
     authToken: referenceToken,
     plugins: [
       toolsPlugin({ builtin: false, tools: createReferenceTools(), deny: [deniedToolName] }),
+      toolkitsPlugin({ builtin: ["filesystem"], toolkits: [referenceToolkit], max_installed: 4 }),
       envPlugin({ data: { baseline, sources: [baseline] } }),
       memoryPlugin({ working: { max_entries: 64, on_full: "refuse" } }),
       planningPlugin({ max_tasks: 32 }),
+      // The host may be bundled elsewhere than those who name the server.
+      mcpPlugin({ registration: { commands: [[referenceMcpCommand[0], "*/reference-mcp-server.mjs", "..."]] } }),
+      chainsPlugin(),
+      // Unconfined, so that it can be asked on every machine: what confines is asked in src/sandboxes.
+      procPlugin({ sandbox: "none", allowed_commands: ["cat", "echo", "sh", "sleep"], max_procs: 8 }),
+      skillPlugin({ project: [join(folder, "skills")], user: [], builtin: false, watch: false }),
     ],
+    sandboxes: createSandboxes(),
     snapshots: createMemorySnapshotStore(),
     database: await createSqliteDatabase({ path: ":memory:" }),
     dataDir: join(folder, "data"),

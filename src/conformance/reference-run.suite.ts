@@ -1,5 +1,5 @@
 // Our own host against the whole suite, over every transport: what the tests assert and the README shows.
-import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -45,24 +45,30 @@ async function withBundledHost<Result>(use: (path: string) => Promise<Result>): 
   const { build } = await import("esbuild");
   const folder = await mkdtemp(join(tmpdir(), "a2e-conformance-"));
   try {
-    const outfile = join(folder, "host.mjs");
     await symlink(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(folder, "node_modules"));
+    await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+    const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
     await build({
-      entryPoints: [fileURLToPath(new URL("./reference-host-stdio.suite.ts", import.meta.url))],
-      outfile,
+      entryPoints: [
+        { in: at("./reference-host-stdio.suite.ts"), out: "host" },
+        // Code of threads is looked for beside the code that starts them.
+        { in: at("../host/workers/worker-entry.ts"), out: "worker-entry" },
+        { in: at("../sandboxes/quickjs-worker.ts"), out: "quickjs-worker" },
+      ],
+      outdir: folder,
       bundle: true,
       platform: "node",
       format: "esm",
       target: "node20",
       logLevel: "error",
-      // It finds its compiled part beside itself, so it is left where it is.
-      external: ["@photostructure/sqlite"],
+      // They find their compiled parts beside themselves, so they are left where they are.
+      external: ["@photostructure/sqlite", "@jitl/quickjs-wasmfile-release-sync"],
       // Dependencies written for CommonJS ask for `require`.
       banner: {
         js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
       },
     });
-    return await use(outfile);
+    return await use(join(folder, "host.js"));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

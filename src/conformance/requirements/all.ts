@@ -1,6 +1,7 @@
 // Every requirement, in the order in which a report shows them.
 import type { Requirement } from "../requirement.ts";
 import { calls } from "./calls.ts";
+import { chains } from "./chains.ts";
 import { claims } from "./claims.ts";
 import { envData } from "./env-data.ts";
 import { envelope } from "./envelope.ts";
@@ -12,13 +13,18 @@ import { gating } from "./gating.ts";
 import { handshake } from "./handshake.ts";
 import { http } from "./http.ts";
 import { limits } from "./limits.ts";
+import { mcp } from "./mcp.ts";
 import { memory } from "./memory.ts";
 import { memorySharing } from "./memory-sharing.ts";
 import { plans } from "./plans.ts";
+import { proc } from "./proc.ts";
+import { procExtensions } from "./proc-extensions.ts";
 import { pythonSdk } from "./python-sdk.ts";
 import { sessionState } from "./session-state.ts";
 import { sessions } from "./sessions.ts";
+import { skills } from "./skills.ts";
 import { stdio } from "./stdio.ts";
+import { toolkits } from "./toolkits.ts";
 import { tools } from "./tools.ts";
 import { websocket } from "./websocket.ts";
 
@@ -32,6 +38,8 @@ export const requirements: readonly Requirement[] = [
   ...sessions,
   ...sessionState,
   ...tools,
+  ...mcp,
+  ...toolkits,
   ...episodes,
   ...environments,
   ...envData,
@@ -39,6 +47,10 @@ export const requirements: readonly Requirement[] = [
   ...memorySharing,
   ...plans,
   ...claims,
+  ...chains,
+  ...proc,
+  ...procExtensions,
+  ...skills,
   ...limits,
   ...http,
   ...websocket,

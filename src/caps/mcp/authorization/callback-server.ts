@@ -1,0 +1,77 @@
+// Where a browser on this machine is sent back to. Listens only while somebody is awaited.
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { Logger } from "../../../host/logger.ts";
+
+type Finish = (params: URLSearchParams) => Promise<void>;
+
+const loopback = ["127.0.0.1", "localhost", "[::1]"];
+
+export class CallbackServer {
+  readonly url: URL;
+  readonly #log: Logger;
+  readonly #awaited = new Map<string, Finish>();
+  #server: Server | undefined;
+
+  constructor(url: string, log: Logger) {
+    this.url = new URL(url);
+    this.#log = log;
+  }
+
+  /** Calls back when somebody comes with this state. An address elsewhere is somebody else's to listen at. */
+  expect(state: string, finish: Finish): void {
+    this.#awaited.set(state, finish);
+    if (this.url.protocol !== "http:" || !loopback.includes(this.url.hostname)) return;
+    this.#server ??= this.#listen();
+  }
+
+  forget(state: string): void {
+    this.#awaited.delete(state);
+    if (this.#awaited.size > 0) return;
+    // Whoever is being answered still gets the answer.
+    this.#server?.close();
+    this.#server = undefined;
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    this.#awaited.clear();
+    if (server === undefined || !server.listening) return;
+    await new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
+  }
+
+  #listen(): Server {
+    const server = createServer((request, response) => {
+      void this.#answer(new URL(request.url ?? "/", this.url), response);
+    });
+    server.on("error", (error) => {
+      this.#log.warn("authorisations must be finished by a message: nothing listens at the callback address", {
+        error,
+      });
+      if (this.#server === server) this.#server = undefined;
+    });
+    server.listen(Number(this.url.port || 80), this.url.hostname.replaceAll(/[[\]]/g, ""));
+    server.unref();
+    return server;
+  }
+
+  async #answer(asked: URL, response: ServerResponse): Promise<void> {
+    const finish = this.#awaited.get(asked.searchParams.get("state") ?? "");
+    if (asked.pathname !== this.url.pathname || finish === undefined)
+      return say(response, 404, "Nobody waits for this authorisation. It may be finished already, or too late.");
+    try {
+      await finish(asked.searchParams);
+      say(response, 200, "Authorised. You can close this window.");
+    } catch (error) {
+      this.#log.warn("an authorisation failed", { error });
+      say(response, 400, "The authorisation failed; the log of the host says why.");
+    }
+  }
+}
+
+function say(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" }).end(`${text}\n`);
+}

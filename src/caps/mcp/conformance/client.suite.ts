@@ -1,0 +1,83 @@
+// The client that the MCP project's conformance suite tests: a host of ours whose agent uses one MCP server, through the
+// bridge and nothing else. Started by the suite, with the server's address as its last argument.
+import { A2EClientError } from "../../../client/errors.ts";
+import { createSqliteDatabase } from "../../../stores/sqlite-database.ts";
+import { startHost } from "../../../testing/start-host.ts";
+import { toolsPlugin } from "../../tools/plugin.ts";
+import { mcpPlugin } from "../plugin.ts";
+import { mcp } from "../protocol.ts";
+import type { ServerSettings } from "../server-config.ts";
+
+const url = process.argv.at(-1) ?? "";
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
+const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}") as Record<string, string>;
+
+const settings: ServerSettings = {
+  url,
+  transport: "http",
+  scope: "session",
+  auto_reconnect: false,
+  permissions: { elicitation: true },
+  ...(scenario.startsWith("auth/") ? { oauth: toOAuth() } : {}),
+};
+
+function toOAuth(): NonNullable<ServerSettings["oauth"]> {
+  const { client_id, client_secret } = context;
+  return {
+    ...(client_id === undefined ? {} : { client_id }),
+    ...(client_secret === undefined ? {} : { client_secret }),
+    ...(scenario === "auth/client-credentials-basic" ? { grant: "client_credentials" } : {}),
+    client_metadata_url: "https://conformance-test.local/client-metadata.json",
+  };
+}
+
+/** The user, who agrees to everything: follows the address and hands back where it led. */
+async function authorize(address: string): Promise<string> {
+  const response = await fetch(address, { redirect: "manual" });
+  return response.headers.get("location") ?? "";
+}
+
+const database = await createSqliteDatabase({ path: ":memory:" });
+const plugins = [
+  toolsPlugin({ builtin: false }),
+  mcpPlugin({
+    servers: { peer: settings },
+    ping_interval_ms: 0,
+    connect_timeout_ms: 90_000,
+    callback_url: "http://localhost:3000/callback",
+  }),
+] as const;
+const { client, close } = await startHost({ plugins, database });
+client.onAsk(mcp.asks.elicit, async () => ({ action: "accept", content: {} }));
+
+/** Does something, authorising where that is asked for, a few times at most. */
+async function persist<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let left = 3; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      const address = error instanceof A2EClientError ? error.detail.authorization_url : undefined;
+      if (left === 0 || typeof address !== "string") throw error;
+      await client.mcp.authorizeServer({ server_id: "peer", callback_url: await authorize(address) }).catch(() => {});
+    }
+  }
+}
+
+const toolArguments: Record<string, object> = { add_numbers: { a: 5, b: 3 } };
+let exitCode = 0;
+try {
+  // Asks for something that only a server that is ready can say.
+  await persist(() => client.mcp.listPrompts({ server_id: "peer" })).catch((error: A2EClientError) => {
+    if (error.code !== "mcp_capability_missing") throw error;
+  });
+  const { tools } = await client.tools.list({});
+  for (const { name } of tools) {
+    const args = toolArguments[name.replace("peer__", "")] ?? {};
+    await persist(() => client.tools.call({ tool_name: name, arguments: args as never }));
+  }
+} catch (error) {
+  console.error(error);
+  exitCode = 1;
+}
+await close();
+process.exit(exitCode);

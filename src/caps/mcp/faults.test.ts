@@ -1,0 +1,254 @@
+// What servers do to a host, and that nobody notices but those who call them.
+import { expect, test } from "vitest";
+import { referenceMcpCommand } from "../../conformance/reference-mcp.ts";
+import { ownServer, startBridge, waitFor } from "./start-bridge.suite.ts";
+
+const hostile = (...flags: string[]) => ({ cmd: ownServer("hostile", ...flags) });
+const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
+
+test("a server that crashes in the middle of a call fails that call as retryable, and is back for the next", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  await expect(bridge.call("bad__crash")).rejects.toMatchObject({ code: "mcp_transport_error", retryable: true });
+  const { reconnects } = await bridge.status("bad", "ready");
+
+  expect(reconnects).toBe(1);
+  expect(textOf(await bridge.call("bad__echo", { text: "again" }))).toBe("again");
+});
+
+test("calls to a server that is down are refused at once, with the time at which to come back", async () => {
+  await using bridge = await startBridge({ dead: hostile("--die") }, { initial_backoff_ms: 60_000 });
+  const { error } = await bridge.status("dead", "error");
+
+  const refused = bridge.client.mcp.listResources({ server_id: "dead" });
+
+  expect(error).not.toBe("");
+  await expect(refused).rejects.toMatchObject({
+    code: "mcp_server_unavailable",
+    detail: { server_id: "dead", retry_after_ms: expect.any(Number) },
+  });
+});
+
+test("a server that never answers ends with the time of the call, is told so, and serves others meanwhile", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  const hanging = bridge.client.tools.call({ tool_name: "bad__hang", timeout: 0.3 });
+  const others = await Promise.all([1, 2, 3].map((text) => bridge.call("bad__echo", { text: String(text) })));
+
+  expect(others.map(textOf)).toEqual(["1", "2", "3"]);
+  await expect(hanging).rejects.toMatchObject({ code: "timeout" });
+  await waitFor(
+    async () =>
+      (((await bridge.call("bad__cancelled")).data as object) &&
+        textOf(await bridge.call("bad__cancelled")) !== "[]") ||
+      undefined,
+    "a cancellation",
+  );
+});
+
+test("a call that its agent cancels is cancelled at the server", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+  const controller = new AbortController();
+
+  const hanging = bridge.client.tools.call({ tool_name: "bad__hang" }, { signal: controller.signal });
+  await waitFor(async () => ((await bridge.status("bad", "ready")).in_flight > 0 ? true : undefined), "the call");
+  controller.abort();
+
+  await expect(hanging).rejects.toMatchObject({ code: "aborted" });
+  await waitFor(
+    async () => (textOf(await bridge.call("bad__cancelled")) === "[]" ? undefined : true),
+    "a cancellation",
+  );
+});
+
+test("a server that never gets ready is given up, and delays nobody else", async () => {
+  await using bridge = await startBridge({ mute: hostile("--mute"), good: hostile() }, { connect_timeout_ms: 4_000 });
+
+  await bridge.status("good", "ready");
+  const { tools } = await bridge.client.tools.list({});
+  const { status } = await bridge.status("mute", "connecting");
+
+  expect(status).toBe("connecting");
+  expect(tools.some(({ name }) => name === "good__echo")).toBe(true);
+  expect(tools.some(({ source }) => source === "mcp:mute")).toBe(false);
+  expect((await bridge.status("mute", "error")).error).toContain("not ready within 4 s");
+});
+
+test("a server that ends at the question after its revision is asked in the old way", async () => {
+  await using bridge = await startBridge({ old: hostile("--touchy") });
+
+  const { mcp_version } = await bridge.status("old", "ready");
+
+  expect(mcp_version).toBe("2025-11-25");
+  expect(textOf(await bridge.call("old__echo", { text: "hello" }))).toBe("hello");
+});
+
+test("of a flood of notifications a part is dropped and counted, and the call is answered", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  expect(textOf(await bridge.call("bad__flood"))).toBe("flooded");
+
+  const { dropped_notifications } = await bridge.status("bad", "ready");
+  expect(dropped_notifications).toBeGreaterThan(10_000);
+});
+
+test("lines that are no messages are skipped; without end they end the connection", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  expect(textOf(await bridge.call("bad__garbage", { lines: 5 }))).toBe("after the garbage");
+  await expect(bridge.call("bad__garbage", { lines: 500 })).rejects.toMatchObject({ code: "mcp_transport_error" });
+
+  await bridge.status("bad", "ready");
+  expect(textOf(await bridge.call("bad__echo", { text: "back" }))).toBe("back");
+});
+
+test("answers out of order reach their own callers", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  const waits = [120, 10, 60, 1, 90];
+  const answers = await Promise.all(waits.map((ms) => bridge.call("bad__wait", { ms, text: String(ms) })));
+
+  expect(answers.map(textOf)).toEqual(waits.map(String));
+});
+
+test("a result of ten megabytes is refused as too large, one beyond all bounds ends the connection", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  await expect(bridge.call("bad__big")).rejects.toMatchObject({ code: "tool_error", retryable: false });
+  expect(textOf(await bridge.call("bad__echo", { text: "still here" }))).toBe("still here");
+  await expect(bridge.call("bad__huge")).rejects.toMatchObject({ code: "mcp_transport_error" });
+
+  await bridge.status("bad", "ready");
+  expect(textOf(await bridge.call("bad__echo", { text: "back" }))).toBe("back");
+});
+
+test("a server that changes its tools all the time changes the catalogue and is reported by pushes", async () => {
+  await using bridge = await startBridge({ bad: hostile("--changing") });
+  await bridge.status("bad", "ready");
+  const changes: string[] = [];
+  bridge.client.onPush("tool/changed", ({ added }) => changes.push(...(added as string[])));
+
+  await waitFor(() => (changes.length >= 2 ? true : undefined), "two changes");
+
+  expect(changes.every((name) => name.startsWith("bad__generation_"))).toBe(true);
+  expect(textOf(await bridge.call("bad__echo", { text: "the same" }))).toBe("the same");
+});
+
+test("a server that has forgotten the connection is initialised again, and the call asked again", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  await bridge.call("bad__forget");
+
+  expect(textOf(await bridge.call("bad__echo", { text: "once" }))).toBe("once");
+  expect((await bridge.status("bad", "ready")).reconnects).toBe(1);
+});
+
+test("what a server says on stderr never blocks it, is kept short, and shows no secret", async () => {
+  await using bridge = await startBridge({
+    bad: { ...hostile(), env: { API_KEY: "s3cr3t-value" }, show_stderr: true },
+  });
+  await bridge.status("bad", "ready");
+
+  expect(textOf(await bridge.call("bad__chatter"))).toBe("said it all");
+
+  const { stderr } = await bridge.status("bad", "ready");
+  expect(stderr.length).toBeLessThanOrEqual(50);
+  expect(stderr.at(-1)).toBe("the secret is ***");
+  expect(JSON.stringify(bridge.log.entries)).not.toContain("s3cr3t-value");
+});
+
+test("agents do not see the stderr of the host's own servers", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  await bridge.call("bad__chatter");
+
+  expect((await bridge.status("bad", "ready")).stderr).toEqual([]);
+});
+
+test("an answer that no specification allows is told as mcp_protocol_error, wrong arguments as schema_violation", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  await expect(bridge.call("bad__nonsense")).rejects.toMatchObject({ code: "mcp_protocol_error" });
+  await expect(bridge.call("bad__wrong")).rejects.toMatchObject({
+    code: "schema_violation",
+    message: expect.stringContaining("expected a string"),
+  });
+});
+
+test("a tool that the server no longer has is mcp_tool_not_found, and is taken from the list", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+
+  await expect(bridge.call("bad__generation_0")).rejects.toMatchObject({ code: "mcp_tool_not_found" });
+});
+
+test("two tools of one name are one, and the second is reported", async () => {
+  await using bridge = await startBridge({ bad: hostile("--twins") });
+
+  const { collisions, tools_count } = await bridge.status("bad", "ready");
+
+  expect(tools_count).toBe(17);
+  expect(collisions).toContain("bad__echo");
+});
+
+test("of twenty servers the bad ones do not show in the calls of the good ones", { timeout: 60_000 }, async () => {
+  const bad = [["--die"], ["--mute"], ["--changing"], ["--deaf", "--child"]];
+  const servers = Object.fromEntries(
+    Array.from({ length: 20 }, (_, at) => [
+      `s${at}`,
+      hostile(...(at % 2 === 0 ? [] : (bad[((at - 1) / 2) % 4] ?? []))),
+    ]),
+  );
+  await using bridge = await startBridge(servers);
+  const good = Object.keys(servers).filter((_, at) => at % 2 === 0);
+  await Promise.all(good.map((id) => bridge.status(id, "ready")));
+  const other = await bridge.connect();
+
+  const crashing = good.slice(0, 3).map((id) => bridge.call(`${id}__crash`).catch(({ code }) => code));
+  const answers = await Promise.all(
+    good.slice(3).map((id) => other.tools.call({ tool_name: `${id}__echo`, arguments: { text: id } })),
+  );
+
+  expect(answers.map(({ data }) => textOf(data))).toEqual(good.slice(3));
+  expect(await Promise.all(crashing)).toEqual(Array(3).fill("mcp_transport_error"));
+});
+
+test("a subscription is made again after the server was away", async () => {
+  await using bridge = await startBridge({ ref: { cmd: [...referenceMcpCommand] } });
+  await bridge.status("ref", "ready");
+  const uri = "ref://text";
+  const updates: unknown[] = [];
+  bridge.client.onPush("mcp/server/push", ({ method, params }) => {
+    if (method === "notifications/resources/updated") updates.push(params);
+  });
+
+  await bridge.client.mcp.subscribeResource({ uri, server_id: "ref" });
+  await expect(bridge.call("ref__crash")).rejects.toMatchObject({ code: "mcp_transport_error" });
+  await bridge.status("ref", "ready");
+  await bridge.call("ref__touch", { uri });
+
+  await waitFor(() => (updates.length > 0 ? true : undefined), "an update");
+  expect(updates).toEqual([{ uri }]);
+});
+
+test("a server is pinged, and how long that took is shown", async () => {
+  await using bridge = await startBridge({ good: hostile() }, { ping_interval_ms: 20 });
+
+  const { last_ping_ms, error } = await waitFor(async () => {
+    const server = await bridge.status("good", "ready");
+    return server.last_ping_ms > 0 ? server : undefined;
+  }, "a ping");
+
+  expect(last_ping_ms).toBeLessThan(10_000);
+  expect(error).toBe("");
+});

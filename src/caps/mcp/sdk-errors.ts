@@ -1,0 +1,93 @@
+// What went wrong with a server, told as an error of this protocol.
+
+import { isLargerThan } from "../../host/validation/json-size.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import { isJsonObject, type JsonObject } from "../../protocol/json.ts";
+import { rejected } from "./asks.ts";
+import { mcpLimits } from "./limits.ts";
+import { capabilityMissing, protocolError, samplingRefused, serverUnavailable, transportError } from "./problems.ts";
+import type { Sdk } from "./sdk.ts";
+
+export interface ServerFault {
+  readonly error: A2EError;
+  /** `lost`: the connection is of no use any more. `forgotten`: the server does not know it, and would know a new one. */
+  readonly connection: "kept" | "lost" | "forgotten";
+  readonly isUnauthorized: boolean;
+}
+
+/** JSON-RPC codes that this file gives a meaning of its own. */
+const methodNotFound = -32601;
+
+export function toServerFault(
+  cause: unknown,
+  sdk: Sdk,
+  serverId: string,
+  redact: (text: string) => string,
+): ServerFault {
+  const kept = (error: A2EError): ServerFault => ({ error, connection: "kept", isUnauthorized: false });
+  if (cause instanceof A2EError) return kept(cause);
+  const text = redact(cause instanceof Error ? describe(cause) : String(cause));
+  if (sdk.UnauthorizedError.isInstance(cause) || isStatus(cause, sdk, [401]))
+    return {
+      error: serverUnavailable(serverId, "it wants an authorisation", { authorization: "required" }),
+      connection: "kept",
+      isUnauthorized: true,
+    };
+  if (isForgotten(cause, sdk))
+    return { error: transportError(serverId, text), connection: "forgotten", isUnauthorized: false };
+  if (sdk.ProtocolError.isInstance(cause) && cause.code === rejected) return kept(samplingRefused(serverId, text));
+  if (sdk.ProtocolError.isInstance(cause))
+    return kept(
+      cause.code === methodNotFound
+        ? capabilityMissing(serverId, `such method: ${text}`)
+        : protocolError(serverId, text, { mcp_code: cause.code, ...dataOf(cause.data) }),
+    );
+  if (sdk.SdkError.isInstance(cause)) {
+    const { SdkErrorCode } = sdk;
+    switch (cause.code) {
+      case SdkErrorCode.RequestTimeout:
+        return kept(new A2EError("timeout", `MCP server "${serverId}" did not answer in time`));
+      case SdkErrorCode.CapabilityNotSupported:
+      case SdkErrorCode.MethodNotSupportedByProtocolVersion:
+        return kept(capabilityMissing(serverId, `such capability: ${text}`));
+      case SdkErrorCode.InvalidResult:
+      case SdkErrorCode.UnsupportedResultType:
+      case SdkErrorCode.InputRequiredRoundsExceeded:
+        return kept(protocolError(serverId, text));
+    }
+    if (isStatus(cause, sdk)) return kept(transportError(serverId, text));
+  }
+  return { error: transportError(serverId, text), connection: "lost", isUnauthorized: false };
+}
+
+/** What came with the error, as the addresses to visit come with one that wants a visit. */
+function dataOf(data: unknown): JsonObject {
+  return isJsonObject(data) && !isLargerThan(data, mcpLimits.maxTextLength) ? { mcp_data: data } : {};
+}
+
+/** `fetch failed` says nothing; what is behind it does. */
+function describe(error: Error): string {
+  const causes = [error.message];
+  for (let at = error.cause; at instanceof Error && causes.length < maxCauses; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException;
+    causes.push(at.message === "" ? String(code ?? at.name) : at.message);
+  }
+  return causes.join(": ");
+}
+
+const maxCauses = 4;
+
+function isStatus(cause: unknown, { SdkHttpError, SseError }: Sdk, statuses?: readonly number[]): boolean {
+  const status = SdkHttpError.isInstance(cause) ? cause.status : SseError.isInstance(cause) ? cause.code : undefined;
+  return status !== undefined && (statuses === undefined || statuses.includes(status));
+}
+
+/** The session is gone (404, as the specification says), or a server that began anew has not seen an `initialize`. */
+function isForgotten(cause: unknown, sdk: Sdk): boolean {
+  if (isStatus(cause, sdk, [404])) return true;
+  const text = cause instanceof Error ? cause.message : "";
+  const isAnswer = sdk.ProtocolError.isInstance(cause) || isStatus(cause, sdk, [400]);
+  return (
+    isAnswer && /not (been )?initiali[sz]ed|session (was )?not found|(no valid|unknown|invalid) session/i.test(text)
+  );
+}

@@ -1,0 +1,173 @@
+// What makes a server known to the bridge, as it is written in a config or sent by an agent.
+import * as z from "zod";
+import { mcpLimits } from "./limits.ts";
+
+export const transports = ["stdio", "sse", "http", "ws"] as const;
+export type TransportName = (typeof transports)[number];
+
+/** Other spellings in the field, each with ours. */
+const transportSpellings: Readonly<Record<string, TransportName>> = {
+  streamable_http: "http",
+  "streamable-http": "http",
+  streamableHttp: "http",
+  websocket: "ws",
+};
+
+const logLevels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
+
+const serverIdPattern = /^[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_))*$/;
+
+export const serverIdSchema = z
+  .string()
+  .max(mcpLimits.maxServerIdLength)
+  .regex(serverIdPattern, "expected letters, digits, - and single _, beginning with a letter or digit");
+
+const oauthSettings = z.strictObject({
+  /** Where this host is known to the authorisation server already; else it registers itself. */
+  client_id: z.string().min(1).optional(),
+  client_secret: z.string().min(1).optional(),
+  /** Address of a document about this client, for servers that read one in place of a registration. */
+  client_metadata_url: z.url().optional(),
+  scope: z.string().default(""),
+  /** `client_credentials` needs no user, but a client_id and a client_secret. */
+  grant: z.enum(["authorization_code", "client_credentials"]).default("authorization_code"),
+  /** Who is shown where to authorise: the agent, or only whoever reads the host's log. */
+  authorize_by: z.enum(["agent", "operator"]).optional(),
+});
+
+/** @public The generator writes the reference page from it. */
+export const serverSettings = z.strictObject({
+  name: z.string().max(200).default(""),
+  transport: z.enum([...transports, ...Object.keys(transportSpellings)]).optional(),
+  /** The program of a stdio server and its arguments; or `command` and `args`, as other hosts spell it. */
+  cmd: z.array(z.string()).default([]),
+  command: z.string().optional(),
+  args: z.array(z.string()).default([]),
+  /** The folder it runs in, from that of the config. */
+  cwd: z.string().default(""),
+  /** Added to HOME, LANG, PATH and the like; nothing else of the host's environment is handed on. */
+  env: z.record(z.string(), z.string()).default({}),
+  url: z.string().default(""),
+  headers: z.record(z.string(), z.string()).default({}),
+  /** Seconds that one request may take. */
+  timeout: z
+    .number()
+    .positive()
+    .default(mcpLimits.requestTimeoutMs / 1000),
+  auto_reconnect: z.boolean().default(true),
+  /** Tools by name, `*` for any characters; empty for all. */
+  tool_allow_list: z.array(z.string()).default([]),
+  /** Resources by address, `*` for any characters; empty for all. */
+  resource_allow_list: z.array(z.string()).default([]),
+  /** One connection for the host, or one for each session. */
+  scope: z.enum(["shared", "session"]).default("shared"),
+  /** `lazy` starts it when it is first needed, provided that its tools are known from the last time. */
+  start: z.enum(["lazy", "eager"]).default("lazy"),
+  /** What the server may ask of the agent. */
+  permissions: z
+    .strictObject({
+      sampling: z.boolean().default(false),
+      elicitation: z.boolean().default(false),
+      roots: z.boolean().default(false),
+    })
+    .prefault({}),
+  /** The least severe messages that the server is asked to log; forwarded by mcp/server/push. */
+  log_level: z.enum(logLevels).optional(),
+  /** Whether agents see the last lines of its stderr; by default only of servers that they registered themselves. */
+  show_stderr: z.boolean().optional(),
+  oauth: oauthSettings.optional(),
+});
+
+export type ServerSettings = z.input<typeof serverSettings>;
+type ParsedSettings = z.output<typeof serverSettings>;
+
+/** Where the server is and how to get there. */
+export type Endpoint =
+  | { transport: "stdio"; cmd: readonly [string, ...string[]]; cwd: string; env: Readonly<Record<string, string>> }
+  | {
+      transport: Exclude<TransportName, "stdio">;
+      url: URL;
+      headers: Readonly<Record<string, string>>;
+      oauth: z.output<typeof oauthSettings> | undefined;
+    };
+
+export type OAuthSettings = z.output<typeof oauthSettings>;
+
+export interface ServerConfig {
+  readonly id: string;
+  readonly name: string;
+  readonly endpoint: Endpoint;
+  readonly timeoutMs: number;
+  readonly autoReconnect: boolean;
+  readonly toolAllowList: readonly string[];
+  readonly resourceAllowList: readonly string[];
+  readonly scope: "shared" | "session";
+  readonly isLazy: boolean;
+  readonly permissions: ParsedSettings["permissions"];
+  readonly logLevel: ParsedSettings["log_level"];
+  readonly showsStderr: boolean;
+}
+
+/** Puts settings into shape. Throws an Error that says which of them is wrong. */
+export function toServerConfig(id: string, settings: ParsedSettings, isOwn = false): ServerConfig {
+  return {
+    id,
+    name: settings.name === "" ? id : settings.name,
+    endpoint: toEndpoint(settings),
+    timeoutMs: settings.timeout * 1000,
+    autoReconnect: settings.auto_reconnect,
+    toolAllowList: settings.tool_allow_list,
+    resourceAllowList: settings.resource_allow_list,
+    scope: isOwn ? "session" : settings.scope,
+    isLazy: settings.start === "lazy",
+    permissions: settings.permissions,
+    logLevel: settings.log_level,
+    showsStderr: settings.show_stderr ?? isOwn,
+  };
+}
+
+function toEndpoint(settings: ParsedSettings): Endpoint {
+  const { cwd, env, headers, oauth } = settings;
+  const transport = toTransport(settings);
+  if (transport === "stdio") {
+    const [command, ...args] = settings.command === undefined ? settings.cmd : [settings.command, ...settings.args];
+    if (command === undefined || command === "") throw new Error("cmd: a stdio server needs a program to run");
+    if (settings.url !== "") throw new Error("url: a stdio server has none");
+    return { transport, cmd: [command, ...args], cwd, env };
+  }
+  return { transport, url: toUrl(settings.url, transport), headers, oauth };
+}
+
+function toTransport({ transport, url }: ParsedSettings): TransportName {
+  if (transport === undefined) return url === "" ? "stdio" : url.startsWith("ws") ? "ws" : "http";
+  return transportSpellings[transport] ?? (transport as TransportName);
+}
+
+function toUrl(text: string, transport: TransportName): URL {
+  const protocols = transport === "ws" ? ["ws:", "wss:"] : ["http:", "https:"];
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !protocols.includes(url.protocol))
+    throw new Error(`url: expected an address that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`);
+  // A password in an address ends up in logs, and one before an @ makes an address look like another.
+  if (url.username !== "" || url.password !== "") throw new Error("url: put credentials into headers, not here");
+  return url;
+}
+
+/** The values that must not be shown to anybody: whatever a config hands to a server to prove who it is. */
+function secretsOf({ endpoint }: ServerConfig): string[] {
+  const given =
+    endpoint.transport === "stdio"
+      ? Object.values(endpoint.env)
+      : [...Object.values(endpoint.headers), endpoint.oauth?.client_secret ?? ""];
+  // `Bearer abc` is shown as neither whole nor part.
+  return given.flatMap((value) => [value, ...value.split(/\s+/)]).filter((value) => value.length >= minSecretLength);
+}
+
+/** Shorter values, as `true` or `8080`, say nothing and would blot out innocent text. */
+const minSecretLength = 6;
+
+/** Blots secrets out of a text that a server wrote. */
+export function createRedaction(config: ServerConfig): (text: string) => string {
+  const secrets = [...new Set(secretsOf(config))].toSorted((one, other) => other.length - one.length);
+  return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, "***"), text);
+}

@@ -1,0 +1,185 @@
+// The link to one server: opened when it is needed, opened again after a growing wait when it is lost. Whoever needs it
+// waits for it or is told at once that it is down.
+import { A2EError } from "../../protocol/errors.ts";
+import type { Connection } from "./connection.ts";
+import type { BridgeEnvironment } from "./environment.ts";
+import { mcpLimits } from "./limits.ts";
+import { within } from "./within.ts";
+
+export type LinkStatus = "idle" | "connecting" | "ready" | "waiting" | "unauthorized" | "stopped";
+
+/** What the link knows of the server behind it. */
+export interface LinkPort {
+  readonly environment: BridgeEnvironment;
+  readonly autoReconnect: boolean;
+  /** Opens a connection and makes it fit for use. */
+  connect(signal: AbortSignal): Promise<Connection>;
+  /** Why a connection could not be opened. */
+  judge(cause: unknown): { reason: string; isUnauthorized: boolean };
+  onOpen(connection: Connection): void;
+  /** The connection is being given up. */
+  onDrop(connection: Connection): void;
+  onStatus(status: LinkStatus, error: string): void;
+  /** The error for those who need the link while there is none. */
+  unavailable(retryAfterMs: number | undefined): A2EError;
+}
+
+export class ServerLink {
+  readonly #port: LinkPort;
+  #status: LinkStatus = "idle";
+  #error = "";
+  #connection: Connection | undefined;
+  #opening: Promise<Connection> | undefined;
+  #stopOpening: AbortController | undefined;
+  #attempts = 0;
+  #retryAt = 0;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  /** How often it was lost. */
+  losses = 0;
+
+  constructor(port: LinkPort) {
+    this.#port = port;
+  }
+
+  get status(): LinkStatus {
+    return this.#status;
+  }
+
+  /** Why there is no connection; empty where there is one. */
+  get error(): string {
+    return this.#error;
+  }
+
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  /** The connection, once there is one. Rejects at once where the server is known to be down. */
+  ready(signal?: AbortSignal): Promise<Connection> {
+    if (this.#connection !== undefined) return Promise.resolve(this.#connection);
+    if (this.#status === "idle") this.#open();
+    if (this.#opening !== undefined) return within(this.#opening, signal);
+    return Promise.reject(this.#unavailable());
+  }
+
+  /** Opens a new connection now, whatever stood in the way or is there. */
+  async reopen(): Promise<void> {
+    if (this.#isClosed) return;
+    if (this.#connection !== undefined) this.#drop(this.#connection);
+    this.#attempts = 0;
+    if (this.#opening === undefined) this.#open();
+    await this.#opening;
+  }
+
+  /** The server does not know this connection any more: a new one is opened without a wait. */
+  forget(connection: Connection): void {
+    if (this.#connection !== connection) return;
+    this.#drop(connection);
+    this.losses += 1;
+    this.#open();
+  }
+
+  lose(connection: Connection, reason: string): void {
+    if (this.#connection !== connection) return;
+    if (this.#port.environment.clock.now() - connection.openedAt >= mcpLimits.stableAfterMs) this.#attempts = 0;
+    this.#drop(connection);
+    this.losses += 1;
+    this.#wait(reason);
+  }
+
+  /** The server takes nothing more before somebody has authorised it. */
+  denied(connection?: Connection): void {
+    if (connection !== undefined && this.#connection === connection) this.#drop(connection);
+    this.#turn("unauthorized", "it wants an authorisation");
+  }
+
+  async close(): Promise<void> {
+    const connection = this.#connection;
+    this.#isClosed = true;
+    this.#status = "stopped";
+    clearTimeout(this.#retryTimer);
+    if (connection !== undefined) this.#forgetConnection(connection);
+    this.#stopOpening?.abort(new A2EError("cancelled", "the server is being removed"));
+    await Promise.all([connection?.close(), this.#opening?.catch(() => {})]);
+  }
+
+  #open(): void {
+    this.#status = "connecting";
+    clearTimeout(this.#retryTimer);
+    const stop = new AbortController();
+    this.#stopOpening = stop;
+    const { connect_timeout_ms } = this.#port.environment.options;
+    const tooLate = () => stop.abort(new A2EError("timeout", `it was not ready within ${connect_timeout_ms / 1000} s`));
+    const timer = setTimeout(tooLate, connect_timeout_ms);
+    const opening = this.#port.connect(stop.signal).then(
+      (connection) => {
+        clearTimeout(timer);
+        this.#opening = undefined;
+        return this.#opened(connection, stop.signal);
+      },
+      (cause: unknown) => {
+        clearTimeout(timer);
+        this.#opening = undefined;
+        return this.#failed(stop.signal.aborted ? stop.signal.reason : cause);
+      },
+    );
+    this.#opening = opening;
+    // Whoever waits hears of it; whoever does not must not be hit by it.
+    opening.catch(() => {});
+  }
+
+  async #opened(connection: Connection, signal: AbortSignal): Promise<Connection> {
+    if (this.#isClosed || signal.aborted) {
+      await connection.close().catch(() => {});
+      throw signal.reason ?? this.#unavailable();
+    }
+    this.#connection = connection;
+    connection.client.onclose = () => this.lose(connection, "the connection has ended");
+    this.#port.onOpen(connection);
+    this.#turn("ready", "");
+    return connection;
+  }
+
+  #failed(cause: unknown): never {
+    if (this.#isClosed) throw cause;
+    const { reason, isUnauthorized } = this.#port.judge(cause);
+    if (isUnauthorized) this.denied();
+    else this.#wait(reason);
+    throw this.#unavailable();
+  }
+
+  #wait(reason: string): void {
+    const { environment, autoReconnect } = this.#port;
+    if (!autoReconnect) return this.#turn("stopped", reason);
+    const { initial_backoff_ms, max_backoff_ms } = environment.options;
+    const delay = Math.min(max_backoff_ms, initial_backoff_ms * 2 ** Math.min(30, this.#attempts));
+    this.#attempts += 1;
+    this.#retryAt = environment.clock.now() + delay;
+    this.#retryTimer = setTimeout(() => this.#open(), delay).unref();
+    this.#turn("waiting", reason);
+  }
+
+  #turn(status: LinkStatus, error: string): void {
+    this.#status = status;
+    this.#error = error;
+    this.#port.onStatus(status, error);
+  }
+
+  #drop(connection: Connection): void {
+    this.#forgetConnection(connection);
+    void connection.close().catch(() => {});
+  }
+
+  #forgetConnection(connection: Connection): void {
+    this.#connection = undefined;
+    connection.client.onclose = () => {};
+    this.#port.onDrop(connection);
+  }
+
+  #unavailable(): A2EError {
+    const isWaiting = this.#status === "waiting";
+    const waitMs = Math.max(0, Math.ceil(this.#retryAt - this.#port.environment.clock.now()));
+    return this.#port.unavailable(isWaiting ? waitMs : undefined);
+  }
+}

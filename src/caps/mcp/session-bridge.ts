@@ -1,0 +1,204 @@
+// The bridge as one session sees it: the host's servers and its own.
+import type { SessionContext } from "../../host/plugin.ts";
+import { fail } from "../../protocol/errors.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Authorization } from "./authorization/authorization.ts";
+import type { Bridge } from "./bridge.ts";
+import { mcpLimits } from "./limits.ts";
+import type { ServerListener } from "./listening.ts";
+import { isUriOnList } from "./patterns.ts";
+import { limitReached, registrationForbidden, resourceNotFound, serverNotFound } from "./problems.ts";
+import { mcp, type ServerInfo, serverPush } from "./protocol.ts";
+import { checkRegistration, parseRegistration, toOwnConfig } from "./registration.ts";
+import { BridgedServer, type Caller } from "./server.ts";
+import type { ServerConfig } from "./server-config.ts";
+
+/** Servers that the session registered: `id` → sealed settings, for they may hold secrets. */
+const registeredKey = "registered";
+/** `[server_id, uri]` of each subscription. */
+const subscribedKey = "subscribed";
+
+export class SessionBridge implements ServerListener {
+  readonly #bridge: Bridge;
+  readonly #context: SessionContext;
+  readonly #own = new Map<string, BridgedServer>();
+  readonly #authorization: Authorization;
+  readonly #stopListening: () => void;
+
+  constructor(bridge: Bridge, context: SessionContext) {
+    this.#bridge = bridge;
+    this.#context = context;
+    this.#authorization = bridge.authorizationOf(context.session);
+    this.#stopListening = bridge.listen(this);
+    for (const config of bridge.perSession) this.#open(config).start();
+    for (const [id, sealed] of Object.entries(this.#registered())) this.#reopen(id, String(sealed));
+    for (const [serverId, uri] of this.#subscribed()) this.#resubscribe(serverId, uri);
+  }
+
+  get sessionId(): string {
+    return this.#context.session.id;
+  }
+
+  get ask(): SessionContext["ask"] {
+    return (ask, request, options) => this.#context.ask(ask, request, options);
+  }
+
+  get servers(): BridgedServer[] {
+    return [...this.#bridge.shared.values(), ...this.#own.values()];
+  }
+
+  push(server_id: string, method: string, params: JsonObject): void {
+    this.#context.push(serverPush, { server_id, method, params });
+  }
+
+  isSubscribed(serverId: string, uri: string): boolean {
+    return this.#subscribed().some(([id, watched]) => id === serverId && watched === uri);
+  }
+
+  caller(signal: AbortSignal): Caller {
+    return { sessionId: this.sessionId, signal };
+  }
+
+  server(id: string): BridgedServer {
+    const found = this.#own.get(id) ?? this.#bridge.shared.get(id);
+    const known = () => this.servers.map(({ config }) => config.id);
+    return found ?? fail(serverNotFound(id, known()));
+  }
+
+  /** The one server of this session that could have a resource, where there is only one. */
+  ownerOf(uri: string): string {
+    const subscribed = this.#subscribed().find(([, watched]) => watched === uri);
+    const able = this.servers.filter(
+      ({ config, capabilities }) =>
+        capabilities?.resources?.subscribe === true && isUriOnList(config.resourceAllowList, uri),
+    );
+    const only = able.length === 1 ? able[0]?.config.id : undefined;
+    return subscribed?.[0] ?? only ?? fail(resourceNotFound(uri));
+  }
+
+  async register(given: JsonObject, signal: AbortSignal): Promise<ServerInfo> {
+    const { options } = this.#bridge.environment;
+    const { id, settings } = parseRegistration(given);
+    const config = toOwnConfig(id, settings);
+    checkRegistration(config.endpoint, options);
+    if (this.#own.has(id) || this.#bridge.shared.has(id))
+      throw mcp.error("schema_violation", `config.server_id: there is a server "${id}" already`);
+    const { max_servers } = options.registration;
+    if (Object.keys(this.#registered()).length >= max_servers)
+      throw limitReached("registration.max_servers", max_servers);
+    const server = this.#open(config);
+    try {
+      await server.ready(signal);
+    } catch (error) {
+      // One that only waits for its user to authorise is there to be authorised.
+      if (this.#authorization.pendingUrlFor(config) === "") {
+        this.#own.delete(id);
+        await server.close();
+        throw error;
+      }
+    }
+    const sealed = this.#bridge.secrets.seal(JSON.stringify(settings), this.#purposeOf(id));
+    this.#context.state.set(registeredKey, { ...this.#registered(), [id]: sealed });
+    return server.info();
+  }
+
+  async unregister(id: string): Promise<void> {
+    const { [id]: registered, ...others } = this.#registered();
+    const server = this.server(id);
+    if (registered === undefined) throw registrationForbidden(`or remove the server "${id}" of its config`, "commands");
+    this.#own.delete(id);
+    await server.close();
+    this.#context.state.set(registeredKey, others);
+    this.#keepSubscriptions(this.#subscribed().filter(([serverId]) => serverId !== id));
+  }
+
+  async authorize(id: string, params: URLSearchParams): Promise<ServerInfo> {
+    const server = this.server(id);
+    if (!this.#own.has(id)) throw mcp.error("forbidden", `"${id}" is the host's: its operator authorises it`);
+    await this.#authorization.finish(server.config, params);
+    return server.info();
+  }
+
+  async subscribe(id: string, uri: string, signal: AbortSignal): Promise<void> {
+    const server = this.server(id);
+    if (!isUriOnList(server.config.resourceAllowList, uri)) throw resourceNotFound(uri, id);
+    if (this.isSubscribed(id, uri)) return;
+    if (this.#subscribed().length >= mcpLimits.maxSubscriptions)
+      throw limitReached("maxSubscriptions", mcpLimits.maxSubscriptions);
+    await server.use(this.caller(signal), (connection) => server.subscriptions.add(uri, connection, signal));
+    this.#keepSubscriptions([...this.#subscribed(), [id, uri]]);
+  }
+
+  async unsubscribe(id: string, uri: string): Promise<void> {
+    const server = this.server(id);
+    if (!this.isSubscribed(id, uri)) return;
+    await this.#endSubscription(server, uri);
+    this.#keepSubscriptions(this.#subscribed().filter(([serverId, watched]) => serverId !== id || watched !== uri));
+  }
+
+  async close(): Promise<void> {
+    this.#stopListening();
+    this.#authorization.close();
+    const shared = this.#subscribed().filter(([id]) => !this.#own.has(id));
+    // A shared server goes on without this session; whether it hears of that must not hold up its end.
+    for (const [id, uri] of shared) {
+      const server = this.#bridge.shared.get(id);
+      if (server !== undefined) void this.#endSubscription(server, uri).catch(() => {});
+    }
+    await Promise.all([...this.#own.values()].map((server) => server.close()));
+  }
+
+  #open(config: ServerConfig): BridgedServer {
+    const server = new BridgedServer(config, {
+      environment: this.#bridge.environment,
+      tools: this.#context.tools,
+      authorization: this.#authorization,
+      listeners: () => [this],
+    });
+    this.#own.set(config.id, server);
+    return server;
+  }
+
+  /** The session was restored, recovered or forked: it has the servers it had, each with a connection of its own. */
+  #reopen(id: string, sealed: string): void {
+    const text = this.#bridge.secrets.unseal(sealed, this.#purposeOf(id));
+    if (text === undefined || this.#own.has(id)) return;
+    try {
+      const config = toOwnConfig(id, JSON.parse(text) as JsonObject);
+      // The operator may have changed their mind since.
+      checkRegistration(config.endpoint, this.#bridge.environment.options);
+      this.#open(config).start();
+    } catch (error) {
+      this.#bridge.environment.log.warn("a registered MCP server is not opened again", { server: id, error });
+    }
+  }
+
+  #resubscribe(id: string, uri: string): void {
+    const server = this.#own.get(id) ?? this.#bridge.shared.get(id);
+    void server
+      ?.use({ sessionId: this.sessionId }, (connection) => server.subscriptions.add(uri, connection))
+      .catch(() => {});
+  }
+
+  async #endSubscription(server: BridgedServer, uri: string): Promise<void> {
+    if (!server.isReady) return server.subscriptions.delete(uri, undefined);
+    await server.use({ sessionId: this.sessionId }, (connection) => server.subscriptions.delete(uri, connection));
+  }
+
+  #registered(): JsonObject {
+    return (this.#context.state.get(registeredKey) as JsonObject | undefined) ?? {};
+  }
+
+  #subscribed(): [string, string][] {
+    return (this.#context.state.get(subscribedKey) as [string, string][] | undefined) ?? [];
+  }
+
+  #keepSubscriptions(subscribed: [string, string][]): void {
+    this.#context.state.set(subscribedKey, subscribed);
+  }
+
+  /** Not bound to the session: a fork, or the same session under another host, must be able to read it. */
+  #purposeOf(id: string): string {
+    return `mcp-server ${id}`;
+  }
+}

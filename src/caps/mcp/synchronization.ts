@@ -1,0 +1,57 @@
+// What a bridge must know of a server before it is of use.
+import type { Tool } from "@modelcontextprotocol/client";
+import type { Connection } from "./connection.ts";
+import { mcpLimits } from "./limits.ts";
+import type { ServerConfig } from "./server-config.ts";
+import { within } from "./within.ts";
+
+export interface ServerContents {
+  readonly tools: readonly Tool[];
+  readonly resources: number;
+  readonly prompts: number;
+}
+
+/** Asks for the tools, and how many resources and prompts there are. Only what concerns tools may fail. */
+export async function synchronize(
+  { client, isStateless }: Connection,
+  { logLevel, timeoutMs }: ServerConfig,
+  signal: AbortSignal,
+): Promise<ServerContents> {
+  const { tools, resources, prompts, logging } = client.getServerCapabilities() ?? {};
+  const options = { signal, timeout: timeoutMs };
+  const count = async (isOffered: unknown, listPage: (cursor?: string) => Promise<Page>) =>
+    isOffered === undefined ? 0 : within(countPages(listPage), signal).catch(() => 0);
+  const [listed, resourceCount, promptCount] = await Promise.all([
+    tools === undefined ? [] : within(client.listTools(undefined, options), signal).then((list) => list.tools),
+    count(resources, async (cursor) => {
+      const page = await client.listResources({ cursor: cursor ?? "" }, options);
+      return { size: page.resources.length, next: page.nextCursor };
+    }),
+    count(prompts, async (cursor) => {
+      const page = await client.listPrompts({ cursor: cursor ?? "" }, options);
+      return { size: page.prompts.length, next: page.nextCursor };
+    }),
+    // The stateless revision has no level to set.
+    logging !== undefined && logLevel !== undefined && !isStateless
+      ? client.setLoggingLevel(logLevel, options).catch(() => {})
+      : undefined,
+  ]);
+  return { tools: listed, resources: resourceCount, prompts: promptCount };
+}
+
+interface Page {
+  readonly size: number;
+  readonly next: string | undefined;
+}
+
+async function countPages(listPage: (cursor?: string) => Promise<Page>): Promise<number> {
+  let count = 0;
+  let cursor: string | undefined;
+  for (let pages = 0; pages < mcpLimits.maxCountedPages; pages++) {
+    const { size, next } = await listPage(cursor);
+    count += size;
+    if (next === undefined || next === cursor) break;
+    cursor = next;
+  }
+  return count;
+}

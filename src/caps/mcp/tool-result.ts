@@ -1,0 +1,44 @@
+// What tools return, in one look.
+import type { CallToolResult } from "@modelcontextprotocol/client";
+
+/** Says what is wrong with a result; undefined where it is one. Blocks of a kind that is not known are passed on. */
+export function findFlaw(result: unknown): string | undefined {
+  if (!isObject(result)) return "the result is no object";
+  const { content = [], isError } = result;
+  if (!Array.isArray(content)) return "content is no list";
+  if (isError !== undefined && typeof isError !== "boolean") return "isError is no boolean";
+  for (const block of content) {
+    if (!isObject(block) || typeof block.type !== "string") return "a block of content has no type";
+    if (!isBlock(block)) return `a block of type ${block.type.slice(0, 40)} lacks what makes it one`;
+  }
+  return undefined;
+}
+
+/** A result without content has an empty one. */
+export function toCallResult(result: unknown): CallToolResult {
+  return { content: [], ...(result as object) };
+}
+
+function isBlock(block: Record<string, unknown>): boolean {
+  switch (block.type) {
+    case "text":
+      return typeof block.text === "string";
+    case "image":
+    case "audio":
+      return typeof block.data === "string" && typeof block.mimeType === "string";
+    case "resource_link":
+      return typeof block.uri === "string" && typeof block.name === "string";
+    case "resource": {
+      const { resource } = block;
+      return isObject(resource) && typeof resource.uri === "string" && (isText(resource.text) || isText(resource.blob));
+    }
+    default:
+      return true;
+  }
+}
+
+const isText = (value: unknown) => typeof value === "string";
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,94 @@
+// Stands between a transport and the SDK: what a server sends unasked is counted, and too much of it never gets further.
+import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
+import { mcpLimits } from "../limits.ts";
+import { DirectRequests } from "./direct-requests.ts";
+
+export class GuardedTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+  readonly #inner: Transport;
+  readonly #now: () => number;
+  /** Requests that the SDK does not see. */
+  readonly direct: DirectRequests;
+  #second = 0;
+  #inSecond = 0;
+  /** What waits for progress to be told first. */
+  #held: { message: JSONRPCMessage; extra: MessageExtraInfo | undefined }[] = [];
+  #isHolding = false;
+  /** Notifications that came faster than they are taken. */
+  dropped = 0;
+
+  constructor(inner: Transport, now: () => number) {
+    this.#inner = inner;
+    this.#now = now;
+    this.direct = new DirectRequests((message) => inner.send(message));
+    inner.onclose = () => {
+      this.direct.close();
+      this.onclose?.();
+    };
+    inner.onerror = (error) => this.onerror?.(error);
+    inner.onmessage = (message, extra) => {
+      if (isNotification(message) && !this.#hasRoom()) return;
+      if (!this.direct.take(message)) this.#deliver(message, extra);
+    };
+    // The SDK tells a pipe from a network by these two.
+    if ("stderr" in inner && "pid" in inner) Object.assign(this, { stderr: inner.stderr, pid: null });
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  get hasPerRequestStream(): boolean {
+    return this.#inner.hasPerRequestStream ?? false;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    return this.#inner.send(message, options);
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  /**
+   * The SDK takes notifications a little later than answers, and forgets of whom progress was once it has the answer: an
+   * answer that comes right behind progress waits for the next turn.
+   */
+  #deliver(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
+    const isProgress = "method" in message && message.method === "notifications/progress";
+    if (this.#held.length > 0 || (this.#isHolding && !isProgress)) return void this.#held.push({ message, extra });
+    this.onmessage?.(message, extra);
+    if (!isProgress || this.#isHolding) return;
+    this.#isHolding = true;
+    setImmediate(() => {
+      this.#isHolding = false;
+      for (const held of this.#held.splice(0)) this.#deliver(held.message, held.extra);
+    });
+  }
+
+  #hasRoom(): boolean {
+    const second = Math.floor(this.#now() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#inSecond = 0;
+    }
+    this.#inSecond += 1;
+    if (this.#inSecond <= mcpLimits.maxNotificationsPerSecond) return true;
+    this.dropped += 1;
+    return false;
+  }
+}
+
+function isNotification(message: JSONRPCMessage): boolean {
+  return "method" in message && !("id" in message);
+}

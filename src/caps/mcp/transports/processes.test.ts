@@ -1,0 +1,93 @@
+// Whatever becomes of the host, its servers do not outlive it; and they know nothing of it that they need not.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { expect, test } from "vitest";
+import { ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
+import { createStdioEnvironment } from "./stdio.ts";
+
+const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
+
+/** Members of a process group, as Linux tells. */
+function groupOf(pid: number): number[] {
+  return spawnPs().flatMap(({ pid: member, group }) => (group === pid ? [member] : []));
+}
+
+function spawnPs(): { pid: number; group: number }[] {
+  const { readdirSync } = require("node:fs") as typeof import("node:fs");
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return state === "Z" ? [] : [{ pid: Number(name), group: Number(group) }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+const require = createRequire(import.meta.url);
+const onLinux = test.runIf(process.platform === "linux");
+
+onLinux("a server that ignores every request to end is ended with the host, and so is what it started", async () => {
+  const bridge = await startBridge({ deaf: { cmd: ownServer("hostile", "--deaf", "--child") } });
+  await bridge.status("deaf", "ready");
+  const pid = Number(textOf(await bridge.call("deaf__pid")));
+  const before = groupOf(pid);
+
+  await bridge.close();
+
+  expect(before).toHaveLength(2);
+  expect(groupOf(pid)).toEqual([]);
+});
+
+onLinux("a server that crashes takes what it started with it", async () => {
+  await using bridge = await startBridge({ bad: { cmd: ownServer("hostile", "--child"), auto_reconnect: false } });
+  await bridge.status("bad", "ready");
+  const pid = Number(textOf(await bridge.call("bad__pid")));
+
+  await expect(bridge.call("bad__crash")).rejects.toMatchObject({ code: "mcp_transport_error" });
+
+  await waitFor(() => (groupOf(pid).length === 0 ? true : undefined), "the group to end");
+});
+
+onLinux.each([[[]], [["--deaf", "--child"]]])(
+  "servers with %j end after a host that was killed",
+  { timeout: 60_000 },
+  async (flags) => {
+    const loader = pathToFileURL(require.resolve("tsx")).href;
+    const script = fileURLToPath(new URL("../fixtures/host.suite.ts", import.meta.url));
+    const host = spawn(process.execPath, ["--import", loader, script, ...ownServer("hostile", ...flags)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [line] = (await once(createInterface({ input: host.stdout }), "line")) as [string];
+    const pid = Number(line);
+    expect(groupOf(pid).length).toBeGreaterThan(0);
+
+    host.kill("SIGKILL");
+    await once(host, "exit");
+
+    await waitFor(() => (groupOf(pid).length === 0 ? true : undefined), "the servers to end");
+  },
+);
+
+test("a server gets nothing of the host's environment but what programs need, and what its config gives", async () => {
+  process.env.A2E_TEST_SECRET = "for the host alone";
+  try {
+    await using bridge = await startBridge({ s: { cmd: ownServer("hostile"), env: { GIVEN: "to the server" } } });
+    await bridge.status("s", "ready");
+
+    const environment = JSON.parse(textOf(await bridge.call("s__env")) ?? "{}") as Record<string, string>;
+
+    expect(environment.GIVEN).toBe("to the server");
+    expect(environment.PATH).toBe(process.env.PATH);
+    expect(Object.keys(environment)).not.toContain("A2E_TEST_SECRET");
+    expect(Object.keys(environment).filter((name) => !(name in createStdioEnvironment({ GIVEN: "" })))).toEqual([]);
+  } finally {
+    delete process.env.A2E_TEST_SECRET;
+  }
+});

@@ -1,0 +1,180 @@
+// An MCP server as a child process. The SDK has such a transport too; this one gives the child a process group of its own
+// and ends all of it, keeps its stderr short and at hand, takes turns with the rest of the host when the child floods it,
+// and asks which revision it speaks on the same process where the SDK starts a second one.
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { mcpLimits } from "../limits.ts";
+import { LineReader } from "./line-reader.ts";
+import type { ProcessKeeper } from "./process-keeper.ts";
+import type { StderrLog } from "./stderr-log.ts";
+
+export interface StdioOptions {
+  readonly cmd: readonly [string, ...string[]];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly maxMessageBytes: number;
+  readonly stderr: StderrLog;
+  readonly keeper: ProcessKeeper;
+}
+
+/** All that a server gets of the host's environment: what programs need to be found and to speak the user's language. */
+const inherited =
+  process.platform === "win32"
+    ? [
+        "APPDATA",
+        "COMSPEC",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "PATH",
+        "PATHEXT",
+        "PROGRAMDATA",
+        "PROGRAMFILES",
+      ].concat(["SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "WINDIR"])
+    : ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+export function createStdioEnvironment(given: Readonly<Record<string, string>>): Record<string, string> {
+  const kept = inherited.flatMap((name) => {
+    const value = process.env[name];
+    // A function that a shell exported: text that another shell would run.
+    return value === undefined || value.startsWith("()") ? [] : [[name, value] as const];
+  });
+  return { ...Object.fromEntries(kept), ...given };
+}
+
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  /** The SDK tells a pipe from a network by these two. */
+  readonly stderr: StderrLog;
+  readonly #options: StdioOptions;
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #outbox = "";
+  #flushing: Promise<void> | undefined;
+  #isClosing = false;
+  #isClosed = false;
+
+  constructor(options: StdioOptions) {
+    this.#options = options;
+    this.stderr = options.stderr;
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  async start(): Promise<void> {
+    const { cmd, cwd, env, keeper } = this.#options;
+    const child = spawn(cmd[0], cmd.slice(1), {
+      env: createStdioEnvironment(env),
+      ...(cwd === "" ? {} : { cwd }),
+      stdio: "pipe",
+      // A group of its own: what it starts itself ends with it, and what is meant for the host does not reach it.
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+    this.#child = child;
+    const lines = new LineReader(child.stdout, {
+      maxLineBytes: this.#options.maxMessageBytes,
+      maxLinesPerTurn: mcpLimits.maxMessagesPerTurn,
+      maxUnreadable: mcpLimits.maxUnreadableLines,
+      onMessage: (message) => this.onmessage?.(message as JSONRPCMessage),
+      onProblem: (error) => this.onerror?.(error),
+      onFatal: (error) => {
+        this.onerror?.(error);
+        void this.close();
+      },
+    });
+    child.stderr.on("data", (chunk: Buffer) => this.stderr.write(chunk));
+    for (const stream of [child.stdin, child.stdout, child.stderr])
+      stream.on("error", (error) => this.onerror?.(error));
+    child.on("exit", (code, signal) => {
+      if (!this.#isClosing) this.stderr.note(`(ended ${signal === null ? `with code ${code}` : `by ${signal}`})`);
+      // What it started may hold its pipes open: its own end is the end. What it wrote before is read first.
+      killGroup(child.pid, "SIGKILL");
+      if (child.pid !== undefined) keeper.delete(child.pid);
+      lines.finish(() => this.#closed());
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", (error) => {
+        reject(error);
+        this.onerror?.(error);
+        this.#closed();
+      });
+    });
+    if (child.pid !== undefined) keeper.add(child.pid);
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || this.#isClosing || !child.stdin.writable)
+      return Promise.reject(new Error("the server has ended"));
+    this.#outbox += `${JSON.stringify(message)}\n`;
+    this.#flushing ??= new Promise((resolve) => process.nextTick(() => this.#flush(child.stdin, resolve)));
+    return this.#flushing;
+  }
+
+  /** All that is sent in one turn is one write: a call to the system costs more than the message. */
+  #flush(stdin: Writable, then: () => void): void {
+    const text = this.#outbox;
+    this.#outbox = "";
+    this.#flushing = undefined;
+    if (stdin.destroyed || stdin.write(text)) return then();
+    // Nobody is held up by a server that does not read but those who call it, each until its own time is over.
+    const done = () => {
+      stdin.off("drain", done).off("close", done);
+      then();
+    };
+    stdin.on("drain", done).on("close", done);
+  }
+
+  /** Closes its input, then asks its group to end, then ends it. */
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    const child = this.#child;
+    if (child === undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
+      return this.#closed();
+    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    child.stdin.end();
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      if (await isDoneWithin(exited, mcpLimits.stopGraceMs)) break;
+      killGroup(child.pid, signal);
+    }
+    await exited;
+    this.#closed();
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#isClosing = true;
+    const { stdin, stdout, stderr } = this.#child ?? {};
+    for (const stream of [stdin, stdout, stderr]) stream?.destroy();
+    this.onclose?.();
+  }
+}
+
+function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(process.platform === "win32" ? pid : -pid, signal);
+  } catch {
+    // Nobody is left in it.
+  }
+}
+
+async function isDoneWithin(done: Promise<void>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  try {
+    return await Promise.race([done.then(() => true as const), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,165 @@
+// The ways to a server: pipes, Streamable HTTP, HTTP with SSE, WebSocket; and the revisions that are spoken on them.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, createServer as createNetServer } from "node:net";
+import { createInterface } from "node:readline";
+import { afterEach, expect, test } from "vitest";
+import { type WebSocket, WebSocketServer } from "ws";
+import { mcp } from "../protocol.ts";
+import { officialServer, ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
+
+const running: { child?: ChildProcess; close?(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const { child, close } of running.splice(0)) {
+    await close?.();
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) continue;
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await exited;
+  }
+});
+
+async function findFreePort(): Promise<number> {
+  const server = createNetServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** The everything server over HTTP; resolves when it listens. */
+async function startEverything(mode: "sse" | "streamableHttp", port: number): Promise<ChildProcess> {
+  const [command, ...args] = officialServer("everything", mode);
+  const child = spawn(command, args, {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  running.push({ child });
+  await waitFor(async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/nothing`).catch(() => undefined);
+    return response === undefined ? undefined : true;
+  }, "the server to listen");
+  return child;
+}
+
+const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
+
+test("a server over Streamable HTTP is used, watched, and found again after it was away", {
+  timeout: 60_000,
+}, async () => {
+  const port = await findFreePort();
+  const first = await startEverything("streamableHttp", port);
+  const permissions = { sampling: true };
+  const settings = { url: `http://127.0.0.1:${port}/mcp`, permissions, headers: { "x-key": "a-static-key" } };
+  await using bridge = await startBridge({ web: settings });
+  bridge.client.onAsk(mcp.asks.sample, async () => ({ content: { type: "text", text: "from the agent" }, model: "m" }));
+
+  expect(await bridge.status("web", "ready")).toMatchObject({ transport: "http", mcp_version: "2025-11-25" });
+  expect(textOf(await bridge.call("web__echo", { message: "hello" }))).toBe("Echo: hello");
+  expect(JSON.stringify(await bridge.call("web__trigger-sampling-request", { prompt: "x" }))).toContain(
+    "from the agent",
+  );
+
+  first.kill("SIGKILL");
+  await once(first, "exit");
+  await expect(bridge.call("web__echo", { message: "lost" })).rejects.toMatchObject({ retryable: true });
+  await bridge.status("web", "error");
+  await startEverything("streamableHttp", port);
+  await bridge.status("web", "ready");
+
+  expect(textOf(await bridge.call("web__echo", { message: "again" }))).toBe("Echo: again");
+  expect(JSON.stringify(await bridge.client.mcp.listServers({}))).not.toContain("a-static-key");
+});
+
+test("a server over HTTP that lost its sessions gets a new one, and the call is made once", {
+  timeout: 60_000,
+}, async () => {
+  const port = await findFreePort();
+  const first = await startEverything("streamableHttp", port);
+  await using bridge = await startBridge({ web: { url: `http://127.0.0.1:${port}/mcp` } });
+  await bridge.status("web", "ready");
+
+  first.kill("SIGKILL");
+  await once(first, "exit");
+  await startEverything("streamableHttp", port);
+  const result = await waitFor(() => bridge.call("web__echo", { message: "new" }).catch(() => undefined), "an answer");
+
+  expect(textOf(result)).toBe("Echo: new");
+});
+
+test.each(["sse", "http"])(
+  "a server of 2024 over HTTP and SSE is reached as transport %s",
+  { timeout: 60_000 },
+  async (transport) => {
+    const port = await findFreePort();
+    await startEverything("sse", port);
+    await using bridge = await startBridge({ old: { url: `http://127.0.0.1:${port}/sse`, transport } });
+
+    await bridge.status("old", "ready");
+
+    expect(textOf(await bridge.call("old__echo", { message: "hello" }))).toBe("Echo: hello");
+  },
+);
+
+test("a server over a WebSocket is used, and found again after a cut", async () => {
+  const sockets = new Set<WebSocket>();
+  const door: Server = createServer();
+  const server = new WebSocketServer({ server: door, handleProtocols: () => "mcp" });
+  const authorizations: unknown[] = [];
+  server.on("connection", (socket, request) => {
+    sockets.add(socket);
+    authorizations.push(request.headers.authorization);
+    const [command, ...args] = ownServer("hostile");
+    const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+    socket.on("message", (data) => child.stdin.write(`${data}\n`));
+    socket.on("close", () => child.stdin.end());
+    createInterface({ input: child.stdout }).on("line", (line) => socket.send(line));
+    running.push({ child });
+  });
+  door.listen(0, "127.0.0.1");
+  await once(door, "listening");
+  running.push({
+    close: async () => {
+      for (const socket of sockets) socket.terminate();
+      await new Promise((resolve) => door.close(resolve));
+    },
+  });
+  const url = `ws://127.0.0.1:${(door.address() as AddressInfo).port}`;
+  await using bridge = await startBridge({ ws: { url, headers: { authorization: "Bearer abcdef" } } });
+
+  expect(await bridge.status("ws", "ready")).toMatchObject({ transport: "ws" });
+  expect(textOf(await bridge.call("ws__echo", { text: "over the wire" }))).toBe("over the wire");
+  for (const socket of sockets) socket.terminate();
+  await waitFor(async () => ((await bridge.status("ws", "ready")).reconnects > 0 ? true : undefined), "a reconnection");
+
+  expect(textOf(await bridge.call("ws__echo", { text: "again" }))).toBe("again");
+  expect(authorizations).toEqual(["Bearer abcdef", "Bearer abcdef"]);
+});
+
+test.each(["stdio", "http"])("a stateless server of 2026 over %s is used, also where it asks", async (transport) => {
+  const [command, ...args] = ownServer("stateless", "--http");
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  running.push({ child });
+  const [url] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const endpoint = transport === "http" ? { url } : { cmd: ownServer("stateless") };
+  await using bridge = await startBridge({ modern: { ...endpoint, permissions: { sampling: true } } });
+  bridge.client.onAsk(mcp.asks.sample, async () => ({ content: { type: "text", text: "yes" }, model: "m" }));
+
+  expect(await bridge.status("modern", "ready")).toMatchObject({ mcp_version: "2026-07-28", server_name: "stateless" });
+  expect(textOf(await bridge.call("modern__echo", { text: "new" }))).toBe("new");
+  expect(textOf(await bridge.call("modern__ask"))).toBe("it said: yes");
+});
+
+test("a stateless server that grows a tool has it in the list", async () => {
+  await using bridge = await startBridge({ modern: { cmd: ownServer("stateless") } });
+  await bridge.status("modern", "ready");
+
+  await bridge.call("modern__grow");
+
+  await waitFor(async () => {
+    const { tools } = await bridge.client.tools.list({});
+    return tools.some(({ name }) => name === "modern__grown") ? true : undefined;
+  }, "the grown tool");
+});
