@@ -44,7 +44,19 @@ describe.each(capabilities.map((capability) => [capability.name, capability] as 
     test("has no field of a message that the envelope has", () => {
       const shapes = [
         ...calls.flatMap(([, { request, result }]) => [request.shape, result.shape]),
-        ...pushes.map(([, { payload }]) => payload.shape),
+        // What a call goes on to say after its answer still names the call.
+        ...pushes.map(
+          ([
+            ,
+            {
+              type,
+              payload: { shape },
+            },
+          ]) => {
+            const { req_id: _reqId, ...rest } = shape;
+            return type.endsWith("/event") ? rest : shape;
+          },
+        ),
       ];
       const taken = ["type", "id", "version", "a2e", "ts", "req_id"];
       expect(shapes.flatMap((shape) => Object.keys(shape)).filter((field) => taken.includes(field))).toEqual([]);

@@ -61,7 +61,7 @@ export class A2EClient {
     this.#nextId = options.nextId ?? nextProcessId;
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     this.#pending = new PendingCalls(this.#clock, (call) => this.#cancelOnHost(call.message.id));
-    this.agentId = options.agentId ?? `agent-${this.#nextId().slice(0, 8)}`;
+    this.agentId = options.agentId ?? `agent-${shortened(this.#nextId())}`;
   }
 
   /** Opens the transport and shakes hands. */
@@ -330,6 +330,11 @@ export class A2EClient {
   [Symbol.asyncDispose](): Promise<void> {
     return this.disconnect();
   }
+}
+
+/** Ids of one process begin alike and those of two end alike, so that a name needs something of both. */
+function shortened(id: string): string {
+  return id.length <= 16 ? id : id.slice(0, 8) + id.slice(-8);
 }
 
 function receiveEvent(pending: PendingCall, message: Message): void {

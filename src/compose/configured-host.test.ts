@@ -6,6 +6,7 @@ import { A2EClient } from "../client/client.ts";
 import { toHostConfig } from "../host/config/parsing.ts";
 import { PluginLoadError } from "../host/config/plugin-loading.ts";
 import type { A2EHostConfigInput } from "../host/config/schema.ts";
+import { defaultPlugins } from "../host/config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { SnapshotStore } from "../host/snapshot-store.ts";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
@@ -34,7 +35,7 @@ test("an empty config gives a host with tools, folders of its own and an audit f
   const folder = nextFolder();
   const config = configIn(folder);
   const host = await startConfiguredHost(config);
-  expect(host.capabilities).toEqual(["tools", "memory", "env", "planning"]);
+  expect(host.capabilities).toEqual(defaultPlugins);
   expect(await callJs(host)).toBe(42);
   await host.close(0);
   const lines = readFileSync(config.audit.path, "utf8").trim().split("\n");

@@ -8,6 +8,7 @@ import type { TypeEntry } from "../protocol/registry.ts";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "./call-context.ts";
 import type { Expirable } from "./deadlines.ts";
 import type { Logger } from "./logger.ts";
+import { toPromise } from "./thenable.ts";
 
 export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
 
@@ -18,7 +19,13 @@ export interface CallOwner {
   readonly clock: Clock;
   readonly maxCallTimeoutMs: number;
   sendEvent(call: ActiveCall, kind: string, data: JsonObject): void;
-  startNested(parent: CallParent, call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
+  /** Throws an A2EError. */
+  startNested(
+    parent: CallParent,
+    call: Call | string,
+    request: JsonObject,
+    options?: CallOptions,
+  ): JsonObject | Promise<JsonObject>;
   /** Answers the call, now: its time is over. */
   expire(call: ActiveCall): void;
 }
@@ -114,7 +121,11 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
 
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
-      this.#owner.startNested(this, call, request, options)) as CallOther;
+      toPromise(() => this.#owner.startNested(this, call, request, options))) as CallOther;
+  }
+
+  get callNow(): CallContext["callNow"] {
+    return (type, request, options) => this.#owner.startNested(this, type, request, options);
   }
 
   /** How many calls this one is in. */

@@ -26,13 +26,23 @@ interface PendingAsk {
 export class AgentAsks {
   readonly #port: AskPort;
   readonly #pending = new Map<string, PendingAsk>();
+  /** Why nobody can be asked any more. */
+  #ended: string | undefined;
 
   constructor(port: AskPort) {
     this.#port = port;
   }
 
-  async ask(call: Call, request: unknown, { signal, timeoutMs }: AskOptions = {}): Promise<JsonObject> {
+  ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
+    const answered = this.#ask(call, request, options);
+    // A plugin that does not wait for it has no use for its error, and an unhandled one would end the process.
+    answered.catch(() => {});
+    return answered;
+  }
+
+  async #ask(call: Call, request: unknown, { signal, timeoutMs }: AskOptions = {}): Promise<JsonObject> {
     const { limits, sources, tape } = this.#port;
+    if (this.#ended !== undefined) throw new A2EError("cancelled", this.#ended);
     const fields = call.parseRequest(request);
     if (fields instanceof A2EError) throw fields;
     if (signal?.aborted === true) throw new A2EError("cancelled", "cancelled by whoever asked");
@@ -60,7 +70,11 @@ export class AgentAsks {
       };
       this.#pending.set(id, ask);
       const correlation = call.correlatedBy === undefined ? {} : { [call.correlatedBy]: id };
-      this.#port.send(createMessage(call.type, id, sources.clock.now(), { ...fields, ...correlation }));
+      try {
+        this.#port.send(createMessage(call.type, id, sources.clock.now(), { ...fields, ...correlation }));
+      } catch (cause) {
+        ask.settle(new A2EError("runtime_error", `the question cannot be sent: ${(cause as Error).message}`));
+      }
     });
   }
 
@@ -89,8 +103,14 @@ export class AgentAsks {
     return result instanceof A2EError ? result : true;
   }
 
-  /** The session ends: nobody will answer any more. */
-  rejectAll(reason: string): void {
+  /** Whether somebody waits for this: such a message is never held back, or a plugin that asks as it opens would wait for itself. */
+  isAnswer(message: Message, asked: Call | undefined): boolean {
+    return this.#pending.has(toAskId(message, asked));
+  }
+
+  /** The session ends: nobody will answer any more, and nobody is asked. */
+  end(reason: string): void {
+    this.#ended = reason;
     for (const ask of [...this.#pending.values()]) ask.settle(new A2EError("cancelled", reason));
   }
 }

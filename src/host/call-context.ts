@@ -46,4 +46,6 @@ export interface CallContext {
   setTimeout(timeoutMs: number): void;
   /** Calls any capability of this session as its agent could: same gate, same limits, same audit. */
   readonly call: CallOther;
+  /** The same for whoever makes many calls: the result itself where it is there at once. Throws an A2EError. */
+  callNow(type: string, request: JsonObject, options?: CallOptions): JsonObject | Promise<JsonObject>;
 }

@@ -8,14 +8,16 @@ import { type Clock, type Message, protocolVersion } from "../protocol/envelope.
 import { A2EError, coreErrors, type ErrorTable } from "../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../protocol/json.ts";
 import type { CheckedResult } from "../protocol/transport.ts";
-import { ActiveCall, type CallOwner, type CallParent, type NestedCall, type RequestEntry } from "./active-call.ts";
+import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Logger, shortId } from "./logger.ts";
+import { type NestedPort, startNested } from "./nested-calls.ts";
 import type { SessionPart } from "./plugin.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
+import { toPromise } from "./thenable.ts";
 
 /** What running calls needs of their session. */
 export interface RunnerPort {
@@ -37,14 +39,14 @@ export interface RunnerPort {
 /** What there is to tell of an ended call. */
 export type CallEnded = (call: ActiveCall, endedAt: number, errorCode: string, answer: Answer | undefined) => void;
 
-export class CallRunner implements CallOwner {
+export class CallRunner implements NestedPort {
   readonly maxCallTimeoutMs: number;
   readonly #kernel: Kernel;
   readonly #port: RunnerPort;
-  readonly #sources: Sources;
+  readonly sources: Sources;
   readonly #onEnded: CallEnded;
   readonly #calls: CallTable;
-  readonly #background: CallParent = { isEnded: false, depth: 0, children: undefined };
+  readonly #background = { isEnded: false, depth: 0, children: undefined } as { isEnded: boolean } & CallParent;
   #queue: ActiveCall[] = [];
   #running = 0;
   #isStartingQueued = false;
@@ -54,7 +56,7 @@ export class CallRunner implements CallOwner {
   constructor(kernel: Kernel, port: RunnerPort, onEnded: CallEnded) {
     this.#kernel = kernel;
     this.#port = port;
-    this.#sources = port.sources;
+    this.sources = port.sources;
     this.#onEnded = onEnded;
     this.#calls = new CallTable(kernel.limits);
     this.maxCallTimeoutMs = kernel.limits.maxCallTimeoutMs;
@@ -69,7 +71,7 @@ export class CallRunner implements CallOwner {
   }
 
   get clock(): Clock {
-    return this.#sources.clock;
+    return this.sources.clock;
   }
 
   get pendingCount(): number {
@@ -161,7 +163,7 @@ export class CallRunner implements CallOwner {
     if (call.nested !== undefined) return this.#end(call, fields, now);
     const message: Message = {
       type: responseType,
-      id: this.#sources.nextId(),
+      id: this.sources.nextId(),
       a2e: protocolVersion,
       version: protocolVersion,
       ts: now / 1000,
@@ -208,7 +210,7 @@ export class CallRunner implements CallOwner {
     const error = outcome instanceof A2EError ? outcome : undefined;
     call.end(error);
     if (call.expiresAt !== Number.POSITIVE_INFINITY) this.#kernel.deadlines.delete(call);
-    if (call.children !== undefined) this.#endChildren(call.children);
+    if (call.children !== undefined && call.children.size > 0) this.#endChildren(call.children);
     this.#port.noteChange(call.entry.capability.name);
     let answer: Answer | undefined;
     let errorCode = error?.code ?? "";
@@ -238,7 +240,7 @@ export class CallRunner implements CallOwner {
   /** Sends the answer as often as the request came; undefined where it has no JSON form. */
   #answer(call: ActiveCall, outcome: Message | A2EError): Answer | undefined {
     try {
-      const message = outcome instanceof A2EError ? toErrorMessage(this.#sources, outcome, call.id) : outcome;
+      const message = outcome instanceof A2EError ? toErrorMessage(this.sources, outcome, call.id) : outcome;
       const { result } = call;
       const checked = result === undefined ? undefined : { call: call.entry.call, fields: result };
       const answer = this.#port.send(message, checked);
@@ -284,8 +286,9 @@ export class CallRunner implements CallOwner {
     const payload = toEventData(data);
     try {
       if (call.nested !== undefined) return call.nested.onEvent?.({ kind, data: payload, seq });
-      const fields = { kind, req_id: call.id, data: payload, seq };
-      this.#port.send(createMessage(capability.event, this.#sources.nextId(), this.clock.now(), fields));
+      const fields: JsonObject = { kind, req_id: call.id, data: payload, seq };
+      for (const name of capability.eventFields) if (payload[name] !== undefined) fields[name] = payload[name];
+      this.#port.send(createMessage(capability.event, this.sources.nextId(), this.clock.now(), fields));
     } catch (cause) {
       if (call.nested !== undefined) return this.log.error("event was not taken", { type: table.type, error: cause });
       // Never sent, so its number is the next one's.
@@ -296,71 +299,39 @@ export class CallRunner implements CallOwner {
 
   /** A call that belongs to no request of the agent; it ends with the session. */
   startInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
-    return this.startNested(this.#background, call, request, options);
+    return toPromise(() => this.startNested(this.#background, call, request, options));
   }
 
   startNested(
     parent: CallParent,
-    table: Call | string,
+    call: Call | string,
     request: JsonObject,
-    options: CallOptions = {},
-  ): Promise<JsonObject> {
-    const answered = new Promise<JsonObject>((resolve, reject) => {
-      const entry = this.#admitNested(parent, typeof table === "string" ? table : table.type, options.signal);
-      if (entry instanceof A2EError) return reject(entry);
-      const parsed = entry.call.parseRequest(request, entry.capability.name);
-      if (parsed instanceof A2EError) return reject(parsed);
-      const nested: NestedCall = { parent, onEvent: options.onEvent, resolve, reject };
-      const call = new ActiveCall(this, entry, options.id ?? this.#sources.nextId(), parsed, 0, nested);
-      if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
-      if (options.signal !== undefined) this.#endWith(options.signal, call, nested);
-      parent.children ??= new Set();
-      parent.children.add(call);
-      this.#run(call, this.clock.now());
-    });
-    // A handler that does not wait for it has no use for its error, and an unhandled one would end the process.
-    answered.catch(() => {});
-    return answered;
+    options?: CallOptions,
+  ): JsonObject | Promise<JsonObject> {
+    return startNested(this.#kernel, this, parent, call, request, options);
   }
 
-  #endWith(signal: AbortSignal, call: ActiveCall, nested: NestedCall): void {
-    const stop = () => this.endWithError(call, new A2EError("cancelled", "cancelled by its caller"));
-    const { resolve, reject } = nested;
-    nested.resolve = (result) => {
-      signal.removeEventListener("abort", stop);
-      resolve(result);
-    };
-    nested.reject = (error) => {
-      signal.removeEventListener("abort", stop);
-      reject(error);
-    };
-    signal.addEventListener("abort", stop, { once: true });
+  refuse(entry: RequestEntry): A2EError | undefined {
+    return this.#port.refuse(entry, true);
   }
 
-  /** The same gate as for a message from the wire, and an end to calls that call themselves. */
-  #admitNested(parent: CallParent, type: string, signal: AbortSignal | undefined): RequestEntry | A2EError {
-    const entry = this.#kernel.registry.get(type);
-    const { maxCallDepth } = this.#kernel.limits;
-    if (entry?.kind !== "request")
-      return new A2EError("unknown_type", `no capability of this host has a message "${type}"`);
-    if (parent.isEnded || signal?.aborted === true) return new A2EError("cancelled", "cancelled by its caller");
-    if (parent.depth >= maxCallDepth) {
-      return new A2EError("runtime_error", `calls are nested deeper than ${maxCallDepth}`, { retryable: false });
-    }
-    return this.#port.refuse(entry, true) ?? entry;
+  run(call: ActiveCall): void {
+    this.#run(call, this.clock.now());
   }
 
   /** Ends a call of the agent; false where no such call is in flight. */
   cancel(callId: string, reason: string): boolean {
     const call = this.#calls.get(callId);
-    if (!(call instanceof ActiveCall) || call.entry.call.isControl) return false;
+    // One that has ended is in the table until its answer has left, and whoever takes the answer may well cancel.
+    if (!(call instanceof ActiveCall) || call.isEnded || call.entry.call.isControl) return false;
     this.#queue = this.#queue.filter((queued) => queued !== call);
     this.#end(call, new A2EError("cancelled", reason === "" ? "cancelled by the agent" : reason));
     return true;
   }
 
-  /** Answers whatever is in flight with `cancelled`. */
+  /** Answers whatever is in flight with `cancelled`: the session ends, and nothing begins in the background any more. */
   cancelAll(reason: string): void {
+    this.#background.isEnded = true;
     this.#queue = [];
     const calls = [...this.#calls.calls(), ...(this.#background.children ?? [])];
     for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));

@@ -50,8 +50,12 @@ export class CallTable {
 
   /** Takes over an answer that was given before this process began. */
   recall(id: string, line: string): void {
-    this.#answered.push(this.#table.set(id, line));
+    const known = this.#table.get(id);
+    const entry = this.#table.set(id, line);
     this.#bytes += line.length;
+    // The last of several is the answer. It is counted once, or there would be less than no calls in flight.
+    if (typeof known === "string") this.#bytes -= known.length;
+    else this.#answered.push(entry);
     while (this.#answered.length - this.#oldest > this.#limits.maxRememberedAnswers) this.#forgetOldest();
   }
 

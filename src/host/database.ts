@@ -21,8 +21,11 @@ export interface Database {
    * of this database see them already. What `work` throws undoes its own statements and nothing else.
    */
   write<Result>(work: () => Result): Result;
-  /** Calls back once, just before the commit of this turn, to write what belongs into it; begins one where none is open. */
-  beforeCommit(callback: () => void): void;
+  /**
+   * Calls back once, just before the commit of this turn, to write what belongs into it; begins one where none is open.
+   * With an error where the turn is lost already: nothing is to be written then, and nobody else says so.
+   */
+  beforeCommit(callback: (error?: Error) => void): void;
   /** Calls back when everything written so far survives a crash, or with the reason why it does not. In order. */
   afterCommit(callback: (error?: Error) => void): void;
   close(): Promise<void>;

@@ -185,25 +185,36 @@ export class SessionJournal {
     let staged: string[] = [];
     let isScheduled = false;
     let isTouched = true;
-    let isForgotten = false;
+    /** Forgotten, or lost: what follows a turn that was not written must not be written either. */
+    let isEnded = false;
     let prunedAt = lastSeq;
     /** Whether the topmost layer may have something in it. */
     let isTopUsed = this.#layersOf.has(sessionId);
     this.#hold(sessionId, layers);
 
     const schedule = () => {
-      if (isScheduled || isForgotten) return;
-      isScheduled = true;
+      if (isScheduled || isEnded) return;
+      // First, since it may throw.
       database.beforeCommit(flush);
+      isScheduled = true;
     };
 
-    const flush = () => {
+    const fail = (lines: readonly string[], error: Error) => {
+      isEnded = true;
+      released(lines, error);
+    };
+
+    const flush = (lost?: Error) => {
       isScheduled = false;
-      if (isForgotten) return;
+      if (isEnded) return;
       const lines = staged;
       staged = [];
-      // First, so that what fails below is told as well.
-      if (lines.length > 0) database.afterCommit((error) => released(lines, error));
+      if (lost !== undefined) return fail(lines, lost);
+      // First, so that what fails below is told as well. State that is lost matters without lines, too.
+      database.afterCommit((error) => {
+        if (error !== undefined) fail(lines, error);
+        else if (lines.length > 0) released(lines);
+      });
       const top = layers.at(-1) as number;
       for (const [plugin, state] of tracked) {
         for (const { key, value } of state.takeChanges()) {
@@ -233,8 +244,8 @@ export class SessionJournal {
         return bytes;
       },
       stage(line) {
-        staged.push(line);
         schedule();
+        staged.push(line);
       },
       track(plugin, state) {
         tracked.set(plugin, state);
@@ -254,7 +265,7 @@ export class SessionJournal {
         if (seq > acknowledged && seq <= lastSeq) acknowledged = seq;
       },
       splitLayer: () => {
-        database.write(flush);
+        database.write(() => flush());
         if (!isTopUsed) return layers.slice(0, -1);
         const ground = layers;
         layers = [...ground, this.createLayer()];
@@ -265,7 +276,7 @@ export class SessionJournal {
         return ground;
       },
       forget: () => {
-        isForgotten = true;
+        isEnded = true;
         database.write(() => this.#forget(sessionId));
       },
     };

@@ -126,6 +126,8 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
   /** Whether the host may have saved it on its own, now or in an earlier life. */
   #isKept: boolean;
   #closing: Promise<void> | undefined;
+  /** It could not be written, and is gone from here alone. */
+  #isDropped = false;
 
   constructor(id: string, kernel: Kernel, { manager, restoreFrom, origin, tape }: SessionOptions = {}) {
     this.id = id;
@@ -155,14 +157,17 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
   }
 
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
+    return this.#agent.ask(call, request, options);
+  }
+
+  get #agent(): AgentAsks {
     this.#asks ??= new AgentAsks({
       limits: this.#kernel.limits,
       sources: this.sources,
       tape: this.tape,
       send: (message) => this.sendUnasked(message),
     });
-    if (this.#status === "closed") return Promise.reject(new A2EError("cancelled", "the session has ended"));
-    return this.#asks.ask(call, request, options);
+    return this.#asks;
   }
 
   callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
@@ -210,8 +215,11 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     if (this.#status === "closed") return;
     this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), error });
     this.#status = "closed";
+    this.#isDropped = true;
     this.#executor.calls.cancelAll("the host could not save this session");
-    this.#asks?.rejectAll("the host could not save this session");
+    this.#agent.end("the host could not save this session");
+    // Closing it later must not take away what the journal still has of it.
+    this.#closing ??= this.parts.close();
     this.#end();
   }
 
@@ -317,10 +325,17 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     this.#lastActiveAt = now;
     if (this.#status === "new" && !this.#kernel.isHandshakeRequired && type !== handshake.type)
       this.#opening.openWithoutHandshake();
-    if (this.#opening.isHolding && type !== ping.type && this.#status !== "closing")
+    if (this.#opening.isHolding && type !== ping.type && this.#status !== "closing" && !this.#isAskAnswer(decoded))
       return this.#opening.holdBack(decoded, bytesIn);
     if (type === handshake.type) this.#opening.handshakeMessage = decoded.message;
     this.#executor.handle(decoded, bytesIn, now);
+  }
+
+  #isAskAnswer({ message }: Decoded): boolean {
+    if (this.#asks === undefined || message === undefined) return false;
+    const entry = this.#kernel.registry.get(message.type);
+    const isSuch = entry?.kind === "ask" || entry?.kind === "error";
+    return isSuch && this.#asks.isAnswer(message, entry.kind === "ask" ? entry.call : undefined);
   }
 
   refuseDecoded(error: A2EError, { message, req_id }: Decoded, bytesIn: number): void {
@@ -558,7 +573,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     this.#opening.refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
     const cutOff = drainMs > 0 ? await this.#executor.calls.drain(drainMs) : this.#executor.calls.pendingIds;
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
-    this.#asks?.rejectAll(`session ended: ${reason}`);
+    this.#agent.end(`session ended: ${reason}`);
     // A session that the next host takes up again is not closed for its agent, only cut off.
     if (this.#journal === undefined || !this.#kernel.isStopping)
       this.send(
@@ -568,17 +583,17 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
         }),
       );
     await this.#journalled();
+    if (this.#isDropped) return this.parts.close();
     if (this.#kernel.isStopping) await this.#manager?.saveDraining(this);
     this.#status = "closed";
     await this.parts.close();
-    if (!this.#kernel.isStopping) await this.#forgetStored();
+    if (!this.#kernel.isStopping) this.#journal?.forget();
     this.#end();
+    if (!this.#kernel.isStopping && this.#isKept) await this.#forgetSnapshots();
   }
 
   /** It has ended for good: nobody comes back to what the host kept of it on its own. */
-  async #forgetStored(): Promise<void> {
-    this.#journal?.forget();
-    if (!this.#isKept) return;
+  async #forgetSnapshots(): Promise<void> {
     try {
       await this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, 0);
     } catch (error) {

@@ -48,6 +48,8 @@ export interface CapabilitySpec {
   readonly features?: Readonly<Record<string, string>>;
   /** Type of the events that calls of this capability emit. */
   readonly event?: string;
+  /** Fields of an event's data that are repeated beside it, for peers that read them there. */
+  readonly eventFields?: readonly string[];
   readonly errors?: ErrorTable;
   readonly calls: Readonly<Record<string, Call>>;
   readonly pushes?: Readonly<Record<string, Push>>;
@@ -60,6 +62,7 @@ export interface Capability<Name extends string = string, Spec extends Capabilit
   readonly doc: string;
   readonly features: Readonly<Record<string, string>>;
   readonly event: string;
+  readonly eventFields: readonly string[];
   readonly errors: ErrorTable;
   readonly calls: Spec["calls"];
   readonly pushes: PushesOf<Spec>;
@@ -98,6 +101,7 @@ export function capability<const Name extends string, const Spec extends Capabil
     doc: spec.doc,
     features: spec.features ?? {},
     event: spec.event ?? coreEventType,
+    eventFields: spec.eventFields ?? [],
     errors,
     calls: spec.calls,
     pushes: (spec.pushes ?? {}) as PushesOf<Spec>,

@@ -42,7 +42,7 @@ function valueFor(schema: z.ZodType, depth = 8, isWhole = false): fc.Arbitrary<u
       case "boolean":
         return fc.boolean();
       case "number":
-        return fc.oneof(fc.integer(), fc.double());
+        return fc.oneof(fc.integer(), fc.double(), fc.nat({ max: 64 }));
       case "enum":
         return fc.constantFrom(...(schema._zod.values ?? [""]));
       case "nullable":
@@ -91,6 +91,31 @@ const schemas: [string, z.ZodType][] = [
     ...Object.values(capability.pushes).map((push): [string, z.ZodType] => [push.type, push.payload]),
   ]),
 ];
+
+test("bounds of numbers and texts are Zod's, at and around them", () => {
+  const schema = z.object({
+    least: z.number().min(2).optional(),
+    above: z.number().gt(2).optional(),
+    most: z.int().max(5).optional(),
+    below: z.number().lt(5).optional(),
+    text: z.string().min(2).max(5).optional(),
+  });
+  const around = fc.constantFrom(1, 2, 2.5, 3, 4, 5, 5.5, 6, -0, Number.NaN);
+  const text = fc.string({ minLength: 0, maxLength: 7 });
+  const fast = createFastParser(schema);
+  let taken = 0;
+  fc.assert(
+    fc.property(
+      fc.record({ least: around, above: around, most: around, below: around, text }, { requiredKeys: [] }),
+      (value) => {
+        expect(fast(value) !== undefined).toBe(schema.safeParse(value).success);
+        if (fast(value) !== undefined) taken += 1;
+      },
+    ),
+    { numRuns: 1000 },
+  );
+  expect(taken).toBeGreaterThan(0);
+});
 
 describe("for the schemas of the tables", () => {
   test.each(schemas)("%s: the fast parser gives what Zod gives, or leaves it to Zod", (_, schema) => {

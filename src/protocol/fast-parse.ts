@@ -57,6 +57,30 @@ function toLiteral(definition: Definition): string | undefined {
   return isData && typeof JSON.parse(text) === typeof value ? text : undefined;
 }
 
+interface Bound {
+  check: string;
+  value?: unknown;
+  inclusive?: boolean;
+  minimum?: number;
+  maximum?: number;
+}
+
+/** What a number or a text must not be, beside what its type says; undefined where only Zod can tell. */
+function boundsOf({ type, checks = [] }: Definition, from: string): string | undefined {
+  let text = "";
+  for (const check of checks) {
+    const { check: kind, value, inclusive, minimum, maximum } = (check as { _zod: { def: Bound } })._zod.def;
+    if (type === "number" && kind === "greater_than" && Number.isFinite(value))
+      text += ` || ${from} ${inclusive ? "<" : "<="} ${value}`;
+    else if (type === "number" && kind === "less_than" && Number.isFinite(value))
+      text += ` || ${from} ${inclusive ? ">" : ">="} ${value}`;
+    else if (type === "string" && kind === "min_length") text += ` || ${from}.length < ${minimum}`;
+    else if (type === "string" && kind === "max_length") text += ` || ${from}.length > ${maximum}`;
+    else return undefined;
+  }
+  return text;
+}
+
 function isNever(schema: unknown): boolean {
   return (schema as z.ZodType)._zod.def.type === "never";
 }
@@ -81,16 +105,16 @@ class ParserWriter {
     if (schema._zod.def === jsonValue._zod.def)
       return `${to} = copyJson(${from}); if (${to} === undefined) return refused;`;
     const definition = schema._zod.def as unknown as Definition;
-    const isChecked = (definition.checks?.length ?? 0) > 0;
+    const bounds = boundsOf(definition, from);
     const inner = definition.innerType as z.ZodType;
-    switch (isChecked ? "checked" : definition.type) {
+    switch (bounds === undefined ? "checked" : definition.type) {
       case "string":
       case "boolean":
         if (definition.format !== undefined) break;
-        return `if (typeof ${from} !== "${definition.type}") return refused; ${to} = ${from};`;
+        return `if (typeof ${from} !== "${definition.type}"${bounds}) return refused; ${to} = ${from};`;
       case "number":
         if (definition.format !== undefined && definition.format !== "safeint") break;
-        return `if (!Number.${definition.format === "safeint" ? "isSafeInteger" : "isFinite"}(${from})) return refused; ${to} = ${from};`;
+        return `if (!Number.${definition.format === "safeint" ? "isSafeInteger" : "isFinite"}(${from})${bounds}) return refused; ${to} = ${from};`;
       case "enum": {
         const allowed = Array.from(schema._zod.values ?? [], (value) => `${from} !== ${JSON.stringify(value)}`);
         return `if (${allowed.join(" && ")}) return refused; ${to} = ${from};`;

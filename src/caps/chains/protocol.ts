@@ -89,6 +89,7 @@ const exampleNodes = [
 export const chains = capability("chains", {
   doc: "Graphs of tools, skills and processes that the host runs by itself, in parallel where they allow it, and resumes after a crash.",
   event: "chain/event",
+  eventFields: ["node_id", "phase", "output", "error"],
   errors: {
     unknown_output: { retryable: false, doc: "The host keeps no large output of that node." },
   },

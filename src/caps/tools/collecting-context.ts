@@ -54,6 +54,9 @@ export class CollectingContext implements CallContext {
   get call(): CallContext["call"] {
     return this.#context.call;
   }
+  get callNow(): CallContext["callNow"] {
+    return (type, request, options) => this.#context.callNow(type, request, options);
+  }
 
   /** The events so far, and a last one that counts those for which there was no room. */
   takeEvents(): CollectedEvent[] {

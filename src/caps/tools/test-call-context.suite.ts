@@ -42,6 +42,7 @@ export function createTestCall(): TestCall {
       call.timeoutMs = timeoutMs;
     },
     call: () => Promise.reject(new Error("no other capability here")),
+    callNow: () => Promise.reject(new Error("no other capability here")),
     abort: (reason) => controller.abort(reason),
   };
   return call;

@@ -59,6 +59,11 @@ function createContext({ callId, session }: RunToolArguments, { signal, send }: 
     },
     emit: (kind, data) => post({ event: { kind, data: copyJson(data) } }),
     setTimeout: (timeoutMs) => post({ timeoutMs }),
-    call: () => Promise.reject(new A2EError("forbidden", "a tool in a worker cannot call other capabilities")),
+    call: refuseCall,
+    callNow: refuseCall,
   };
+}
+
+function refuseCall(): Promise<never> {
+  return Promise.reject(new A2EError("forbidden", "a tool in a worker cannot call other capabilities"));
 }

@@ -6,7 +6,7 @@ import { defaultLimits } from "../../protocol/limits.ts";
 import { toLimits } from "./limits.ts";
 import { type ConfigOptions, parseHostConfig, toHostConfig } from "./parsing.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
-import type { A2EHostConfig } from "./schema.ts";
+import { type A2EHostConfig, defaultPlugins } from "./schema.ts";
 
 const baseDir = resolve("/srv/host");
 
@@ -35,7 +35,7 @@ describe("defaults", () => {
         backup_count: 5,
         session_id_source: "uuid",
       },
-      plugins: ["tools", "memory", "env", "planning"].map((type) => ({
+      plugins: defaultPlugins.map((type) => ({
         name: type,
         type,
         metadata: { enabled: true, isolation: "none" },

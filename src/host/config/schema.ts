@@ -138,6 +138,9 @@ const snapshotSchedule = z.strictObject({
     .describe('How many of these are kept of a session; their labels begin with "auto:". Those of agents all stay.'),
 });
 
+/** Every capability of the product: none of them does anything dangerous before the operator says so. */
+export const defaultPlugins = ["tools", "memory", "env", "planning", "proc", "skill", "toolkits", "chains", "mcp"];
+
 export const hostConfig = z.strictObject({
   host_id: text.default("a2e-host").describe("Name of this host, in logs and in the audit log."),
   auth_token: z
@@ -162,11 +165,7 @@ export const hostConfig = z.strictObject({
   audit: audit.prefault({}).describe("The audit log."),
   plugins: z
     .array(plugin)
-    .default(() =>
-      ["tools", "memory", "env", "planning", "proc", "skill", "toolkits", "chains"].map((type) =>
-        plugin.parse({ type }),
-      ),
-    )
+    .default(() => defaultPlugins.map((type) => plugin.parse({ type })))
     .describe("The capabilities of this host. Without it: every built-in one that needs no settings."),
   persistence: persistence.prefault({}).describe("How sessions outlive the process."),
   recording: recording.prefault({}).describe("What is kept of sessions for `a2e replay` and session/replay."),

@@ -104,6 +104,10 @@ export class Recorder implements Tape {
           mustRunAgain = true;
           return context.call;
         },
+        get callNow() {
+          mustRunAgain = true;
+          return context.callNow;
+        },
       });
     try {
       // In a scope of its own: what it draws is not drawn again where its result is taken from the recording.

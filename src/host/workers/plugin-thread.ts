@@ -135,6 +135,7 @@ function contextFor(number: number, id: string, session: SessionInfo, signal: Ab
     emit: (event, data) => post({ kind: "event", call: number, event, data: copyJson(data) }),
     setTimeout: (timeoutMs) => post({ kind: "timeout", call: number, timeoutMs }),
     call: callFrom({ call: number }),
+    callNow: callFrom({ call: number }),
   };
 }
 

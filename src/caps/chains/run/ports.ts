@@ -24,10 +24,10 @@ function commonOf(context: SessionContext, chain_id: string, run_id: string): Co
 
 /** Calls end with the request that they belong to, so that nothing has to be told to stop. */
 export function createRequestPort(context: SessionContext, call: CallContext, chain_id: string): SessionPort {
-  const callOther = call.call;
+  const { callNow } = call;
   return {
     ...commonOf(context, chain_id, call.id),
-    call: (type, request, options) => callOther(type, request, options),
+    call: (type, request, options) => callNow(type, request, options),
     fateAfter: () => (call.isEnded ? "stopped" : undefined),
     close() {},
   };

@@ -69,10 +69,13 @@ export class StateJournal implements RunJournal {
 
   #schedule(): void {
     this.#isScheduled = true;
-    const write = () => this.#write();
+    // Of a turn that is lost nothing is noted: the nodes' own changes are lost with it.
+    const write = (lost?: Error) => {
+      if (lost === undefined) this.#write();
+    };
     // With what the nodes themselves have changed: what a tool has done and that it was done are one.
     if (this.#database.isPersistent) this.#database.beforeCommit(write);
-    else setImmediate(write);
+    else setImmediate(() => write());
   }
 
   #write(): void {
