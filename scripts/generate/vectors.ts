@@ -21,7 +21,17 @@ export function messagesOf(capability: Capability): Message[] {
   const messages: Message[] = [];
   const add = (type: string, id: string, fields: object) => messages.push(createMessage(type, id, sentAtMs, fields));
 
-  for (const [name, call] of Object.entries({ ...capability.calls, ...capability.asks })) {
+  for (const [name, ask] of Object.entries(capability.asks)) {
+    const spellings = [[ask.type, ask.responseType], ...Object.entries(ask.aliases)] as [string, string][];
+    for (const [index, [type, responseType]] of spellings.entries()) {
+      const id = `${capability.name}.${name}${index === 0 ? "" : `.alias-${index}`}`;
+      const correlation = ask.correlatedBy === undefined ? {} : { [ask.correlatedBy]: id };
+      // The host asks, so it is the question that has its defaults filled.
+      add(type, id, { ...ask.request.parse(ask.example.request), ...correlation });
+      add(responseType, `${id}.answer`, { req_id: id, ...ask.example.result, ...correlation });
+    }
+  }
+  for (const [name, call] of Object.entries(capability.calls)) {
     // A request under the name of its answer is understood, and nothing that anybody should write.
     const aliases = Object.entries(call.aliases).filter(([alias]) => alias !== call.responseType);
     const spellings = [[call.type, call.responseType], ...aliases] as [string, string][];
@@ -35,7 +45,8 @@ export function messagesOf(capability: Capability): Message[] {
     for (const type of [push.type, ...push.aliases])
       add(type, `${capability.name}.${name}`, push.payload.parse(push.example));
   }
-  if (capability === core || capability.event !== coreEventType) {
+  const isPushed = Object.values(capability.pushes).some(({ type }) => type === capability.event);
+  if (capability === core || (capability.event !== coreEventType && !isPushed)) {
     const event = eventPayload.parse({ kind: "progress", data: { percent: 50 }, seq: 1 });
     add(capability.event, `${capability.name}.event`, { req_id: `${capability.name}.call`, ...event });
   }

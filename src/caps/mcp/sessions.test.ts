@@ -147,7 +147,7 @@ test("a fork has the servers of its session, each with a process of its own", as
   const original = textOf(await bridge.call("mine__pid"));
 
   const { session_id: sessionId } = await bridge.client.rpc(core.calls.fork, {});
-  const fork = await bridge.connect({ sessionId });
+  const fork = await bridge.connect({ sessionId, agentId: bridge.client.agentId });
   await waitFor(async () => ((await fork.tools.list({})).tools.length > 0 ? true : undefined), "tools of the fork");
   const { data } = await fork.tools.call({ tool_name: "mine__pid" });
 

@@ -209,7 +209,7 @@ export const toolkits: readonly Requirement[] = [
       const peer = await open(context);
       const state = async () => (await find(peer)).state;
       checkEqual(await state(), "available", "state at first");
-      checkType(await peer.request("toolkit/install/req", { toolkit_name: name }), "toolkit/install/resp");
+      checkType(await peer.request("toolkit/install", { toolkit_name: name }), "toolkit/install/resp");
       checkEqual(await state(), "installed", "state after install");
       checkType(await configure(peer, { greeting: "hello" }, { start: false }), "toolkit/configure/resp");
       checkEqual([await state(), await toolNames(peer)], ["configured", []], "state after configure without start");
