@@ -1,11 +1,9 @@
 // What a program sees in bubblewrap: the arguments that build its file system, and the paths that are visible in it.
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
 import type { SandboxPolicy } from "../host/sandbox.ts";
-import { isWithin } from "./visible-paths.ts";
-
-/** Programs and libraries. Links, as on systems where all of it is in /usr, are made again as links. */
-const systemFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+import { chooseHostFolders, type HostFolder, systemFolders } from "./host-folders.ts";
+import { isWithin, type VisiblePaths } from "./visible-paths.ts";
 
 /** The rest of /etc is nobody's business. */
 const systemFiles = ["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"];
@@ -23,13 +21,10 @@ const networkFiles = [
   "/etc/pki/ca-trust",
 ];
 
-/** A folder that contains one of these, shown to a program, would undo the rest. */
-const reservedFolders = [...systemFolders, "/etc", "/proc", "/sys", "/dev", "/tmp", "/run", "/boot", "/var"];
-
 export interface View {
   args: string[];
-  /** Files of the host that are visible, for finding the program. */
-  visible: string[];
+  /** Files of the host that can be seen, for finding the program. */
+  visible: VisiblePaths;
 }
 
 export interface ViewOptions {
@@ -41,19 +36,15 @@ export interface ViewOptions {
   replacements: Readonly<Record<string, string>>;
 }
 
-/** A folder of the host in the view: shown, or covered by an empty one. */
-interface Piece {
-  path: string;
-  kind: "bind" | "ro-bind" | "hidden";
-}
-
 export function createView({ policy, hidden, scratchBytes, replacements }: ViewOptions): View {
-  const pieces = toPieces(policy, hidden);
+  const folders = chooseHostFolders(policy, { hidden, showsSystem: true });
+  const covered = folders.filter(({ access }) => access === "none").map(({ path }) => path);
   const system = systemFolders.filter((path) => existsSync(path));
   const files = [...systemFiles, ...(policy.network ? networkFiles : [])].filter((path) => existsSync(path));
   const scratch = ["--perms", "1777", "--size", String(scratchBytes), "--tmpfs"];
   return {
     args: [
+      // Links, as on systems where all of it is in /usr, are made again as links.
       ...system.flatMap((path) =>
         lstatSync(path).isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path],
       ),
@@ -64,50 +55,23 @@ export function createView({ policy, hidden, scratchBytes, replacements }: ViewO
       ...["--proc", "/proc", "--dev", "/dev"],
       // Each private folder in memory has a size, or it would be a way around the limit of the others.
       ...[...scratch, "/dev/shm", "--remount-ro", "/dev", ...scratch, "/tmp"],
-      ...pieces.flatMap((piece, index) => place(piece, pieces.slice(0, index))),
-      ...pieces.filter(({ kind }) => kind === "hidden").flatMap(({ path }) => ["--remount-ro", path]),
+      ...folders.flatMap((folder, index) => place(folder, folders.slice(0, index))),
+      ...covered.flatMap((path) => ["--remount-ro", path]),
       ...["--remount-ro", "/"],
     ],
-    visible: [...system, ...pieces.filter(({ kind }) => kind !== "hidden").map(({ path }) => path)],
+    visible: {
+      shown: [...system, ...folders.filter(({ access }) => access !== "none").map(({ path }) => path)],
+      covered,
+    },
   };
 }
 
-/** Outer ones first, or they would cover the inner ones. */
-function toPieces({ workspace, readable = [] }: SandboxPolicy, hidden: readonly string[]): Piece[] {
-  // Programs are often named as readable, and are so already.
-  const further = readable.filter((path) => !systemFolders.some((folder) => isWithin(folder, resolve(path))));
-  const shown: Piece[] = further.map((path) => ({ path: resolve(path), kind: "ro-bind" }));
-  if (workspace !== undefined) {
-    shown.push({ path: resolve(workspace.path), kind: workspace.access === "write" ? "bind" : "ro-bind" });
-  }
-  for (const { path } of shown) refuseReserved(path);
-  const covered = hidden.filter((path) => shown.some((piece) => piece.path !== path && isWithin(piece.path, path)));
-  const pieces = [...shown, ...covered.filter(existsSync).map((path): Piece => ({ path, kind: "hidden" }))];
-  return pieces.sort((one, other) => one.path.length - other.path.length);
-}
-
-function place({ path, kind }: Piece, before: readonly Piece[]): string[] {
-  const around = before.findLast((piece) => isWithin(piece.path, path));
-  if (kind === "hidden") return ["--perms", "0555", "--size", "65536", "--tmpfs", path];
+function place({ path, source, access }: HostFolder, before: readonly HostFolder[]): string[] {
+  if (access === "none") return ["--perms", "0555", "--size", "65536", "--tmpfs", path];
+  const around = before.findLast((folder) => isWithin(folder.path, path));
   // What is inside a shown folder exists already; elsewhere the way to it has to be made.
-  const parents = around === undefined || around.kind === "hidden" ? makeParents(path, around?.path ?? "/") : [];
-  return [...parents, `--${kind}`, realpathSync(path), path];
-}
-
-function refuseReserved(path: string): void {
-  const source = existing(path);
-  const reserved = reservedFolders.find((folder) => isWithin(path, folder) || isWithin(source, folder));
-  if (reserved !== undefined) {
-    throw new Error(`a sandbox does not show ${path}: it contains ${reserved}, which belongs to the host`);
-  }
-}
-
-function existing(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    throw new Error(`a sandbox cannot show ${path}: there is no such file or folder`);
-  }
+  const parents = around === undefined || around.access === "none" ? makeParents(path, around?.path ?? "/") : [];
+  return [...parents, access === "write" ? "--bind" : "--ro-bind", source, path];
 }
 
 /** Made by name, because bubblewrap makes missing parents private to the user that it runs as. Outermost first. */

@@ -1,5 +1,6 @@
-import { mkdir, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, stat, symlink, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { defaultSandboxLimits as defaults } from "../host/config/sandbox.ts";
 import type { ProcessSandbox } from "../host/sandbox.ts";
@@ -9,6 +10,7 @@ import { testConfinement } from "./confinement.suite.ts";
 import { reportNotRun } from "./not-run.suite.ts";
 import type { Opened } from "./opened.ts";
 import { testProcessSandbox } from "./process-sandbox.suite.ts";
+import { testRefusals } from "./refusals.suite.ts";
 
 const probe = await openBubblewrap({ defaults });
 afterAll(() => probe.sandbox?.close());
@@ -23,6 +25,7 @@ else {
     const name = `bubblewrap, ${usesControlGroups ? "with" : "without"} control groups`;
     const open = async () => sandboxOf(await openBubblewrap({ defaults, usesControlGroups }));
     testProcessSandbox(name, open);
+    testRefusals(name, async (hidden) => sandboxOf(await openBubblewrap({ defaults, usesControlGroups, hidden })));
     testConfinement(name, open, { node: process.execPath, hasTreeLimits: usesControlGroups });
   }
 }
@@ -54,6 +57,57 @@ test.runIf(probe.sandbox !== undefined)(
     expect((await stat(join(data, "secret.key"))).uid).toBe(process.getuid?.());
   },
 );
+
+test.runIf(probe.sandbox !== undefined)("a link to a workspace does not show what is hidden in it", async () => {
+  await using folder = await makeWorkspace();
+  const project = join(folder.path, "project");
+  await mkdir(join(project, "data"), { recursive: true });
+  await writeFile(join(project, "data", "secret.key"), "hidden");
+  await symlink(project, join(folder.path, "link"));
+  const link = join(folder.path, "link");
+  // The host's folder, too, may be known to it by another name.
+  for (const hidden of [join(project, "data"), join(link, "data")]) {
+    const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [hidden] }));
+    for (const path of [link, project]) {
+      const script = `ls ${path}; cat ${path}/data/secret.key`;
+      const shown = await runConfined(sandbox, ["sh", "-c", script], { workspace: { path, access: "write" } });
+      const read = await runConfined(sandbox, ["sh", "-c", script], { readable: [path], cwd: "/tmp" });
+      expect([shown.stdout, read.stdout]).toEqual(["data\n", "data\n"]);
+    }
+    await sandbox.close();
+  }
+});
+
+test.runIf(probe.sandbox !== undefined)(
+  "what is hidden cannot be moved to where the next program finds it",
+  async () => {
+    await using folder = await makeWorkspace();
+    const hidden = join(folder.path, "var", "lib", "data");
+    await mkdir(hidden, { recursive: true });
+    await writeFile(join(hidden, "secret.key"), "hidden");
+    const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [hidden] }));
+    const run = (script: string) =>
+      runConfined(sandbox, ["sh", "-c", script], { workspace: { path: folder.path, access: "write" } });
+    await run("mv var elsewhere; mv var/lib elsewhere; mv var/lib/data elsewhere; echo mine > var/lib/file");
+    const { stdout } = await run("find . -name secret.key; cat var/lib/file");
+    await sandbox.close();
+    expect(stdout).toBe("mine\n");
+    expect((await stat(join(hidden, "secret.key"))).size).toBe(6);
+  },
+);
+
+test.runIf(probe.sandbox !== undefined)("the network is there for a program whose policy allows it", async () => {
+  const server = createServer((socket) => socket.end("hello"));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const script = `require("node:net").connect(${port}, "127.0.0.1").on("data", (data) => console.log(String(data))).on("error", (error) => console.log(error.code))`;
+  const readable = process.execPath.startsWith("/usr/") ? [] : [dirname(dirname(process.execPath))];
+  const connect = (network: boolean) =>
+    runConfined(sandboxOf(probe), [process.execPath, "-e", script], { network, readable });
+  const [allowed, refused] = await Promise.all([connect(true), connect(false)]);
+  server.close();
+  expect([allowed.stdout, refused.stdout]).toEqual(["hello\n", "ECONNREFUSED\n"]);
+});
 
 function sandboxOf({ sandbox, explanation }: Opened<ProcessSandbox>): ProcessSandbox {
   if (sandbox === undefined) throw new Error(explanation);

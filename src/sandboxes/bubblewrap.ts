@@ -1,7 +1,7 @@
 // Programs in Linux namespaces, by bubblewrap: they see the system read-only, a /tmp of their own and their workspace, and
 // neither the network, other processes nor the host's environment.
 import { randomUUID } from "node:crypto";
-import { rm, writeFile } from "node:fs/promises";
+import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ConfinedCommand, Confinement, ProcessSandbox, SandboxLimits, SandboxPolicy } from "../host/sandbox.ts";
 import { endWithGroup, endWithoutGroup } from "./bubblewrap-ending.ts";
@@ -11,7 +11,7 @@ import type { ControlGroups } from "./control-groups.ts";
 import { assumeIdentity, type Identity, writeAccounts } from "./identity.ts";
 import { findInheritedFiles } from "./inherited-files.ts";
 import { LiveConfinements } from "./live-confinements.ts";
-import { makePrivateFolder } from "./private-folder.ts";
+import { makePrivateFolder, removeAbandonedFolders } from "./private-folder.ts";
 import { exitThroughSandbox } from "./process-exit.ts";
 import { createSystemCallFilter } from "./system-call-filter.ts";
 import { checkCommand, checkWorkingDirectory, findProgram } from "./visible-paths.ts";
@@ -31,7 +31,10 @@ const ownProcesses = 2;
 export async function createBubblewrap(options: BubblewrapOptions): Promise<ProcessSandbox> {
   const inheritedFiles = await findInheritedFiles();
   const shell = chooseShell(options.tools, inheritedFiles);
+  await removeAbandonedFolders();
   const folder = await makePrivateFolder();
+  // Programs of other users read the accounts in it.
+  await chmod(folder, 0o755);
   const filterFile = await writeFilter(folder, options.groups === undefined);
   const live = new LiveConfinements();
   const accounts = new Map<number, Promise<Record<string, string>>>();

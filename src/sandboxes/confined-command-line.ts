@@ -2,6 +2,7 @@
 // can join a control group, give up its user or lower its limits.
 import { constants } from "node:os";
 import type { ConfinedCommand, SandboxLimits } from "../host/sandbox.ts";
+import { ownedByRoot } from "./handover.ts";
 import type { Identity } from "./identity.ts";
 
 export interface Tools {
@@ -79,13 +80,13 @@ export function innerScript(options: InnerScriptOptions): string {
     ...(options.program.includes("=") ? [tools.sh, "-c", quote('exec "$@"'), "sh"] : []),
     '"$@"',
   ];
-  // What has other names elsewhere, in other folders of the host, stays as it is, and what is read-only here cannot change.
-  const owned = `'(' -type d -o -links 1 ')'`;
+  const owned = ownedByRoot.map(quote).join(" ");
+  // What is read-only here cannot change, and is no failure.
   const handing =
     identity === undefined || handover === undefined
       ? []
       : [
-          `${tools.find} ${quote(handover)} -xdev -uid 0 ${owned} -exec ${tools.chown} -h ${identity.uid}:${identity.gid} '{}' + 2> /dev/null || :`,
+          `${tools.find} ${quote(handover)} -xdev ${owned} -exec ${tools.chown} -h ${identity.uid}:${identity.gid} '{}' + 2> /dev/null || :`,
         ];
   return ["set -e", ...handing, steps.join(" ")].join("\n");
 }

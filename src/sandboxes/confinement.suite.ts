@@ -179,17 +179,6 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       await expect(stat(join(inner, "new"))).rejects.toMatchObject({ code: "ENOENT" });
     });
 
-    test.runIf(process.getuid?.() === 0)("what is private to root is not shown to anybody else", async () => {
-      const hidden = await makeWorkspace();
-      try {
-        await expect(runConfined(sandbox, ["true"], { ...policy(), readable: [hidden.path] })).rejects.toThrow(
-          /private/,
-        );
-      } finally {
-        await hidden[Symbol.asyncDispose]();
-      }
-    });
-
     test("a program has no privilege and cannot gain one", async () => {
       const { stdout } = await runConfined(sandbox, ["cat", "/proc/self/status"], policy());
       for (const name of ["CapInh", "CapPrm", "CapEff", "CapAmb"]) {
@@ -261,21 +250,6 @@ print("tried")`;
         },
       });
       expect(isListed).toBe(false);
-    });
-
-    test("a working directory of the host that is not shown is refused", async () => {
-      for (const cwd of [outside.path, join(folder.path, "folder-link"), "/root"]) {
-        await expect(runConfined(sandbox, ["true"], { ...policy(), cwd })).rejects.toMatchObject({ code: "ENOENT" });
-      }
-    });
-
-    test.each([{ "": "x" }, { "A=B": "x" }, { A: "a\0b" }])("%j is no environment", async (env) => {
-      await expect(runConfined(sandbox, ["true"], { ...policy(), env })).rejects.toThrow(/name|character/);
-    });
-
-    test.each(["/", "/usr", "/etc", "/proc", "/tmp"])("%s cannot be a workspace", async (path) => {
-      const options = { workspace: { path, access: "write" as const }, cwd: "/usr" };
-      await expect(runConfined(sandbox, ["true"], options)).rejects.toThrow(/does not show/);
     });
 
     test("a child that slipped away ends with the program", async () => {

@@ -107,12 +107,18 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
     // What cannot fork cannot outrun the killing.
     await writeFile(join(parents.pids, name, "pids.max"), "0").catch(() => {});
     while (Date.now() < deadline) {
-      const members = await readFile(join(parents.pids, name, "cgroup.procs"), "utf8").catch(() => "");
-      const pids = members.split("\n").map(Number);
-      if (!pids.some((pid) => pid > 0)) return;
-      for (const pid of pids) if (pid > 0) killIfAlive(pid);
+      const pids = await members();
+      if (pids.length === 0) return;
+      for (const pid of pids) killIfAlive(pid);
       await pause();
     }
+  }
+
+  /** Of any of its folders: one that is about to join is in the first before it is in the last. */
+  async function members(): Promise<number[]> {
+    const texts = folders.map((folder) => readFile(join(folder, "cgroup.procs"), "utf8").catch(() => ""));
+    const lines = (await Promise.all(texts)).flatMap((text) => text.split("\n"));
+    return lines.map(Number).filter((pid) => pid > 0);
   }
 
   return {
@@ -125,13 +131,13 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
     kill,
     async remove() {
       await kill();
-      for (const folder of folders) await removeFolder(folder);
+      for (const folder of folders) await removeFolder(folder, kill);
     },
   };
 }
 
-/** A group is busy until the last of its dead has been buried. */
-async function removeFolder(folder: string): Promise<void> {
+/** A group is busy until the last of its dead has been buried, or because somebody joined it at the last moment. */
+async function removeFolder(folder: string, kill: () => Promise<void>): Promise<void> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
     try {
@@ -140,6 +146,7 @@ async function removeFolder(folder: string): Promise<void> {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "ENOENT") return;
       if (code !== "EBUSY" || Date.now() > deadline) throw error;
+      await kill();
       await pause();
     }
   }

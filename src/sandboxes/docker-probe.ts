@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import type { ProcessSandbox, SandboxLimits } from "../host/sandbox.ts";
 import { createDocker } from "./docker.ts";
 import type { Opened } from "./opened.ts";
+import { removeAbandonedFolders } from "./private-folder.ts";
 import { isAlive } from "./process-life.ts";
 import { runProgram } from "./run-program.ts";
 import { findHostProgram } from "./visible-paths.ts";
@@ -33,7 +34,8 @@ export async function openDocker({
   if ((await run("image", "inspect", "--format", "{{.Id}}", image)).code !== 0) {
     return { explanation: `the image ${image} is not on this machine`, advice: `It comes with: docker pull ${image}` };
   }
-  await removeAbandoned(run);
+  await removeAbandonedFolders();
+  await removeAbandonedContainers(run);
   const sandbox = createDocker({
     docker,
     env,
@@ -46,7 +48,7 @@ export async function openDocker({
 }
 
 /** A container outlives a host that was killed: the next one on this machine removes it. */
-async function removeAbandoned(run: (...args: string[]) => ReturnType<typeof runProgram>): Promise<void> {
+async function removeAbandonedContainers(run: (...args: string[]) => ReturnType<typeof runProgram>): Promise<void> {
   const format = `{{.ID}} {{.Label "${labelName}"}}`;
   const { stdout } = await run("ps", "--all", "--filter", `label=${labelName}`, "--format", format);
   for (const line of stdout.split("\n")) {

@@ -1,13 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { link, mkdir, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { defaultDockerImage, defaultSandboxLimits as defaults } from "../host/config/sandbox.ts";
+import { makeWorkspace } from "./confined-run.suite.ts";
 import { testConfinement } from "./confinement.suite.ts";
-import { confinementArguments, createDocker } from "./docker.ts";
+import { confinementArguments, createDocker, mount } from "./docker.ts";
 import { openDocker } from "./docker-probe.ts";
+import { strangerId } from "./identity.ts";
 import { reportNotRun } from "./not-run.suite.ts";
 import { testProcessSandbox } from "./process-sandbox.suite.ts";
+import { testRefusals } from "./refusals.suite.ts";
 
 const probe = await openDocker({ defaults, image: defaultDockerImage });
 
@@ -24,11 +26,63 @@ else {
 
 // What follows needs no daemon.
 
+testRefusals("docker", async (hidden) =>
+  createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, hidden, label: "a=b" }),
+);
+
+test("what is hidden stays empty in a container, also where a link leads to it", async () => {
+  await using folder = await makeWorkspace();
+  const data = join(folder.path, "data");
+  await mkdir(data);
+  await symlink(folder.path, join(folder.path, "link"));
+  const path = join(folder.path, "link");
+  const docker = createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, hidden: [data], label: "a=b" });
+  const policy = { network: false, workspace: { path, access: "read" as const }, limits: {} };
+  const { args } = await docker.confine({ argv: ["true"], cwd: path, env: {} }, policy);
+  await docker.close();
+  expect(args).toContain(`type=bind,source=${folder.path},target=${path},readonly`);
+  expect(args).toContain(`type=tmpfs,target=${join(path, "data")},tmpfs-size=4096,tmpfs-mode=0555`);
+});
+
+test.runIf(process.getuid?.() === 0)(
+  "a container is nobody's root: its workspace is handed over, what is hidden is not",
+  async () => {
+    await using folder = await makeWorkspace();
+    const data = join(folder.path, "data [1]");
+    const inner = join(folder.path, "inner");
+    await mkdir(data);
+    await mkdir(inner);
+    await writeFile(join(inner, "once"), "");
+    await writeFile(join(data, "twice"), "");
+    await link(join(data, "twice"), join(inner, "twice"));
+    const docker = createDocker({
+      docker: "/bin/true",
+      env: {},
+      image: "image",
+      defaults,
+      hidden: [data],
+      label: "a=b",
+    });
+    const policy = { network: false, workspace: { path: folder.path, access: "write" as const }, limits: {} };
+    const { args } = await docker.confine({ argv: ["true"], cwd: inner, env: {} }, policy);
+    await docker.close();
+    expect(args[args.indexOf("--user") + 1]).toBe(`${strangerId}:${strangerId}`);
+    const ownerOf = async (path: string) => (await stat(path)).uid;
+    expect(await ownerOf(folder.path)).toBe(strangerId);
+    expect(await ownerOf(join(inner, "once"))).toBe(strangerId);
+    expect(await ownerOf(join(inner, "twice"))).toBe(0);
+    expect(await ownerOf(data)).toBe(0);
+  },
+);
+
 test("a container gets no network, no capability, a read-only system and every limit", () => {
-  const args = confinementArguments({ network: false, limits: {} }, { ...defaults, processes: 7, cpuSeconds: 1.5 });
+  const user = { uid: 1000, gid: 1001 };
+  const limits = { ...defaults, processes: 7, cpuSeconds: 1.5 };
+  const args = confinementArguments({ network: false, limits: {} }, limits, user);
   const options = args.join(" ");
   for (const part of [
     "--network none",
+    "--user 1000:1001",
     "--cap-drop ALL",
     "--security-opt no-new-privileges",
     "--read-only",
@@ -39,20 +93,15 @@ test("a container gets no network, no capability, a read-only system and every l
   ]) {
     expect(options).toContain(part);
   }
-  expect(confinementArguments({ network: true, limits: {} }, defaults)).not.toContain("--network");
+  expect(confinementArguments({ network: true, limits: {} }, defaults, user)).not.toContain("--network");
 });
 
-test("the workspace is mounted as its policy says, also under a path with a comma", () => {
-  const path = mkdtempSync(join(tmpdir(), 'a2e-docker,"odd"-'));
-  try {
-    const mounts = (access: "read" | "write") =>
-      confinementArguments({ network: false, workspace: { path, access }, limits: {} }, defaults).at(-1);
-    const quoted = path.replaceAll('"', '""');
-    expect(mounts("write")).toBe(`type=bind,"source=${quoted}","target=${quoted}"`);
-    expect(mounts("read")).toBe(`type=bind,"source=${quoted}","target=${quoted}",readonly`);
-  } finally {
-    rmSync(path, { recursive: true });
-  }
+test("a folder is mounted as its access says, also under a path with a comma", () => {
+  const folder = { path: '/a,"b"', source: "/c" };
+  const target = '"target=/a,""b"""';
+  expect(mount({ ...folder, access: "write" })).toEqual(["--mount", `type=bind,source=/c,${target}`]);
+  expect(mount({ ...folder, access: "read" })).toEqual(["--mount", `type=bind,source=/c,${target},readonly`]);
+  expect(mount({ ...folder, access: "none" }).at(-1)).toBe(`type=tmpfs,${target},tmpfs-size=4096,tmpfs-mode=0555`);
 });
 
 test("values of the environment are not among the arguments, and the command is not the host's to influence", async () => {

@@ -1,9 +1,7 @@
 // Programs in containers, by the docker command: no library, no socket of ours. What the image brings is the system that a
 // program sees. Whether it has the program is known only once it runs: docker then exits with 127, as shells do.
 import { randomUUID } from "node:crypto";
-import { statSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type {
   ConfinedCommand,
@@ -13,11 +11,14 @@ import type {
   SandboxPolicy,
   SandboxVerdict,
 } from "../host/sandbox.ts";
-import { strangerId } from "./identity.ts";
+import { handoverArguments } from "./handover.ts";
+import { chooseHostFolders, type HostFolder, systemFolders } from "./host-folders.ts";
+import { assumeIdentity, type Identity } from "./identity.ts";
 import { LiveConfinements } from "./live-confinements.ts";
+import { makePrivateFolder } from "./private-folder.ts";
 import { exitThroughSandbox, verdictOfSignal } from "./process-exit.ts";
 import { runProgram } from "./run-program.ts";
-import { checkCommand, isWithin } from "./visible-paths.ts";
+import { checkCommand, checkWorkingDirectory, findHostProgram, isWithin } from "./visible-paths.ts";
 
 export interface DockerOptions {
   /** The command, by its path. */
@@ -52,9 +53,13 @@ async function confine(
   { docker, env, image, defaults, label, hidden = [] }: DockerOptions,
 ): Promise<Confinement> {
   checkCommand(command);
+  const { identity, handover } = assumeIdentity(policy);
+  const folders = chooseHostFolders(policy, { hidden, showsSystem: false });
+  await checkPlace(command.cwd, folders);
+  if (handover !== undefined) await handOver(handover, identity, folders);
   const name = `a2e-${randomUUID()}`;
   const limits = { ...defaults, ...policy.limits };
-  const folder = await mkdtemp(join(tmpdir(), "a2e-docker-"));
+  const folder = await makePrivateFolder();
   const environment = await environmentArguments(folder, command.env);
   let released: Promise<void> | undefined;
 
@@ -71,8 +76,8 @@ async function confine(
     args: [
       ...["run", "--name", name, "--label", label, "--pull", "never", "--interactive"],
       ...(command.isTerminal ? ["--tty"] : []),
-      ...confinementArguments(policy, limits),
-      ...hiddenArguments(policy, hidden),
+      ...confinementArguments(policy, limits, identity),
+      ...folders.flatMap(mount),
       ...environment,
       ...["--workdir", command.cwd, "--entrypoint", program, image, ...rest],
     ],
@@ -92,32 +97,38 @@ async function confine(
   };
 }
 
-export function confinementArguments(
-  { network, workspace, readable = [] }: SandboxPolicy,
-  limits: SandboxLimits,
-): string[] {
+/** What the host can know of it: the system is the image's, and /tmp is always there. */
+async function checkPlace(cwd: string, folders: readonly HostFolder[]): Promise<void> {
+  if (cwd === "/tmp" || systemFolders.some((folder) => isWithin(folder, cwd))) return;
+  const paths = (isShown: boolean) =>
+    folders.filter(({ access }) => (access !== "none") === isShown).map(({ path }) => path);
+  await checkWorkingDirectory(cwd, { shown: paths(true), covered: paths(false) });
+}
+
+/** From outside, since a container of root would be able to leave programs of root in the workspace. */
+async function handOver(workspace: string, identity: Identity, folders: readonly HostFolder[]): Promise<void> {
+  const [find, chown] = await Promise.all([findHostProgram("find"), findHostProgram("chown")]);
+  if (find === undefined || chown === undefined) throw new Error("find and chown are needed to hand over a workspace");
+  const source = folders.find(({ path }) => path === workspace)?.source ?? workspace;
+  const except = folders.filter(({ access }) => access !== "write").map((folder) => folder.source);
+  const args = handoverArguments(source, identity, { chown, except });
+  const { code, stderr } = await runProgram({ file: find, args, timeoutMs: commandTimeoutMs });
+  if (code !== 0) throw new Error(`the workspace ${workspace} cannot be handed over: ${stderr.trim()}`);
+}
+
+export function confinementArguments({ network }: SandboxPolicy, limits: SandboxLimits, user: Identity): string[] {
   const cpuSeconds = Math.ceil(limits.cpuSeconds);
   return [
     ...(network ? [] : ["--network", "none"]),
     ...["--init", "--hostname", "sandbox", "--log-driver", "none", "--read-only"],
-    ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", userOf(workspace?.path)],
+    ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", `${user.uid}:${user.gid}`],
     ...["--tmpfs", `/tmp:rw,exec,nosuid,nodev,mode=1777,size=${limits.scratchBytes}`],
     ...["--shm-size", String(limits.scratchBytes)],
     // The same amount for both leaves nothing for swap.
     ...["--memory", String(limits.memoryBytes), "--memory-swap", String(limits.memoryBytes)],
     ...["--pids-limit", String(limits.processes), "--ulimit", `cpu=${cpuSeconds}:${cpuSeconds + 1}`],
     ...["--ulimit", `fsize=${limits.fileBytes}`, "--ulimit", `nofile=${limits.openFiles}`, "--ulimit", "core=0"],
-    ...readable.flatMap((path) => mount(path, "read")),
-    ...(workspace === undefined ? [] : mount(workspace.path, workspace.access)),
   ];
-}
-
-/** An empty folder in the place of each that would be shown with the one around it. */
-function hiddenArguments({ workspace, readable = [] }: SandboxPolicy, hidden: readonly string[]): string[] {
-  const shown = [...readable, ...(workspace === undefined ? [] : [workspace.path])];
-  return hidden
-    .filter((path) => shown.some((folder) => isWithin(folder, path) && folder !== path))
-    .flatMap((path) => ["--mount", toFields(["type=tmpfs", `target=${path}`, "tmpfs-size=4096", "tmpfs-mode=0555"])]);
 }
 
 /** A list of values with commas, in which a value with a comma has to be quoted. */
@@ -125,15 +136,12 @@ function toFields(fields: readonly string[]): string {
   return fields.map((text) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(",");
 }
 
-function mount(path: string, access: "read" | "write"): string[] {
-  const fields = ["type=bind", `source=${path}`, `target=${path}`, ...(access === "read" ? ["readonly"] : [])];
+export function mount({ path, source, access }: HostFolder): string[] {
+  const fields =
+    access === "none"
+      ? ["type=tmpfs", `target=${path}`, "tmpfs-size=4096", "tmpfs-mode=0555"]
+      : ["type=bind", `source=${source}`, `target=${path}`, ...(access === "read" ? ["readonly"] : [])];
   return ["--mount", toFields(fields)];
-}
-
-/** Whoever owns the workspace, so that files stay the owner's. */
-function userOf(workspace: string | undefined): string {
-  const { uid, gid } = workspace === undefined ? { uid: strangerId, gid: strangerId } : statSync(workspace);
-  return `${uid}:${gid}`;
 }
 
 /** In a file, because arguments are public. Its format has no line breaks in values: those few are passed as arguments. */

@@ -22,7 +22,7 @@ export interface Assumed {
 export function assumeIdentity({ workspace, readable = [] }: SandboxPolicy): Assumed {
   const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   if (own.uid !== 0) return { identity: own };
-  const owner = workspace === undefined ? undefined : statSync(workspace.path);
+  const owner = workspace === undefined ? undefined : statSync(workspace.path, { throwIfNoEntry: false });
   const isOrdinary = owner !== undefined && owner.uid !== 0 && owner.uid !== strangerId;
   const identity = isOrdinary ? { uid: owner.uid, gid: owner.gid } : { uid: strangerId, gid: strangerId };
   for (const path of readable) refusePrivate(path, identity);

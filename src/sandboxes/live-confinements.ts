@@ -3,14 +3,20 @@ import type { Confinement } from "../host/sandbox.ts";
 /** Those of a sandbox that are not yet released, so that closing it releases them all. */
 export class LiveConfinements {
   readonly #live = new Set<Confinement>();
+  readonly #making = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  /** Makes one that is forgotten when it is released. */
+  /** Makes one that is forgotten when it is released. Rejects where the sandbox was closed meanwhile. */
   async add(make: () => Promise<Confinement>): Promise<Confinement> {
-    if (this.#isClosed) throw new Error("this sandbox is closed");
-    const confinement = await make();
-    this.#live.add(confinement);
-    if (this.#isClosed) await this.close();
+    this.#refuseClosed();
+    const making = make().then((confinement) => {
+      this.#live.add(confinement);
+      return confinement;
+    });
+    this.#making.add(making);
+    const confinement = await making.finally(() => this.#making.delete(making));
+    // It is among those that `close` releases.
+    this.#refuseClosed();
     return {
       ...confinement,
       release: async () => {
@@ -22,7 +28,12 @@ export class LiveConfinements {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    await Promise.allSettled(this.#making);
     await Promise.all([...this.#live].map((confinement) => confinement.release()));
     this.#live.clear();
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) throw new Error("this sandbox is closed");
   }
 }

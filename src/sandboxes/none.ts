@@ -2,7 +2,7 @@
 // kept apart. Limits and the network policy mean nothing here.
 import type { ProcessSandbox } from "../host/sandbox.ts";
 import { verdictOfSignal } from "./process-exit.ts";
-import { checkCommand, checkWorkingDirectory, findProgram } from "./visible-paths.ts";
+import { checkCommand, checkWorkingDirectory, everything, findProgram } from "./visible-paths.ts";
 
 export function createNoSandbox(): ProcessSandbox {
   return {
@@ -10,9 +10,9 @@ export function createNoSandbox(): ProcessSandbox {
     name: "none",
     async confine(command) {
       checkCommand(command);
-      await checkWorkingDirectory(command.cwd, ["/"]);
+      await checkWorkingDirectory(command.cwd, everything);
       return {
-        file: await findProgram(command, ["/"]),
+        file: await findProgram(command, everything),
         args: command.argv.slice(1),
         cwd: command.cwd,
         env: command.env,

@@ -36,5 +36,10 @@ export function isAbandoned(name: string): boolean {
 }
 
 function namespaceId(): string {
-  return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
+  try {
+    return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
+  } catch {
+    // No Linux: there is one for all.
+    return "0";
+  }
 }

@@ -36,6 +36,9 @@ export type HostAnswer = { id: number; json: string } | { id: number; error: str
 /** A script that asks without waiting for answers is stopped here, before it fills the host's memory with questions. */
 const maxPendingCalls = 256;
 
+/** Characters of JSON that a script has the host read at once, as questions or as its result: the host copies and parses them. */
+const maxLength = 8 * 1024 * 1024;
+
 /** What a script finds beside the language: its functions, and a console that nobody reads. */
 const prelude = `(call, names) => {
   const { parse, stringify } = JSON;
@@ -64,10 +67,11 @@ class ModuleRun {
   readonly #context: QuickJSContext;
   readonly #job: QuickJsJob;
   readonly #send: WorkerContext["send"];
-  readonly #pending = new Map<number, QuickJSDeferredPromise>();
+  readonly #pending = new Map<number, { promise: QuickJSDeferredPromise; length: number }>();
   readonly #answers: HostAnswer[] = [];
   #wake: (() => void) | undefined;
   #count = 0;
+  #pendingLength = 0;
 
   constructor(quickJs: QuickJs, job: QuickJsJob, send: WorkerContext["send"]) {
     this.#quickJs = quickJs;
@@ -101,7 +105,12 @@ class ModuleRun {
       return unwrap(context, context.callFunction(main, context.undefined, argument));
     });
     const value = await this.#settled(started);
-    return this.#turn(() => context.getString(unwrap(context, context.callFunction(toJson, context.undefined, value))));
+    return this.#turn(() => {
+      const json = unwrap(context, context.callFunction(toJson, context.undefined, value));
+      if (this.#lengthOf(json) > maxLength)
+        throw new ScriptError(`the script returned more than ${maxLength} characters of JSON`);
+      return context.getString(json);
+    });
   }
 
   #turn<T>(work: () => T): T {
@@ -140,11 +149,18 @@ class ModuleRun {
   }
 
   #receive(answer: HostAnswer): void {
-    const promise = this.#pending.get(answer.id);
+    const call = this.#pending.get(answer.id);
+    if (call === undefined) return;
     this.#pending.delete(answer.id);
-    if (promise === undefined) return;
+    this.#pendingLength -= call.length;
+    const { promise } = call;
     if ("json" in answer) promise.resolve(this.#context.newString(answer.json));
     else promise.reject(this.#context.newError(answer.error));
+  }
+
+  /** Asked before the text is copied out of the interpreter. */
+  #lengthOf(text: QuickJSHandle): number {
+    return this.#context.getNumber(this.#context.getProp(text, "length"));
   }
 
   #createCall(): QuickJSHandle {
@@ -153,9 +169,14 @@ class ModuleRun {
       if (this.#pending.size >= maxPendingCalls) {
         throw new Error(`more than ${maxPendingCalls} calls of the host wait for their answers`);
       }
+      const length = this.#lengthOf(argument);
+      if (this.#pendingLength + length > maxLength) {
+        throw new Error(`calls of the host that wait for their answers have more than ${maxLength} characters`);
+      }
+      this.#pendingLength += length;
       this.#count++;
       const promise = context.newPromise();
-      this.#pending.set(this.#count, promise);
+      this.#pending.set(this.#count, { promise, length });
       const call: HostCall = {
         id: this.#count,
         name: context.getString(name),

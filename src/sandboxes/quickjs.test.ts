@@ -100,6 +100,28 @@ test("a script cannot call what it was not lent, or flood the host with question
   );
 });
 
+test("a script cannot fill the host's memory with one question, many, or its result", async () => {
+  let asked = 0;
+  const functions = {
+    ask: async (text: unknown) => {
+      asked += String(text).length;
+      return null;
+    },
+  };
+  const limits = { memoryBytes: 128 * 1024 * 1024, cpuSeconds: 20 };
+  const many =
+    "export default () => { const text = 'x'.repeat(3e6); return Promise.all([1, 2, 3].map(() => ask(text))); }";
+  for (const source of [many, "export default () => ask('x'.repeat(9e6))", "export default () => 'x'.repeat(9e6)"])
+    await expect(run(source, { functions, limits })).rejects.toMatchObject({
+      code: "runtime_error",
+      message: expect.stringContaining("more than 8388608"),
+    });
+  expect(asked).toBeLessThan(9e6);
+  // One after the other they are no flood.
+  const patient = "export default async () => { for (let n = 0; n < 5; n++) await ask('x'.repeat(3e6)); return 1; }";
+  expect(await run(patient, { functions, limits })).toBe(1);
+});
+
 test("an aborted run rejects with the reason and leaves the sandbox usable", async () => {
   const controller = new AbortController();
   const functions = {

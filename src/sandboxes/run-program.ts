@@ -25,13 +25,14 @@ export function runProgram({ file, args, env = {}, cwd = "/", timeoutMs }: Progr
     });
     let stdout = "";
     let stderr = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    // First of all: a process that has no files left to open for a child's pipes gets this and no pipes.
+    child.once("error", (error) => resolve({ code: null, signal: null, stdout, stderr: error.message }));
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       stdout += text;
     });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       stderr += text;
     });
-    child.once("error", (error) => resolve({ code: null, signal: null, stdout, stderr: error.message }));
     child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
 }

@@ -6,6 +6,16 @@ import type { ConfinedCommand } from "../host/sandbox.ts";
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin";
 
+/** The innermost one around a path decides. */
+export interface VisiblePaths {
+  shown: readonly string[];
+  /** Empty in the sandbox, whatever the host has there. */
+  covered: readonly string[];
+}
+
+/** For programs that are not confined. */
+export const everything: VisiblePaths = { shown: ["/"], covered: [] };
+
 export function isWithin(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
@@ -22,7 +32,7 @@ export function checkCommand({ argv, cwd, env }: ConfinedCommand): void {
 }
 
 /** The absolute path of the program, as the command names it. Rejects as spawn would. */
-export async function findProgram({ argv, cwd, env }: ConfinedCommand, visible: readonly string[]): Promise<string> {
+export async function findProgram({ argv, cwd, env }: ConfinedCommand, visible: VisiblePaths): Promise<string> {
   const [name] = argv;
   if (name === "") throw spawnError("ENOENT", "the name of the program is empty");
   const folders = name.includes("/") ? [""] : (env.PATH ?? defaultPath).split(delimiter);
@@ -44,22 +54,33 @@ export async function findProgram({ argv, cwd, env }: ConfinedCommand, visible: 
 }
 
 /** Rejects where the working directory is none, or not among what is visible. */
-export async function checkWorkingDirectory(cwd: string, visible: readonly string[]): Promise<void> {
+export async function checkWorkingDirectory(cwd: string, visible: VisiblePaths): Promise<void> {
   if (!isAbsolute(cwd)) throw spawnError("ENOENT", `the working directory ${cwd} is not an absolute path`);
   if (!(await isVisible(cwd, visible))) throw spawnError("ENOENT", `there is no folder ${cwd} in this sandbox`);
   if (!(await stat(cwd)).isDirectory()) throw spawnError("ENOTDIR", `${cwd} is not a folder`);
 }
 
 /** Both the path and what it leads to: a link out of what is visible leads nowhere. */
-async function isVisible(path: string, visible: readonly string[]): Promise<boolean> {
-  if (!visible.some((folder) => isWithin(folder, path))) return false;
+async function isVisible(path: string, visible: VisiblePaths): Promise<boolean> {
+  if (!isShown(path, visible)) return false;
   try {
-    const target = await realpath(path);
-    const targets = await Promise.all(visible.map((folder) => realpath(folder).catch(() => folder)));
-    return targets.some((folder) => isWithin(folder, target));
+    return isShown(await realpath(path), {
+      shown: await realPaths(visible.shown),
+      covered: await realPaths(visible.covered),
+    });
   } catch {
     return false;
   }
+}
+
+function isShown(path: string, { shown, covered }: VisiblePaths): boolean {
+  const depthIn = (folders: readonly string[]) =>
+    Math.max(0, ...folders.filter((folder) => isWithin(folder, path)).map((folder) => folder.length));
+  return depthIn(shown) > depthIn(covered);
+}
+
+function realPaths(paths: readonly string[]): Promise<string[]> {
+  return Promise.all(paths.map((path) => realpath(path).catch(() => path)));
 }
 
 /** The first of these folders that holds the program. */

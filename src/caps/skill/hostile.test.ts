@@ -1,7 +1,9 @@
 // Scripts that were written to hurt: each call is answered, nothing of them stays, and the session goes on.
 import { readdir, readFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { type Confinement, noSandboxes, type ProcessSandbox } from "../../host/sandbox.ts";
 import { type SkillHost, type StartOptions, startSkills } from "./start-skills.suite.ts";
 
 async function startWith(code: string, options: StartOptions = {}, fields = ""): Promise<SkillHost> {
@@ -67,9 +69,14 @@ test.each([
   ["kills itself", "os.kill(os.getpid(), 9)", { code: "sandbox_crash" }],
   ["kills all it can see", "os.kill(-1, 9)", { code: "skill_error" }],
   ["fills the memory", 'all = []\nwhile True: all.append("x" * 10_000_000)', { code: "out_of_memory" }],
+  [
+    "asks without end and reads no answer",
+    `import random\nask = '{"type": "llm", "id": "' + "x" * 900000 + '"}'\nwhile True: print(ask, flush=True)`,
+    { code: "skill_error", message: expect.stringContaining("does not read the answers") },
+  ],
   ["closes its output and stays", "os.close(1); os.close(2); time.sleep(600)", { code: "timeout" }],
 ])("a script that %s is answered with what happened", async (_, code, error) => {
-  await using host = await startWith(code, { max_output_bytes: 4_000_000 }, "timeout_seconds: 4");
+  await using host = await startWith(code, { max_output_bytes: 8_000_000 }, "timeout_seconds: 4\nllm: true");
 
   await expect(host.skills.call({ name: "hostile" })).rejects.toMatchObject(error);
   expect((await host.skills.call({ name: "fine" })).data?.success).toBe(true);
@@ -158,11 +165,22 @@ print(json.dumps({"type": "result", "data": {
 });
 
 test("the network is there only for skills that the config names", async () => {
+  const server = createServer((socket) => socket.end("hello"));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
   const code = `
 import socket
-print(json.dumps({"type": "result", "data": [name for _, name in socket.if_nameindex()]}))`;
-  await using host = await startWith(code);
-  expect((await host.skills.call({ name: "hostile" })).data?.data).toEqual(["lo"]);
+try: data = socket.create_connection(("127.0.0.1", ${port})).recv(9).decode()
+except OSError as error: data = type(error).__name__
+print(json.dumps({"type": "result", "data": data}))`;
+  try {
+    await using without = await startWith(code, { network: ["another"] });
+    await using named = await startWith(code, { network: ["hostile"] });
+    expect((await without.skills.call({ name: "hostile" })).data?.data).toBe("ConnectionRefusedError");
+    expect((await named.skills.call({ name: "hostile" })).data?.data).toBe("hello");
+  } finally {
+    server.close();
+  }
 });
 
 test("a link within a skill does not lead out of it, also not into its copy", async () => {
@@ -174,8 +192,42 @@ test("a link within a skill does not lead out of it, also not into its copy", as
   expect((await host.skills.call({ name: "hostile" })).data?.data).toEqual(["SKILL.md", "scripts"]);
 });
 
+test("a sandbox that cannot be started is an answer, and no end of the host", async () => {
+  const confinement: Confinement = {
+    file: "/no/such/program",
+    args: [],
+    cwd: "/",
+    env: {},
+    exitOf: (exit) => exit,
+    verdict: async () => undefined,
+    release: async () => {},
+  };
+  const broken: ProcessSandbox = {
+    kind: "process",
+    name: "broken",
+    confine: async () => confinement,
+    close: async () => {},
+  };
+  await using host = await startWith(result, { sandboxes: { ...noSandboxes, process: async () => broken } });
+
+  await expect(host.skills.call({ name: "hostile" })).rejects.toMatchObject({
+    code: "skill_error",
+    message: expect.stringContaining("could not be started (spawn /no/such/program ENOENT)"),
+  });
+});
+
+test("a host whose umask keeps others out runs scripts all the same", async () => {
+  const before = process.umask(0o077);
+  try {
+    await using host = await startWith("import part\nprint(json.dumps({'type': 'result', 'data': part.value}))");
+    await host.write(host.at("project", "hostile", "scripts", "part.py"), "value = 7");
+    expect((await host.skills.call({ name: "hostile" })).data?.data).toBe(7);
+  } finally {
+    process.umask(before);
+  }
+});
+
 test("a host without a sandbox runs no script, and says why", async () => {
-  const { noSandboxes } = await import("../../host/sandbox.ts");
   await using host = await startWith(result, { sandboxes: noSandboxes });
 
   await expect(host.skills.call({ name: "hostile" })).rejects.toMatchObject({

@@ -43,6 +43,8 @@ export const skillLimits = {
   maxRunning: 16,
   /** Completions that one call may ask for. */
   maxLlmCalls: 50,
+  /** Bytes of answers that a script has asked for and not read. */
+  maxUnreadAnswerBytes: 4 * 1024 * 1024,
   /** Time of a call that names none, and whose skill names none. */
   timeoutSeconds: 60,
   memoryMb: 256,

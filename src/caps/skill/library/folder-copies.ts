@@ -116,19 +116,34 @@ async function copyFolder(from: string, listed: readonly SkillFile[], to: string
 /** Each file is opened without following any link: between the list and the copy, one may have been put there. */
 async function copyFiles(from: string, files: readonly SkillFile[], to: string): Promise<void> {
   const folder = new Workspace(from);
-  await mkdir(to, { recursive: true });
-  // Whoever runs in the sandbox is not the user of the host.
-  await chmod(to, 0o755);
+  await mkdir(dirname(to), { recursive: true });
+  for (const path of foldersOf(files)) {
+    await mkdir(join(to, path));
+    await openToAll(join(to, path));
+  }
   for (const { path } of files) {
     const target = join(to, path);
-    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
     const file = await folder.openFile(path.split("/"), constants.O_RDONLY);
     try {
-      await writeFile(target, file.createReadStream({ autoClose: false }), { mode: 0o755 });
+      await writeFile(target, file.createReadStream({ autoClose: false }));
     } finally {
       await file.close();
     }
+    await openToAll(target);
   }
+}
+
+/** Outer ones first; the empty one is the whole. */
+function foldersOf(files: readonly SkillFile[]): Set<string> {
+  const folders = new Set([""]);
+  for (const { path } of files)
+    for (let end = path.indexOf("/"); end !== -1; end = path.indexOf("/", end + 1)) folders.add(path.slice(0, end));
+  return folders;
+}
+
+/** Whoever runs in the sandbox is not the user of the host, whose umask may keep others out. */
+function openToAll(path: string): Promise<void> {
+  return chmod(path, 0o755);
 }
 
 function keyOf(files: readonly SkillFile[]): string {

@@ -1,5 +1,6 @@
 // A script as a process of its own, in a sandbox, in a copy of its folder.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { isAbsolute, join } from "node:path";
 import type { Confinement, ProcessSandbox, SandboxPolicy } from "../../../host/sandbox.ts";
 import { A2EError, fail } from "../../../protocol/errors.ts";
@@ -41,9 +42,12 @@ export async function runProcess(
       // Leader of a group of its own, so that what it started goes with it.
       detached: true,
     });
+    const { pid } = child;
+    // Before anything else of it is touched: one that could not be started may not even have pipes.
+    if (pid === undefined) throw notStarted(name, (await once(child, "error"))[0]);
     const kill = () => {
       try {
-        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+        process.kill(-pid, "SIGKILL");
       } catch {
         // It has ended already.
       }
@@ -57,8 +61,8 @@ export async function runProcess(
         kill,
       },
       host,
-    ).catch((cause: Error) => {
-      throw cannotRun(name, `its sandbox could not be started (${cause.message})`);
+    ).catch((cause: unknown) => {
+      throw notStarted(name, cause);
     });
     // What it left running in its group, having ended itself.
     kill();
@@ -94,8 +98,14 @@ async function confine(skill: Skill, settings: ProcessRunSettings): Promise<Conf
   try {
     return await sandbox.confine({ argv: [...interpreter, join(folder, scriptPath)], cwd: folder, env }, policy);
   } catch (error) {
-    throw cannotRun(skill.name, error instanceof Error ? error.message : String(error));
+    const reason = error instanceof Error ? error.message : String(error);
+    throw cannotRun(skill.name, reason.replaceAll(folder, "its folder"));
   }
+}
+
+function notStarted(name: string, cause: unknown): A2EError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return cannotRun(name, `its sandbox could not be started (${why})`);
 }
 
 /** Why it gave no result. */

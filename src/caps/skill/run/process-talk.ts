@@ -48,21 +48,26 @@ export function talkToScript(
   let grace: NodeJS.Timeout | undefined;
   let linger: NodeJS.Timeout | undefined;
 
-  const write = (line: InputLine | LlmAnswerLine) => {
-    if (child.stdin.writable) child.stdin.write(`${JSON.stringify(line)}\n`);
-  };
   const fail = (text: string) => {
     problem ??= text;
     kill();
+  };
+  const write = (line: InputLine | LlmAnswerLine) => {
+    if (child.stdin.writable) child.stdin.write(`${JSON.stringify(line)}\n`);
+  };
+  const writeAnswer = (line: LlmAnswerLine) => {
+    write(line);
+    // What it does not read stays in the memory of the host.
+    if (child.stdin.writableLength > maxUnreadBytes) fail("it asks for completions and does not read the answers");
   };
   const answer = async (id: JsonValue, request: LlmRequest | string) => {
     try {
       if (!usesLlm) throw new A2EError("forbidden", "a skill that asks for completions must declare `llm: true`");
       if (typeof request === "string") throw new A2EError("schema_violation", request);
-      write({ type: "llm", id, ...(await host.askLlm(request)) });
+      writeAnswer({ type: "llm", id, ...(await host.askLlm(request)) });
     } catch (error) {
       const { code, message } = error instanceof A2EError ? error : new A2EError("internal_error", "no completion");
-      write({ type: "llm", id, error: { code, message } });
+      writeAnswer({ type: "llm", id, error: { code, message } });
     }
   };
   const lines = createLineSplitter({
@@ -96,6 +101,7 @@ export function talkToScript(
   // A script that does not read its input is no failure of ours.
   child.stdin.on("error", () => {});
   write(input);
+  const maxUnreadBytes = child.stdin.writableLength + skillLimits.maxUnreadAnswerBytes;
   if (!usesLlm) child.stdin.end();
 
   host.signal.addEventListener("abort", kill, { once: true });
