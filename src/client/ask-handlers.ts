@@ -24,9 +24,20 @@ interface Registered {
   readonly handler: AskHandler;
 }
 
+interface Given {
+  /** Absent while the handler is at it. */
+  message: Message | undefined;
+  isRepeated: boolean;
+}
+
+/** Answers that can be given again: a link that is cut loses what was under way and offers the question once more. */
+const keptAnswers = 16;
+
 export class AskHandlers {
   readonly #port: AskPort;
   readonly #handlers = new Map<string, Registered>();
+  /** By the id of the question, oldest first. */
+  readonly #given = new Map<string, Given>();
 
   constructor(port: AskPort) {
     this.#port = port;
@@ -51,15 +62,34 @@ export class AskHandlers {
   /** Answers a question; false where the message is none. */
   take(message: Message): boolean {
     const { type, id } = message;
-    if (!type.endsWith("/req") || typeof id !== "string") return this.#handlers.has(type) && this.#takeKnown(message);
-    if (this.#handlers.has(type)) return this.#takeKnown(message);
-    this.#fail(id, new A2EError("unknown_type", `this agent does not answer "${type}"`));
+    const registered = this.#handlers.get(type);
+    if (typeof id !== "string" || (registered === undefined && !type.endsWith("/req"))) return false;
+    const given = this.#given.get(id);
+    if (given !== undefined) this.#giveAgain(given);
+    else {
+      this.#given.set(id, { message: undefined, isRepeated: false });
+      if (registered !== undefined) void this.#answer(message, registered);
+      else this.#fail(id, new A2EError("unknown_type", `this agent does not answer "${type}"`));
+    }
     return true;
   }
 
-  #takeKnown(message: Message): boolean {
-    void this.#answer(message, this.#handlers.get(message.type) as Registered);
-    return true;
+  /** The link was cut and is back: the last answers may not have arrived. */
+  repeat(): void {
+    for (const given of this.#given.values()) this.#giveAgain(given);
+  }
+
+  #giveAgain(given: Given): void {
+    if (given.message === undefined) return;
+    given.isRepeated = true;
+    this.#send(given.message);
+  }
+
+  /** Whether the host only says that it had an answer already. */
+  isRefusedRepetition({ type, req_id }: Message): boolean {
+    if (type !== "error") return false;
+    for (const { message, isRepeated } of this.#given.values()) if (isRepeated && message?.id === req_id) return true;
+    return false;
   }
 
   async #answer(message: Message, { call, responseType, handler }: Registered): Promise<void> {
@@ -70,7 +100,7 @@ export class AskHandlers {
       const result = call.parseResult(await handler(request, { signal: this.#port.signal }));
       if (result instanceof A2EError) throw new A2EError("runtime_error", result.message);
       const correlation = call.correlatedBy === undefined ? {} : { [call.correlatedBy]: id };
-      this.#send(responseType, { req_id: id, ...result, ...correlation });
+      this.#give(id, responseType, { ...result, ...correlation });
     } catch (error) {
       this.#fail(id, error);
     }
@@ -79,14 +109,33 @@ export class AskHandlers {
   #fail(req_id: string, error: unknown): void {
     const { code, detail, retryable } = error instanceof A2EError ? error : new A2EError("runtime_error", "");
     const message = error instanceof Error ? error.message : String(error);
-    this.#send("error", { req_id, code, message, detail, retryable });
+    this.#give(req_id, "error", { code, message, detail, retryable });
   }
 
-  #send(type: string, fields: JsonObject): void {
-    const { clock, nextId, signal } = this.#port;
-    if (signal.aborted) return;
+  #give(req_id: string, type: string, fields: JsonObject): void {
+    const { clock, nextId } = this.#port;
+    const message = createMessage(type, nextId(), clock.now(), { req_id, ...fields });
+    const given = this.#given.get(req_id);
+    if (given !== undefined) given.message = message;
+    this.#forgetOldest();
+    this.#send(message);
+  }
+
+  /** Those that are still being worked on stay: they are not run twice. */
+  #forgetOldest(): void {
+    let count = this.#given.size - keptAnswers;
+    for (const [id, { message }] of this.#given) {
+      if (count <= 0) return;
+      if (message === undefined) continue;
+      this.#given.delete(id);
+      count -= 1;
+    }
+  }
+
+  #send(message: Message): void {
+    if (this.#port.signal.aborted) return;
     try {
-      this.#port.send(createMessage(type, nextId(), clock.now(), fields));
+      this.#port.send(message);
     } catch {
       // The link is gone; the host gives up on the question by itself.
     }

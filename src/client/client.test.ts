@@ -271,3 +271,8 @@ describe("leaving", () => {
     await watch.expectNothingLeft();
   });
 });
+
+test("clients of one process that were given no name have names of their own", async () => {
+  const names = Array.from({ length: 3 }, () => new A2EClient({ transport: new FakePeer().transport }).agentId);
+  expect(new Set(names).size).toBe(3);
+});

@@ -225,7 +225,8 @@ export class A2EClient {
 
   #receivePush(message: Message): void {
     if (message.type === gap.type) this.#repeatPending();
-    if (message.req_id === undefined && this.#askHandlers.take(message)) return;
+    if (message.req_id === undefined ? this.#askHandlers.take(message) : this.#asks?.isRefusedRepetition(message))
+      return;
     for (const key of [message.type, "*"]) {
       for (const handler of this.#pushHandlers?.get(key) ?? []) {
         const own = copyJson(message);
@@ -281,7 +282,10 @@ export class A2EClient {
     return performance.now() - startedAt;
   }
 
-  /** A link that was cut is back: whatever has no answer goes out again under its id, and the host runs nothing twice. */
+  /**
+   * A link that was cut is back: whatever has no answer goes out again under its id, and the host runs nothing twice. So do
+   * the last answers to its questions.
+   */
   #repeatPending(): void {
     for (const { message } of this.#pending.all()) {
       try {
@@ -290,6 +294,7 @@ export class A2EClient {
         return; // Cut again; the next restoration repeats.
       }
     }
+    this.#asks?.repeat();
   }
 
   #lost(reason?: Error): void {

@@ -41,6 +41,8 @@ export interface CallParent {
 export interface NestedCall {
   readonly parent: CallParent;
   readonly onEvent: CallOptions["onEvent"];
+  /** Where it is recorded, if not under its id: whoever gave it that may give it to others. */
+  readonly scope: string | undefined;
   resolve(result: JsonObject): void;
   reject(error: A2EError): void;
 }
@@ -126,6 +128,11 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
 
   get callNow(): CallContext["callNow"] {
     return (type, request, options) => this.#owner.startNested(this, type, request, options);
+  }
+
+  /** Under what a tape keeps what this call draws. */
+  get scope(): string {
+    return this.nested?.scope ?? this.id;
   }
 
   /** How many calls this one is in. */

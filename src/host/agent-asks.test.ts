@@ -180,3 +180,50 @@ describe("answers as peers write them", () => {
     expect(await peer.answer("call")).toMatchObject({ type: "error", code: "cancelled" });
   });
 });
+
+describe("plugins that ask at odd times", () => {
+  const asking = (session: (context: SessionContext) => Promise<void>) =>
+    plugin(quiz, {
+      async session(context) {
+        await session(context);
+        return { handlers: { start: () => ({ answer: "" }) } };
+      },
+    });
+
+  test("one that asks while it opens hears the answer, and whatever else came waits", async () => {
+    let heard = "";
+    const opening = asking(async ({ ask }) => {
+      heard = (await ask(question, { text: "?" })).answer;
+    });
+    await using raw = await startRawHost([opening]);
+    const peer = raw.connect();
+    const hands = peer.shakeHands({ agent_caps: ["quiz"] });
+    await peer.until(() => peer.received.some(({ type }) => type === question.type));
+    const asked = peer.received.find(({ type }) => type === question.type);
+    peer.send({ type: "quiz/start/req", id: "early", text: "?" });
+    peer.send({ type: question.responseType, id: "reply", req_id: asked?.id, answer: "yes" });
+    expect(await hands).toMatchObject({ ok: true });
+    expect(heard).toBe("yes");
+    expect(await peer.answer("early")).toMatchObject({ type: "quiz/start/resp" });
+  });
+
+  test("one that asks or calls again once its session is being cut off is refused, and one that does not wait hurts nobody", async () => {
+    const outcomes: unknown[] = [];
+    let isStarted = false;
+    const stubborn = asking(async ({ ask, call }) => {
+      setImmediate(async () => {
+        isStarted = true;
+        void ask(question, { text: "nobody waits" });
+        for (let count = 0; count < 2; count++)
+          outcomes.push(await ask(question, { text: "?" }).catch((error: A2EError) => error.code));
+        outcomes.push(await call(quiz.calls.start, { text: "?" }).catch((error: A2EError) => error.code));
+      });
+    });
+    await using raw = await startRawHost([stubborn]);
+    const peer = await raw.open({ agent_caps: ["quiz"] });
+    while (!isStarted) await new Promise((resolve) => setImmediate(resolve));
+    await peer.session.close("gone");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(outcomes).toEqual(["cancelled", "cancelled", "cancelled"]);
+  });
+});

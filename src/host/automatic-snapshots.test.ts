@@ -115,3 +115,41 @@ test("a store that fails costs a line in the log and nothing else", async () => 
   expect(await peer.ask("2", "b")).toMatchObject({ value: "a" });
   await raw.host.close(1_000);
 });
+
+test("what could not be saved by the clock is saved when the host shuts down", async () => {
+  const store = createMemorySnapshotStore();
+  let isBroken = true;
+  const save: SnapshotStore["save"] = (...args) =>
+    isBroken ? Promise.reject(new Error("disk full")) : store.save(...args);
+  const { raw, pass } = await start({ everyMs: 1_000, onDrain: true, keep: 2 }, { ...store, save });
+  const peer = await raw.open();
+  await pass(1);
+  await peer.ask("1", "a");
+  await pass(1_000);
+  isBroken = false;
+  await raw.host.close(1_000);
+  expect(await labels(store, peer.session.id)).toEqual(["auto:drain"]);
+});
+
+test("a session that ends while it is being saved leaves nothing behind", async () => {
+  const store = createMemorySnapshotStore();
+  let go = () => {};
+  const save: SnapshotStore["save"] = async (...args) => {
+    await new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    return store.save(...args);
+  };
+  const { raw, pass } = await start({ everyMs: 1_000, onDrain: false, keep: 2 }, { ...store, save });
+  const peer = await raw.open();
+  await pass(1);
+  await peer.ask("1", "a");
+  await pass(1_000);
+  await peer.session.close("the agent left");
+  for (let turns = 0; turns < 10; turns++) {
+    go();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await raw.host.close(0);
+  expect(await labels(store, peer.session.id)).toEqual([]);
+});

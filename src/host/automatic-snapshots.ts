@@ -9,7 +9,8 @@ export const automaticLabel = "auto:";
 interface SavedSession {
   readonly id: string;
   readonly isOpen: boolean;
-  readonly lastActiveAt: number;
+  /** Whether anything may have changed since it was last saved by itself. */
+  readonly isChanged: boolean;
   /** When it was last saved by itself, or began. */
   readonly savedAt: number;
   saveAutomatically(label: string, keep: number): Promise<void>;
@@ -30,7 +31,7 @@ export class AutomaticSnapshots {
     const { everyMs } = this.#kernel.snapshotSchedule;
     if (everyMs === 0 || this.#saving !== undefined) return;
     const due = [...sessions].filter(
-      ({ isOpen, lastActiveAt, savedAt }) => isOpen && lastActiveAt > savedAt && now - savedAt >= everyMs,
+      ({ isOpen, isChanged, savedAt }) => isOpen && isChanged && now - savedAt >= everyMs,
     );
     if (due.length === 0) return;
     this.#saving = this.#saveAll(due).finally(() => {
@@ -48,10 +49,15 @@ export class AutomaticSnapshots {
   }
 
   async saveDraining(session: SavedSession): Promise<void> {
-    if (!this.#kernel.snapshotSchedule.onDrain || session.lastActiveAt <= session.savedAt) return;
+    if (!this.#kernel.snapshotSchedule.onDrain || !session.isChanged) return;
     if (performance.now() < this.#drainUntil) return this.#save(session, `${automaticLabel}drain`);
     if (this.#drainUntil > 0)
       this.#kernel.log.warn("a session was not saved: the time to shut down is over", { session: shortId(session.id) });
+  }
+
+  /** Resolves when nothing is being saved any more. */
+  async settled(): Promise<void> {
+    await this.#saving;
   }
 
   async #save(session: SavedSession, label: string): Promise<void> {

@@ -1,4 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { core } from "../protocol/core.ts";
+import type { Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { CallContext } from "./call-context.ts";
 import { plugin } from "./plugin.ts";
@@ -553,4 +555,23 @@ test("the context of a call names its session, its principal and the id of the r
   await peer.ask("the id");
   expect(seen?.id).toBe("the id");
   expect(seen?.session).toMatchObject({ id: peer.session.id, principal: { id: "me", isAuthenticated: true } });
+});
+
+test("an agent in process that cancels a call from within its answer gets one answer", async () => {
+  await using raw = await startRawHost();
+  const session = raw.host.sessions.create();
+  const received: Message[] = [];
+  session.bindTransport({
+    deliver(message) {
+      received.push(structuredClone(message));
+      if (message.req_id === "call" && message.type !== "error")
+        session.receiveMessage({ type: core.calls.cancel.type, id: "cancel", version: "1.0", call_id: "call" });
+    },
+    closed() {},
+  });
+  session.receiveMessage({ type: "handshake/req", id: "hands", version: "1.0", agent_id: "a", agent_caps: ["test"] });
+  session.receiveMessage({ type: "test/run/req", id: "call", version: "1.0", name: "a" });
+  expect(received.filter(({ req_id }) => req_id === "call")).toHaveLength(1);
+  expect(received.find(({ req_id }) => req_id === "cancel")).toMatchObject({ cancelled: false });
+  expect(session.pendingCalls).toBe(0);
 });

@@ -74,6 +74,10 @@ export class CallRunner implements NestedPort {
     return this.sources.clock;
   }
 
+  get tape(): Tape | undefined {
+    return this.#port.tape;
+  }
+
   get pendingCount(): number {
     return this.#calls.inFlight;
   }
@@ -122,7 +126,7 @@ export class CallRunner implements NestedPort {
   #run(call: ActiveCall, now: number): void {
     const { tape } = this.#port;
     if (tape === undefined) this.#runNow(call, now);
-    else tape.within(call.id, () => this.#runNow(call, now));
+    else tape.within(call.scope, () => this.#runNow(call, now));
   }
 
   #runNow(call: ActiveCall, now: number): void {
@@ -190,12 +194,12 @@ export class CallRunner implements NestedPort {
   expire(call: ActiveCall): void {
     const { tape } = this.#port;
     if (tape === undefined) this.#expireNow(call);
-    else tape.expire(call.id, () => this.#expireNow(call));
+    else tape.expire(call.scope, () => this.#expireNow(call));
   }
 
-  /** The same for a call in flight, by its id. */
-  expireById(callId: string): void {
-    const call = findCall([...this.#calls.calls(), ...(this.#background.children ?? [])], callId);
+  /** The same for a call in flight, by its scope. */
+  expireByScope(scope: string): void {
+    const call = findCall([...this.#calls.calls(), ...(this.#background.children ?? [])], scope);
     if (call !== undefined) this.#expireNow(call);
   }
 
@@ -352,9 +356,9 @@ export class CallRunner implements NestedPort {
 }
 
 /** Looks among these and those that they have made. */
-function findCall(calls: Iterable<ActiveCall>, id: string): ActiveCall | undefined {
+function findCall(calls: Iterable<ActiveCall>, scope: string): ActiveCall | undefined {
   for (const call of calls) {
-    const found = call.id === id ? call : findCall(call.children ?? [], id);
+    const found = call.scope === scope ? call : findCall(call.children ?? [], scope);
     if (found !== undefined) return found;
   }
   return undefined;

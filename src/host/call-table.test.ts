@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { A2EClient } from "../client/client.ts";
+import { defaultLimits } from "../protocol/limits.ts";
 import { createDirectTransport } from "../transports/direct.ts";
+import { CallTable } from "./call-table.ts";
 import { createGate, probePlugin, type RawPeer, startRawHost } from "./raw-session.suite.ts";
 
 /** A host whose calls say how often they ran, and what a repeated id is answered. */
@@ -87,4 +89,12 @@ test("calls in flight are not forgotten, however many answers are, and the count
   await peer.until(() => peer.answers("slow").length === 2);
   expect(gate.started).toEqual(["slow"]);
   expect(peer.session.pendingCalls).toBe(0);
+});
+
+test("an answer that was given twice before is remembered once, as it was last", () => {
+  const table = new CallTable(defaultLimits);
+  table.recall("one", "first");
+  table.recall("one", "second");
+  expect(table.inFlight).toBe(0);
+  expect(table.get("one")).toBe("second");
 });

@@ -161,7 +161,11 @@ export class A2EHost {
     this.#kernel.isStopping = true;
     await this.sessions.close(drainMs);
     await closePlugins(this.plugins, this.log);
-    await this.#sandboxes.close();
+    try {
+      await this.#sandboxes.close();
+    } catch (error) {
+      this.log.error("the sandboxes could not close", { error });
+    }
     this.#kernel.deadlines.close();
     await this.#kernel.recordings?.close();
     await this.#kernel.audit.close();

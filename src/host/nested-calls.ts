@@ -6,11 +6,12 @@ import type { JsonObject } from "../protocol/json.ts";
 import { ActiveCall, type CallOwner, type CallParent, type NestedCall, type RequestEntry } from "./active-call.ts";
 import type { CallOptions } from "./call-context.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Sources } from "./recording/tape.ts";
+import type { Sources, Tape } from "./recording/tape.ts";
 
 /** What nested calls need of the runner. */
 export interface NestedPort extends CallOwner {
   readonly sources: Sources;
+  readonly tape: Tape | undefined;
   refuse(entry: RequestEntry): A2EError | undefined;
   run(call: ActiveCall): void;
   endWithError(call: ActiveCall, error: A2EError): void;
@@ -20,14 +21,16 @@ export interface NestedPort extends CallOwner {
 class Outcome implements NestedCall {
   readonly parent: CallParent;
   readonly onEvent: CallOptions["onEvent"];
+  readonly scope: string | undefined;
   /** Stops listening to the caller's signal. */
   release: (() => void) | undefined;
   #settled: JsonObject | A2EError | undefined;
   #waiting: { resolve(result: JsonObject): void; reject(error: A2EError): void } | undefined;
 
-  constructor(parent: CallParent, onEvent: CallOptions["onEvent"]) {
+  constructor(parent: CallParent, onEvent: CallOptions["onEvent"], scope: string | undefined) {
     this.parent = parent;
     this.onEvent = onEvent;
+    this.scope = scope;
   }
 
   resolve(result: JsonObject): void {
@@ -67,7 +70,8 @@ export function startNested(
   const entry = admit(kernel, port, parent, typeof table === "string" ? table : table.type, options.signal);
   const parsed = entry.call.parseRequest(request, entry.capability.name);
   if (parsed instanceof A2EError) throw parsed;
-  const outcome = new Outcome(parent, options.onEvent);
+  const isNamed = options.id !== undefined && port.tape !== undefined;
+  const outcome = new Outcome(parent, options.onEvent, isNamed ? port.sources.nextId() : undefined);
   const call = new ActiveCall(port, entry, options.id ?? port.sources.nextId(), parsed, 0, outcome);
   if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
   if (options.signal !== undefined) endWith(port, options.signal, call, outcome);

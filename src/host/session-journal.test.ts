@@ -106,3 +106,41 @@ test("a layer goes with the last session that stands on it, also where others we
   recovered.entry.forget();
   expect(rowsOf(shared)).toBe(0);
 });
+
+test("a session that cannot be written takes the others of its turn with it, and each is told", async () => {
+  await turn();
+  const bad = open("bad");
+  const good = open("good");
+  bad.state.setLive("broken", () => {
+    throw new Error("no value");
+  });
+  good.entry.stage("a");
+  let isSettled = false;
+  good.entry.settled(() => {
+    isSettled = true;
+  });
+  await turn();
+  await turn();
+
+  expect(released).toContainEqual({ lines: ["a"], error: expect.objectContaining({ message: "no value" }) });
+  expect(isSettled).toBe(true);
+  expect(journal.load("good")).toBeUndefined();
+});
+
+test("state that was lost without a line is told as well, and nothing follows it", async () => {
+  const { entry, state } = open("one");
+  entry.touch();
+  await turn();
+  state.set("count", 1);
+  database.beforeCommit((error) => {
+    if (error === undefined) throw new Error("disk full");
+  });
+  await turn();
+  expect(released).toEqual([{ lines: [], error: expect.objectContaining({ message: "disk full" }) }]);
+
+  state.set("count", 2);
+  entry.stage("an answer that builds on it");
+  await turn();
+  expect(journal.load("one")).toMatchObject({ lines: [], lastSeq: 0 });
+  expect([...(journal.load("one")?.state ?? [])]).toEqual([]);
+});

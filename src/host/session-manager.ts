@@ -153,13 +153,18 @@ export class SessionManager {
 
   /** A session has ended. */
   forget(session: Session): void {
-    this.#sessions.delete(session.id);
+    // Meanwhile it may have been brought back under its id.
+    if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
   }
 
   /** Agents that never came back after a crash must not fill the disk for ever. */
   #forgetStored(now: number): void {
     this.#forgottenAt = now;
-    this.#kernel.journal?.forgetOlderThan(now - this.#kernel.limits.sessionMaxAgeMs, this.#sessions);
+    try {
+      this.#kernel.journal?.forgetOlderThan(now - this.#kernel.limits.sessionMaxAgeMs, this.#sessions);
+    } catch (error) {
+      this.#kernel.log.error("old sessions could not be removed", { error });
+    }
   }
 
   /** Called by a session that ends, before its plugins do. */
@@ -189,6 +194,7 @@ export class SessionManager {
     this.#isClosed = true;
     this.#automatic.beginDrain(drainMs);
     await Promise.all(this.list().map((session) => session.close("host is shutting down", drainMs)));
+    await this.#automatic.settled();
     clearInterval(this.#timer);
     this.#timer = undefined;
   }

@@ -123,6 +123,8 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
   #lastActiveAt: number;
   /** When it was last saved without being asked to, or began. */
   savedAt: number;
+  /** Whether anything may have changed since then: a call of a capability has ended, if only one in the background. */
+  isChanged = false;
   /** Whether the host may have saved it on its own, now or in an earlier life. */
   #isKept: boolean;
   #closing: Promise<void> | undefined;
@@ -310,12 +312,12 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
   }
 
   /** The time of a call is over: in a replay, when the recording says so. */
-  expireCall(callId: string): void {
+  expireCall(scope: string): void {
     const expire = () => {
-      if (this.#asks?.expire(callId) !== true) this.#executor.calls.expireById(callId);
+      if (this.#asks?.expire(scope) !== true) this.#executor.calls.expireByScope(scope);
     };
     if (this.tape === undefined) expire();
-    else this.tape.within(callId, expire);
+    else this.tape.within(scope, expire);
   }
 
   accept(decoded: Decoded, bytesIn: number): void {
@@ -384,6 +386,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
 
   /** A call has ended: what its capability holds may have changed with it. */
   noteChange(capability: string): void {
+    if (capability !== core.name) this.isChanged = true;
     if (this.#journal !== undefined) this.parts.noteChange(capability);
   }
 
@@ -484,8 +487,16 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     if (!this.parts.isStateful) return;
     this.#isKept = true;
     this.savedAt = this.#kernel.clock.now();
-    await this.#save(label, this.savedAt);
-    await this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, keep);
+    this.isChanged = false;
+    try {
+      await this.#save(label, this.savedAt);
+    } catch (error) {
+      this.isChanged = true;
+      throw error;
+    }
+    // One that has ended for good meanwhile has removed what there was by then.
+    const isGone = this.#status === "closed" && !this.#kernel.isStopping && !this.#isDropped;
+    await this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, isGone ? 0 : keep);
   }
 
   async saveSnapshot(label = ""): Promise<ResultInputOf<typeof snapshot>> {
@@ -505,6 +516,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
       const which = snapshotId === "" ? "no snapshot" : `no snapshot "${snapshotId}"`;
       throw new A2EError("runtime_error", `this session has ${which}`, { retryable: false });
     }
+    this.isChanged = true;
     const capabilities = await this.#saved.apply(this.id, found, this.parts);
     return { snapshot_id: found.snapshot_id, capabilities };
   }
@@ -537,6 +549,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
       throw new A2EError("runtime_error", "that is no fork of this session", { retryable: false });
     // What was done in the fork is no part of this session's recording, and in a replay nobody does it.
     if (this.tape !== undefined) fork.parts.adopt(this.tape.value("fork", () => fork.parts.changes()));
+    this.isChanged = true;
     return this.parts.merge(fork.parts);
   }
 
@@ -587,9 +600,18 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     if (this.#kernel.isStopping) await this.#manager?.saveDraining(this);
     this.#status = "closed";
     await this.parts.close();
-    if (!this.#kernel.isStopping) this.#journal?.forget();
+    if (!this.#kernel.isStopping) this.#forgetJournalled();
     this.#end();
     if (!this.#kernel.isStopping && this.#isKept) await this.#forgetSnapshots();
+  }
+
+  /** A journal that cannot be written must not keep a session from ending; its age will take it. */
+  #forgetJournalled(): void {
+    try {
+      this.#journal?.forget();
+    } catch (error) {
+      this.#kernel.log.error("an ended session could not be removed", { session: shortId(this.id), error });
+    }
   }
 
   /** It has ended for good: nobody comes back to what the host kept of it on its own. */

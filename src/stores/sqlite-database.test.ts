@@ -73,3 +73,47 @@ test("tables of a newer release are refused by name", async () => {
   );
   await database.close();
 });
+
+test("a turn that ends while every sync is under way is committed when one of them ends", async () => {
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
+  const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
+  const told: number[] = [];
+  const last = new Promise<void>((resolve) => {
+    const writeNext = (value: number) => {
+      database.write(() => insert.run(value));
+      database.afterCommit(() => {
+        told.push(value);
+        if (value === 20) resolve();
+        // From within the release of another commit.
+        else if (value % 2 === 0) writeNext(value + 2);
+      });
+    };
+    writeNext(1);
+    writeNext(2);
+  });
+  await last;
+  expect(told).toEqual([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]);
+  await database.close();
+});
+
+test("whoever throws when told keeps nobody else waiting", async () => {
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
+  const caught: unknown[] = [];
+  const before = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException");
+  process.on("uncaughtException", (error) => caught.push(error));
+  try {
+    database.afterCommit(() => {
+      throw new Error("mine");
+    });
+    const isTold = await new Promise((resolve) => database.afterCommit(() => resolve(true)));
+    expect(isTold).toBe(true);
+    await database.close();
+    expect(caught).toEqual([expect.objectContaining({ message: "mine" })]);
+  } finally {
+    process.removeAllListeners("uncaughtException");
+    for (const listener of before) process.on("uncaughtException", listener);
+  }
+});

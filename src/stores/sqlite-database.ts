@@ -56,8 +56,10 @@ class SqliteHostDatabase implements Database {
   /** The last commit that a sync was started for. */
   #syncStarted = 0;
   #syncs = 0;
-  #preparing: (() => void)[] = [];
+  #preparing: Callback[] = [];
   #idle: (() => void)[] = [];
+  /** Why nothing is durable any more: what a failed sync has lost leaves a gap in the log, and what follows it is not read after a crash. */
+  #syncError: Error | undefined;
   #isClosed = false;
 
   constructor(sqlite: SqliteDatabase, path: string, isPersistent: boolean, files: number[]) {
@@ -109,7 +111,7 @@ class SqliteHostDatabase implements Database {
     }
   }
 
-  beforeCommit(callback: () => void): void {
+  beforeCommit(callback: Callback): void {
     this.#begin();
     this.#preparing.push(callback);
   }
@@ -149,14 +151,14 @@ class SqliteHostDatabase implements Database {
     } catch (cause) {
       waiting.push(...this.#committing.splice(0));
       this.#isOpen = false;
-      this.#preparing = [];
+      const unprepared = this.#preparing.splice(0);
       try {
         this.#sqlite.exec("ROLLBACK");
       } catch {
         // SQLite has rolled back by itself.
       }
       const error = explainSqliteError(cause, this.#path) as Error;
-      for (const callback of waiting) callback(error);
+      for (const callback of [...waiting, ...unprepared]) tell(callback, error);
       return this.#settleIdle();
     }
     this.#unsynced.push(waiting);
@@ -173,7 +175,8 @@ class SqliteHostDatabase implements Database {
     fdatasync(file, (error) => {
       this.#files.push(file);
       this.#syncs -= 1;
-      this.#release(last, error ?? undefined);
+      this.#syncError ??= error ?? undefined;
+      this.#release(last, this.#syncError);
       if (this.#isDue) this.#commit();
       else this.#sync();
       this.#settleIdle();
@@ -185,7 +188,7 @@ class SqliteHostDatabase implements Database {
     while (this.#firstUnsynced <= last) {
       const waiting = this.#unsynced.shift() ?? [];
       this.#firstUnsynced += 1;
-      for (const callback of waiting) callback(error);
+      for (const callback of waiting) tell(callback, error);
     }
   }
 
@@ -201,5 +204,16 @@ class SqliteHostDatabase implements Database {
     if (this.#syncs > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
     for (const file of this.#files) closeSync(file);
     this.#sqlite.close();
+  }
+}
+
+/** What one of those who wait throws must not keep the others waiting; it surfaces on its own. */
+function tell(callback: Callback, error: Error | undefined): void {
+  try {
+    callback(error);
+  } catch (thrown) {
+    queueMicrotask(() => {
+      throw thrown;
+    });
   }
 }

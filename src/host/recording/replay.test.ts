@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { defineTool } from "../../caps/tools/define-tool.ts";
 import { toolsPlugin } from "../../caps/tools/plugin.ts";
 import { tools } from "../../caps/tools/protocol.ts";
+import { call, capability } from "../../protocol/capability.ts";
 import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
 import { A2EHost, type HostOptions } from "../host.ts";
-import type { Plugin } from "../plugin.ts";
+import { type Plugin, plugin } from "../plugin.ts";
 import { probe, probePlugin, RawPeer, type Run, startRawHost } from "../raw-session.suite.ts";
 import { createMemoryRecordings } from "./memory-recordings.suite.ts";
 import { type ReplayOptions, replayRecording } from "./replay.ts";
@@ -323,4 +325,88 @@ test("a session without a recording has the host's own sources and nothing in be
   const { session } = await raw.open();
   expect(session.tape).toBeUndefined();
   expect(session.sources.clock).toBe(clock);
+});
+
+test("calls within calls that run again under their own id each get what they had got", async () => {
+  let drawn = 0;
+  const draw = () =>
+    toolsPlugin({
+      builtin: false,
+      tools: [
+        defineTool({
+          name: "draw",
+          description: "Draws.",
+          input: { type: "object" },
+          run: () => {
+            drawn += 1;
+            return { value: drawn };
+          },
+        }),
+      ],
+    });
+  const twice = probePlugin(async (_request, { call }) => {
+    const values: unknown[] = [];
+    for (let count = 0; count < 2; count++) {
+      const options = { id: "the-same-step" };
+      values.push(await call(tools.calls.call.type, { tool_name: "draw", arguments: {} }, options));
+    }
+    return { value: JSON.stringify(values) };
+  });
+  const recorded = await record([draw(), twice], async (peer) => {
+    const { value } = await peer.ask("1", "a");
+    expect(value).toContain('"value":1');
+    expect(value).toContain('"value":2');
+  });
+  expect(await replay(recorded, [draw(), twice])).toEqual(identical);
+});
+
+test("what the agent was asked, and what came of it, is replayed: answers, refusals and silence", async () => {
+  const question = call("quiz/question/req", "quiz/question/resp", {
+    doc: "Asks.",
+    request: z.object({ text: z.string() }),
+    result: z.object({ answer: z.string() }),
+    example: { request: { text: "?" }, result: { answer: "!" } },
+  });
+  const start = call("quiz/start/req", "quiz/start/resp", {
+    doc: "Asks three times.",
+    request: z.object({}),
+    result: z.object({ answers: z.array(z.string()) }),
+    example: { request: {}, result: { answers: [] } },
+  });
+  const quiz = capability("quiz", { doc: "Asks.", calls: { start }, asks: { question } });
+  const asking = () =>
+    plugin(quiz, {
+      session: ({ ask, nextId }) => ({
+        handlers: {
+          async start() {
+            const answers: string[] = [];
+            for (const text of ["answered", "refused", "silence"]) {
+              const outcome = ask(question, { text: `${text} ${nextId()}` }, { timeoutMs: 30 });
+              answers.push(
+                await outcome.then(
+                  ({ answer }) => answer,
+                  (error: Error) => error.message,
+                ),
+              );
+            }
+            return { answers };
+          },
+        },
+      }),
+    });
+  const recordings = createMemoryRecordings();
+  await using raw = await startRawHost([asking()], { recordings });
+  const peer = await raw.open({ agent_caps: ["quiz"] });
+  peer.send({ type: "quiz/start/req", id: "1", version: "1.0" });
+  const asked = async (text: string) => {
+    const isIt = ({ type, text: said }: { type: string; text?: unknown }) =>
+      type === question.type && String(said).startsWith(text);
+    await peer.until(() => peer.received.some(isIt));
+    return peer.received.find(isIt)?.id;
+  };
+  peer.send({ type: "quiz/question/resp", id: "2", req_id: await asked("answered"), answer: "yes" });
+  peer.send({ type: "error", id: "3", req_id: await asked("refused"), code: "forbidden", message: "no" });
+  expect(await peer.answer("1")).toMatchObject({ answers: ["yes", "no", expect.stringContaining("did not answer")] });
+  await raw.host.close(0);
+  expect(await replay({ text: recordings.texts[0] ?? "" }, [asking()])).toMatchObject({ is_identical: true });
 });

@@ -161,8 +161,10 @@ function across(
 ): Promise<JsonObject> {
   return new Promise((resolve, reject) => {
     nestedCount += 1;
+    // First, since a request without a JSON form throws here and is not waited for.
+    const message = createMessage(nestedCount);
     nestedWaits.set(nestedCount, { resolve, reject, onEvent });
-    post(createMessage(nestedCount));
+    post(message);
   });
 }
 

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { call } from "../protocol/capability.ts";
+import { connectFake } from "./fake-transport.suite.ts";
+
+const question = call("quiz/question/req", "quiz/question/resp", {
+  doc: "Asks the agent.",
+  request: z.object({ text: z.string() }),
+  result: z.object({ answer: z.string() }),
+  example: { request: { text: "why?" }, result: { answer: "because" } },
+});
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a question that comes again is answered again and not put to the handler again", async () => {
+  const { peer, client } = await connectFake();
+  let count = 0;
+  let finish = () => {};
+  client.onAsk(question, async () => {
+    count += 1;
+    await new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    return { answer: String(count) };
+  });
+  const asked = { type: question.type, id: "ask", text: "?" };
+  peer.events.receive({ ...asked });
+  peer.events.receive({ ...asked });
+  finish();
+  await turn();
+  peer.events.receive({ ...asked });
+  await turn();
+  const [first, second, ...others] = peer.sentOf(question.responseType);
+  expect(first).toMatchObject({ req_id: "ask", answer: "1" });
+  expect(second).toEqual(first);
+  expect(others).toEqual([]);
+  await client.disconnect();
+});
+
+test("answers that a cut link may have lost are given again, and a host that had them is not passed on", async () => {
+  const { peer, client } = await connectFake();
+  const pushed: string[] = [];
+  client.onPush("*", ({ type, req_id }) => void pushed.push(`${type} ${req_id}`));
+  client.onAsk(question, () => ({ answer: "yes" }));
+  for (let count = 0; count < 20; count++) peer.events.receive({ type: question.type, id: `ask-${count}`, text: "?" });
+  await turn();
+  peer.sent.length = 0;
+  peer.events.restored();
+  const repeated = peer.sentOf(question.responseType);
+  expect(repeated.map(({ req_id }) => req_id)).toEqual(Array.from({ length: 16 }, (_, index) => `ask-${index + 4}`));
+
+  peer.answer(repeated[0] as never, "error", { code: "invalid_message", message: "nobody asked" });
+  peer.say("error", { req_id: "something else", code: "invalid_message", message: "?" });
+  expect(pushed).toEqual(["error something else"]);
+  await client.disconnect();
+});
