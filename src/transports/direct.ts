@@ -1,6 +1,7 @@
 // Agent and host in one process. Nothing is serialised and nothing is copied here: each side takes what it receives
 // through a table, which makes fresh values of it, before `send` returns. So neither can reach into the other's objects.
 // A result that the host has just taken through its table is handed over as it is: doing so twice would change nothing.
+// The host keeps it for a repetition of the request, so an agent that writes to it changes what it is itself told again.
 import type { Message } from "../protocol/envelope.ts";
 import type { CheckedResult, Transport, TransportEvents } from "../protocol/transport.ts";
 
