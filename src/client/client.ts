@@ -43,8 +43,8 @@ export class A2EClient {
   readonly #nextId: IdSource;
   readonly #timeoutMs: number;
   readonly #pending: PendingCalls;
-  readonly #apis = new Map<Capability, unknown>();
   /** Made when first needed: a process may have thousands of clients, and most of them only call. */
+  #apis: Map<Capability, unknown> | undefined;
   #pushHandlers: Map<string, Set<PushHandler>> | undefined;
   #asks: AskHandlers | undefined;
   #ended: AbortController | undefined;
@@ -268,6 +268,7 @@ export class A2EClient {
 
   /** The typed calls of a table: `client.use(memory).store({ … })`. */
   use<C extends Capability>(capability: C): CapabilityApi<C> {
+    this.#apis ??= new Map();
     const known = this.#apis.get(capability);
     if (known !== undefined) return known as CapabilityApi<C>;
     const api = createApi(this, capability);

@@ -19,11 +19,11 @@ export interface AuditEntry {
   bytes_out: number;
 }
 
-/** What an executor fills in for each message of its session. */
-export function createAuditEntry(session_id: string): AuditEntry {
+/** What executors fill in for each message. */
+export function createAuditEntry(): AuditEntry {
   return {
     ts: 0,
-    session_id,
+    session_id: "",
     agent_id: "",
     type: "",
     capability: "",

@@ -47,6 +47,7 @@ export class CallRunner implements NestedPort {
   readonly #onEnded: CallEnded;
   readonly #calls: CallTable;
   readonly #background = { isEnded: false, depth: 0, children: undefined } as { isEnded: boolean } & CallParent;
+  #checked: { call: Call; fields: JsonObject } | undefined;
   #queue: ActiveCall[] = [];
   #running = 0;
   #isStartingQueued = false;
@@ -245,9 +246,7 @@ export class CallRunner implements NestedPort {
   #answer(call: ActiveCall, outcome: Message | A2EError): Answer | undefined {
     try {
       const message = outcome instanceof A2EError ? toErrorMessage(this.sources, outcome, call.id) : outcome;
-      const { result } = call;
-      const checked = result === undefined ? undefined : { call: call.entry.call, fields: result };
-      const answer = this.#port.send(message, checked);
+      const answer = this.#port.send(message, call.result === undefined ? undefined : this.#lend(call, call.result));
       this.#calls.answer(call, answer);
       for (; call.repeats > 0; call.repeats--) this.#port.resend(answer);
       return answer;
@@ -255,6 +254,14 @@ export class CallRunner implements NestedPort {
       this.log.error("answer has no JSON form", { type: call.entry.call.type, error: cause });
       return undefined;
     }
+  }
+
+  /** One for all answers: whoever it is lent to takes the fields out of it at once. */
+  #lend(call: ActiveCall, fields: JsonObject): CheckedResult {
+    this.#checked ??= { call: call.entry.call, fields };
+    this.#checked.call = call.entry.call;
+    this.#checked.fields = fields;
+    return this.#checked;
   }
 
   #endChildren(children: Set<ActiveCall>): void {

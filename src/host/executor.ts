@@ -5,7 +5,6 @@ import { core, handshake, shutdownPayload } from "../protocol/core.ts";
 import { isCompatibleVersion, type Message, protocolVersion } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { RequestEntry } from "./active-call.ts";
-import { type AuditEntry, createAuditEntry } from "./audit.ts";
 import { CallRunner, type RunnerPort, toErrorMessage } from "./call-runner.ts";
 import type { Answer } from "./call-table.ts";
 import type { Kernel } from "./kernel.ts";
@@ -21,12 +20,12 @@ export class Executor {
   readonly calls: CallRunner;
   readonly #kernel: Kernel;
   readonly #port: ExecutorPort;
-  readonly #entry: AuditEntry;
+  readonly #auditId: string;
 
   constructor(kernel: Kernel, port: ExecutorPort) {
     this.#kernel = kernel;
     this.#port = port;
-    this.#entry = createAuditEntry(kernel.auditSessionId(port.info.id));
+    this.#auditId = kernel.auditSessionId(port.info.id);
     this.calls = new CallRunner(kernel, port, (call, endedAt, errorCode, answer) => {
       const { correlation_id } = call.request;
       const duration_ms = call.startedAt === 0 ? 0 : endedAt - call.startedAt;
@@ -122,8 +121,9 @@ export class Executor {
     bytes_in: number,
     bytes_out: number,
   ): void {
-    const entry = this.#entry;
+    const entry = this.#kernel.auditEntry;
     entry.ts = ts;
+    entry.session_id = this.#auditId;
     entry.agent_id = this.#port.info.principal.id;
     entry.type = type;
     entry.capability = capability;

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
-import { type AuditLog, guardAudit, noAudit } from "./audit.ts";
+import { type AuditLog, createAuditEntry, guardAudit, noAudit } from "./audit.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
 import { closeWithin } from "./close-within.ts";
 import type { Database } from "./database.ts";
@@ -208,6 +208,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
     random: options.random ?? Math.random,
     log,
     audit: options.audit === undefined ? noAudit : guardAudit(options.audit, log),
+    auditEntry: createAuditEntry(),
     isStopping: false,
     deadlines: new Deadlines(),
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),

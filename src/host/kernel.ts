@@ -4,7 +4,7 @@ import { core } from "../protocol/core.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import type { Limits } from "../protocol/limits.ts";
 import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
-import type { AuditLog } from "./audit.ts";
+import type { AuditEntry, AuditLog } from "./audit.ts";
 import type { Authenticate } from "./authentication.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
@@ -24,6 +24,8 @@ export interface Kernel extends Sources {
   readonly limits: Limits;
   readonly log: Logger;
   readonly audit: AuditLog;
+  /** Filled in and recorded for each message; nobody keeps it. */
+  readonly auditEntry: AuditEntry;
   /** The host is going down: sessions end with it here, and not in the journal. */
   isStopping: boolean;
   readonly deadlines: Deadlines;

@@ -102,13 +102,13 @@ export class IdTable<Value> {
 const noBuckets: undefined[] = [undefined];
 
 /**
- * Of the last eight characters, since ids count up at their end, and of about eight spread over the rest, for ids that do
+ * Of the last eight characters, since ids count up at their end, and of about four spread over the rest, for ids that do
  * not. Hashing every character of a usual id was a tenth of the cost of a call (bench `direct`). A peer that makes ids
  * collide slows nobody but itself.
  */
 function hashOf(id: string): number {
   const tail = Math.max(0, id.length - 8);
-  const step = Math.max(1, tail >> 3);
+  const step = Math.max(1, tail >> 2);
   let hash = id.length;
   for (let index = 0; index < tail; index += step) hash = (hash * 31 + id.charCodeAt(index)) | 0;
   for (let index = tail; index < id.length; index++) hash = (hash * 31 + id.charCodeAt(index)) | 0;

@@ -12,7 +12,7 @@ export interface CheckedResult {
 export interface TransportEvents {
   /**
    * One message from the peer, in order. It is lent: take what is needed through a table before returning. Where it comes
-   * with `checked`, that has been done: its fields may be kept. Must not throw.
+   * with `checked`, that has been done: its fields may be kept, `checked` itself is lent too. Must not throw.
    */
   receive(message: Message, checked?: CheckedResult): void;
   /** The link was cut and is back, or lines were lost: whatever has no answer yet should be sent again under its id. */
