@@ -81,8 +81,13 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       [
         "lists the folders of the host",
         () =>
-          `for (const path of ${JSON.stringify([dirname(repository), "/home", "/root", "/var", "/run", "/sys"])})
-             attempt(() => { const names = fs.readdirSync(path); if (names.length > 0) got(path + names); });`,
+          // What lies on the way to the workspace is there, and empty but for it.
+          `const own = process.cwd().split("/");
+           for (const path of ${JSON.stringify([dirname(repository), "/home", "/root", "/var", "/run", "/sys"])})
+             attempt(() => {
+               const names = fs.readdirSync(path).filter((name) => !own.includes(name));
+               if (names.length > 0) got(path + names);
+             });`,
       ],
       [
         "follows a link out of the workspace",

@@ -45,8 +45,6 @@ class SqliteHostDatabase implements Database {
   /** Descriptors of the log that no sync uses now. */
   readonly #files: number[];
   #isOpen = false;
-  /** The turn that opened the transaction is over, and its commit waits for a sync to end. */
-  #isDue = false;
   #depth = 0;
   /** Waiting for the commit of this turn. */
   #committing: Callback[] = [];
@@ -126,20 +124,10 @@ class SqliteHostDatabase implements Database {
     if (this.#isOpen) return;
     this.#sqlite.exec("BEGIN IMMEDIATE");
     this.#isOpen = true;
-    setImmediate(() => this.#commitWhenSyncable());
-  }
-
-  /**
-   * A commit that nothing can sync yet would only be one more to pay for: the transaction stays open, takes in the turns
-   * that follow, and is committed when a sync ends. The busier the disk, the larger the groups.
-   */
-  #commitWhenSyncable(): void {
-    if (this.#mustSync && this.#files.length === 0) this.#isDue = true;
-    else this.#commit();
+    setImmediate(() => this.#commit());
   }
 
   #commit(): void {
-    this.#isDue = false;
     if (!this.#isOpen) return;
     let waiting: Callback[] = [];
     try {
@@ -177,8 +165,7 @@ class SqliteHostDatabase implements Database {
       this.#syncs -= 1;
       this.#syncError ??= error ?? undefined;
       this.#release(last, this.#syncError);
-      if (this.#isDue) this.#commit();
-      else this.#sync();
+      this.#sync();
       this.#settleIdle();
     });
   }
