@@ -1,7 +1,7 @@
 // The options of the mcp plugin, spelled as in a config file.
 import { resolve } from "node:path";
 import * as z from "zod";
-import { parsePluginOptions } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { ConfigError } from "../../host/config/problem.ts";
 import { mcpLimits } from "./limits.ts";
 import { type ServerConfig, serverIdSchema, serverSettings, toServerConfig } from "./server-config.ts";
@@ -31,13 +31,7 @@ export const optionsSchema = z.strictObject({
   initial_backoff_ms: z.int().min(1).default(mcpLimits.initialBackoffMs),
   max_backoff_ms: z.int().min(1).default(mcpLimits.maxBackoffMs),
   max_message_bytes: z.int().min(1024).default(mcpLimits.maxMessageBytes),
-  // What every entry of a config has; the host acts on it.
-  name: z.string().optional(),
-  type: z.string().optional(),
-  enabled: z.boolean().optional(),
-  base_dir: z.string().default("."),
-  priority: z.number().optional(),
-  exclusive: z.boolean().default(true),
+  ...pluginEntryFields,
 });
 
 export type McpOptions = z.input<typeof optionsSchema>;

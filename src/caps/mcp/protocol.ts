@@ -318,7 +318,7 @@ export const mcp = capability("mcp", {
       }),
       example: {
         request: { server_id: "files" },
-        result: { roots: [{ uri: "file:///work/reports", name: "reports" }] },
+        result: { roots: [{ uri: "file:///home/ada/reports", name: "reports" }] },
       },
     }),
   },

@@ -1,6 +1,6 @@
 // The options of the proc plugin, spelled as in a config file.
 import * as z from "zod";
-import { parsePluginOptions } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { ConfigError } from "../../host/config/problem.ts";
 import { procLimits } from "./limits.ts";
 
@@ -92,13 +92,7 @@ export const optionsSchema = z.strictObject({
   grace_seconds: z.number().min(0).max(60).default(procLimits.graceSeconds),
   /** How long a process waits for an agent that takes nothing, on a host that counts what agents have not taken. */
   stall_ms: z.int().min(0).default(procLimits.stallMs),
-  // What every entry of a config has; the host acts on it.
-  name: z.string().optional(),
-  type: z.string().optional(),
-  enabled: z.boolean().optional(),
-  base_dir: z.string().default("."),
-  priority: z.number().optional(),
-  exclusive: z.boolean().default(true),
+  ...pluginEntryFields,
 });
 
 export type ProcOptions = z.input<typeof optionsSchema>;

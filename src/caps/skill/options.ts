@@ -1,6 +1,6 @@
 // The options of the skill plugin, spelled as in a config file.
 import { z } from "zod";
-import { parsePluginOptions } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { skillLimits } from "./limits.ts";
 
 const folders = z.array(z.string().min(1));
@@ -13,8 +13,6 @@ export const optionsSchema = z.strictObject({
   system: folders.default([]),
   /** Whether the skills that come with this package are there, after all others. */
   builtin: z.boolean().default(true),
-  /** Where relative folders start. */
-  base_dir: z.string().default("."),
   /** Programs that may run scripts, by the name that a skill gives as `runtime`; this host's own Node and python3 where left out. */
   interpreters: z
     .record(z.string().regex(/^[a-z][a-z0-9.+-]{0,31}$/), z.union([z.string().min(1), z.array(z.string()).min(1)]))
@@ -34,12 +32,7 @@ export const optionsSchema = z.strictObject({
   max_running: z.int().min(1).default(skillLimits.maxRunning),
   /** Whether agents are told of changes to folders as they happen; calls always use what is there. */
   watch: z.boolean().default(true),
-  // What every entry of a config has; the host acts on it.
-  name: z.string().optional(),
-  type: z.string().optional(),
-  enabled: z.boolean().optional(),
-  priority: z.number().optional(),
-  exclusive: z.boolean().default(true),
+  ...pluginEntryFields,
 });
 
 export type SkillOptions = z.input<typeof optionsSchema>;

@@ -1,6 +1,6 @@
 // The options of the toolkits plugin, spelled as in a config file.
 import { z } from "zod";
-import { parsePluginOptions } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { jsonObject } from "../../protocol/json.ts";
 import { builtinNames } from "./builtin/names.ts";
 import { isToolkitName } from "./define-toolkit.ts";
@@ -11,8 +11,6 @@ export const optionsSchema = z.strictObject({
   builtin: z.union([z.boolean(), z.array(z.enum(builtinNames))]).default(true),
   /** Modules, or folders of modules, that export toolkits. */
   modules: z.array(z.string().min(1)).default([]),
-  /** Where relative modules and folders start. */
-  base_dir: z.string().default("."),
   /** Toolkits that run for every session, by the name before their tools. Agents cannot change them. */
   shared: z
     .record(
@@ -50,12 +48,7 @@ export const optionsSchema = z.strictObject({
       processes: z.int().min(1).max(64).default(toolkitLimits.sqliteProcesses),
     })
     .prefault({}),
-  // What every entry of a config has; the host acts on it.
-  name: z.string().optional(),
-  type: z.string().optional(),
-  enabled: z.boolean().optional(),
-  priority: z.number().optional(),
-  exclusive: z.boolean().default(true),
+  ...pluginEntryFields,
 });
 
 export type ToolkitsOptions = z.input<typeof optionsSchema>;

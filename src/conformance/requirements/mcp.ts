@@ -302,7 +302,7 @@ export const mcp: readonly Requirement[] = [
     run: (context) =>
       withServer(context, async (peer) => {
         const { question, id } = await haveAsked(peer, "roots", "mcp/root/list/req");
-        const roots = [{ uri: "file:///work", name: "work" }];
+        const roots = [{ uri: "file:///home/ada/notes", name: "notes" }];
         peer.post("mcp/root/list/resp", { server_id, mcp_request_id: question.mcp_request_id, roots });
         checkEqual(textOf(await peer.answerTo(id)), JSON.stringify(roots), "what the server got");
       }),
