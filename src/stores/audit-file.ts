@@ -3,7 +3,7 @@
 import type { AuditLog } from "../host/audit.ts";
 import type { Logger } from "../host/logger.ts";
 import { createAuditLineWriter } from "./audit-line.ts";
-import { createRotatingFile } from "./rotating-file.ts";
+import { createRotatingFile, withoutStart } from "./rotating-file.ts";
 
 export interface AuditFileOptions {
   path: string;
@@ -82,17 +82,11 @@ export function createAuditFile(options: AuditFileOptions): AuditLog {
     const lines = full;
     full = [];
     const lostBefore = lost;
-    let cause: unknown;
-    for (let lineBuffer = lines.shift(); lineBuffer !== undefined; lineBuffer = lines.shift()) {
-      const appended = await file.append(lineBuffer);
-      pendingBytes -= appended.written;
-      cause = appended.cause;
-      if (cause === undefined) recycle(lineBuffer);
-      else {
-        full = [lineBuffer.subarray(appended.written), ...lines, ...full];
-        break;
-      }
-    }
+    // All of them in one write: one per turn of the event loop would fall behind the calls that a turn can hold.
+    const { written, cause } = await file.append(lines);
+    pendingBytes -= written;
+    if (cause === undefined) lines.forEach(recycle);
+    else full = [...withoutStart(lines, written), ...full];
     isFailing = cause !== undefined;
     if (cause !== undefined)
       reportTrouble("the audit file cannot be written; calls go on, entries are kept for a while", cause);

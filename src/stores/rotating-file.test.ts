@@ -21,7 +21,7 @@ function startFile(maxBytes: number, maxBackups: number) {
   const file = createRotatingFile({ path, maxBytes, maxBackups });
   return {
     path,
-    append: (text: string) => file.append(Buffer.from(text)),
+    append: (...texts: string[]) => file.append(texts.map((text) => Buffer.from(text))),
     read: (backup = 0) => readFileSync(backup === 0 ? path : `${path}.${backup}`, "utf8"),
     names: () => readdirSync(dirname(path)).sort(),
   };
@@ -44,6 +44,17 @@ test("lines given at once are divided between files at a line end", async () => 
 
   expect(read(1)).toBe("ab\n");
   expect(read()).toBe("cde\nf\n");
+});
+
+test("lines of several buffers are divided between files at a line end, wherever they lie", async () => {
+  const { append, read } = startFile(6, 5);
+
+  expect(await append("ab\n", "cd\nef\n", "ghijklmn\n", "o\n")).toEqual({ written: 20 });
+
+  expect(read(3)).toBe("ab\ncd\n");
+  expect(read(2)).toBe("ef\n");
+  expect(read(1)).toBe("ghijklmn\n");
+  expect(read()).toBe("o\n");
 });
 
 test("files move up one place each time and the oldest is dropped", async () => {

@@ -12,10 +12,11 @@ export interface RotatingFileOptions {
 /** For one writer: calls of `append` must not overlap, and the file must not be written by others. */
 export interface RotatingFile {
   /**
-   * Adds whole lines. Never rejects: `written` says how many bytes of them, always whole lines, are in the files, and
-   * `cause` why the rest is not. A file that was removed or replaced meanwhile is noticed and made anew.
+   * Adds whole lines, in one write where they fit into one file; a line lies in one buffer. Never rejects: `written` says
+   * how many bytes of them, always whole lines, are in the files, and `cause` why the rest is not. A file that was removed
+   * or replaced meanwhile is noticed and made anew.
    */
-  append(lines: Buffer): Promise<{ written: number; cause?: unknown }>;
+  append(buffers: readonly Buffer[]): Promise<{ written: number; cause?: unknown }>;
   close(): Promise<void>;
 }
 
@@ -45,13 +46,13 @@ export function createRotatingFile({ path, maxBytes, maxBackups }: RotatingFileO
     await file?.close();
   }
 
-  async function appendWhatFits(lines: Buffer): Promise<number> {
+  async function appendWhatFits(buffers: readonly Buffer[]): Promise<number> {
     let { file, size } = await current();
     if (!isSound && (await endsTorn(file, size))) size += (await file.write("\n")).bytesWritten;
     isSound = true;
-    const length = lengthThatFits(lines, maxBytes - size, size === 0);
-    await writeWhole(file, lines.subarray(0, length), size);
-    return length;
+    const fitting = whatFits(buffers, maxBytes - size, size === 0);
+    await writeWhole(file, fitting, size);
+    return byteLength(fitting);
   }
 
   async function rotate(): Promise<void> {
@@ -63,14 +64,16 @@ export function createRotatingFile({ path, maxBytes, maxBackups }: RotatingFileO
   }
 
   return {
-    async append(lines) {
+    async append(buffers) {
       let written = 0;
       try {
-        if (!isSound && lines.length > 0) await mkdir(dirname(path), { recursive: true });
-        while (written < lines.length) {
-          const length = await appendWhatFits(lines.subarray(written));
+        let rest = withoutStart(buffers, 0);
+        if (!isSound && rest.length > 0) await mkdir(dirname(path), { recursive: true });
+        while (rest.length > 0) {
+          const length = await appendWhatFits(rest);
           if (length === 0) await rotate();
           written += length;
+          rest = withoutStart(rest, length);
         }
         return { written };
       } catch (cause) {
@@ -84,16 +87,43 @@ export function createRotatingFile({ path, maxBytes, maxBackups }: RotatingFileO
 }
 
 /** As many whole lines as there is room for; into an empty file at least one. */
+function whatFits(buffers: readonly Buffer[], room: number, isEmpty: boolean): Buffer[] {
+  const fitting: Buffer[] = [];
+  let left = room;
+  for (const lines of buffers) {
+    const length = lengthThatFits(lines, left, isEmpty && fitting.length === 0);
+    if (length > 0) fitting.push(lines.subarray(0, length));
+    if (length < lines.length) break;
+    left -= length;
+  }
+  return fitting;
+}
+
 function lengthThatFits(lines: Buffer, room: number, isEmpty: boolean): number {
   if (lines.length <= room) return lines.length;
   const fitting = room > 0 ? lines.lastIndexOf(newline, room - 1) + 1 : 0;
   return fitting === 0 && isEmpty ? lines.indexOf(newline) + 1 : fitting;
 }
 
+function byteLength(buffers: readonly Buffer[]): number {
+  return buffers.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** What is left of the buffers without so many bytes at their start, and without empty ones. */
+export function withoutStart(buffers: readonly Buffer[], length: number): Buffer[] {
+  const rest: Buffer[] = [];
+  let left = length;
+  for (const buffer of buffers) {
+    if (left < buffer.length) rest.push(left === 0 ? buffer : buffer.subarray(left));
+    left = Math.max(0, left - buffer.length);
+  }
+  return rest;
+}
+
 /** All or nothing: what a full disk took of it is cut off again. */
-async function writeWhole(file: FileHandle, bytes: Buffer, sizeBefore: number): Promise<void> {
+async function writeWhole(file: FileHandle, buffers: readonly Buffer[], sizeBefore: number): Promise<void> {
   try {
-    for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten;
+    for (let rest = buffers; rest.length > 0; ) rest = withoutStart(rest, (await file.writev(rest)).bytesWritten);
   } catch (cause) {
     // Where even this fails, the torn end is closed with a newline later.
     await file.truncate(sizeBefore).catch(() => {});
