@@ -1,6 +1,7 @@
 // The agent's side: connects, shakes hands, calls, listens. Runs wherever its transport does, browsers included.
 import type { z } from "zod";
 import type { Call, Capability, Push, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage } from "../protocol/codec.ts";
 import { type acceptedCap, cancel, errorPayload, eventPayload, gap, handshake, ping } from "../protocol/core.ts";
 import { canonicalCapability, protocolCapabilities } from "../protocol/dialects.ts";
@@ -8,7 +9,7 @@ import { type Clock, type IdSource, type Message, nextProcessId, systemClock } f
 import { A2EError } from "../protocol/errors.ts";
 import { copyJson, isJsonObject } from "../protocol/json.ts";
 import { parseWith } from "../protocol/parse.ts";
-import type { CheckedResult, Transport } from "../protocol/transport.ts";
+import type { Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
 import { A2EClientError, A2EConnectionError } from "./errors.ts";
@@ -77,7 +78,8 @@ export class A2EClient {
     this.#state = "open";
     try {
       await this.#transport.open({
-        receive: (message, checked) => this.#receive(message, checked),
+        receive: (message) => this.#receive(message),
+        answer: (answer) => this.#receiveAnswer(answer),
         restored: () => this.#repeatPending(),
         closed: (reason) => this.#lost(reason),
       });
@@ -207,7 +209,14 @@ export class A2EClient {
     }
   }
 
-  #receive(message: Message, checked: CheckedResult | undefined): void {
+  #receiveAnswer(answer: CheckedAnswer): void {
+    const pending = this.#pending.get(answer.req_id);
+    if (pending?.call !== answer.call) return this.#receive(answer.toMessage(this.#nextId()));
+    this.#pending.remove(pending);
+    pending.resolve(answer.result);
+  }
+
+  #receive(message: Message): void {
     // Transports hand over whatever JSON the peer wrote.
     if (!isJsonObject(message) || typeof message.type !== "string") return;
     const { req_id, type } = message;
@@ -216,7 +225,6 @@ export class A2EClient {
     if (type !== pending.call.responseType && type.endsWith("/event")) return receiveEvent(pending, message);
     this.#pending.remove(pending);
     if (type === "error") return pending.reject(toError(message, pending));
-    if (checked?.call === pending.call) return pending.resolve(checked.fields);
     const result = pending.call.parseResult(message);
     if (!(result instanceof A2EError)) return pending.resolve(result);
     const problem = `the answer to ${pending.call.type} has the wrong shape: ${result.message}`;

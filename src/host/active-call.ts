@@ -63,8 +63,6 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   expiresAt = Number.POSITIVE_INFINITY;
   /** The call's place in the table of its session. */
   tableEntry: IdEntry<unknown> | undefined;
-  /** What it came to, as its table has it. */
-  result: JsonObject | undefined;
   isEnded = false;
   isRunning = false;
   eventCount = 0;

@@ -1,13 +1,12 @@
 // Runs the calls of one session: so many at once, each with a deadline, each to exactly one answer.
 // Every call ends in `#end`, whatever its handler does.
 import type { Call } from "../protocol/capability.ts";
+import { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage } from "../protocol/codec.ts";
 import { toEventData } from "../protocol/core.ts";
-import { addMirrors } from "../protocol/dialects.ts";
-import { type Clock, type Message, protocolVersion } from "../protocol/envelope.ts";
+import type { Clock, Message } from "../protocol/envelope.ts";
 import { A2EError, coreErrors, type ErrorTable } from "../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../protocol/json.ts";
-import type { CheckedResult } from "../protocol/transport.ts";
 import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import { type Answer, CallTable } from "./call-table.ts";
@@ -30,7 +29,8 @@ export interface RunnerPort {
   /** Parts that handle a capability, in the order in which they are asked. */
   partsOf(capability: string): readonly SessionPart[];
   /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
-  send(message: Message, checked?: CheckedResult): Answer;
+  send(message: Message): Answer;
+  answer(answer: CheckedAnswer): Answer;
   resend(answer: Answer): void;
   /** A call of this capability is about to be answered. */
   noteChange(capability: string): void;
@@ -47,7 +47,6 @@ export class CallRunner implements NestedPort {
   readonly #onEnded: CallEnded;
   readonly #calls: CallTable;
   readonly #background = { isEnded: false, depth: 0, children: undefined } as { isEnded: boolean } & CallParent;
-  #checked: { call: Call; fields: JsonObject } | undefined;
   #queue: ActiveCall[] = [];
   #running = 0;
   #isStartingQueued = false;
@@ -154,7 +153,7 @@ export class CallRunner implements NestedPort {
 
   #succeed(call: ActiveCall, result: JsonObject | undefined): void {
     if (call.isEnded) return;
-    const { capability, call: table, responseType } = call.entry;
+    const { capability, call: table } = call.entry;
     if (result === undefined) {
       const message = `no plugin of "${capability.name}" took this request`;
       return this.#fail(call, new A2EError("runtime_error", message, { retryable: false }));
@@ -164,20 +163,7 @@ export class CallRunner implements NestedPort {
       this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });
       return this.#end(call, internalError(capability.name));
     }
-    const now = this.clock.now();
-    if (call.nested !== undefined) return this.#end(call, fields, now);
-    const message: Message = {
-      type: responseType,
-      id: this.sources.nextId(),
-      a2e: protocolVersion,
-      version: protocolVersion,
-      ts: now / 1000,
-      req_id: call.id,
-      ...fields,
-    };
-    if (table.mirrorPaths.length > 0) addMirrors(table, message);
-    call.result = fields;
-    this.#end(call, message, now);
+    this.#end(call, fields);
   }
 
   #fail(call: ActiveCall, thrown: unknown): void {
@@ -211,7 +197,8 @@ export class CallRunner implements NestedPort {
   }
 
   /** The one place where a call ends: answers, remembers, frees its slot, reports. */
-  #end(call: ActiveCall, outcome: JsonObject | Message | A2EError, now = this.clock.now()): void {
+  #end(call: ActiveCall, outcome: JsonObject | A2EError): void {
+    const now = this.clock.now();
     const error = outcome instanceof A2EError ? outcome : undefined;
     call.end(error);
     if (call.expiresAt !== Number.POSITIVE_INFINITY) this.#kernel.deadlines.delete(call);
@@ -220,10 +207,10 @@ export class CallRunner implements NestedPort {
     let answer: Answer | undefined;
     let errorCode = error?.code ?? "";
     if (call.nested === undefined) {
-      answer = this.#answer(call, error ?? (outcome as Message));
+      answer = this.#answer(call, outcome, now);
       if (answer === undefined) {
         errorCode = "internal_error";
-        answer = this.#answer(call, internalError(call.entry.capability.name));
+        answer = this.#answer(call, internalError(call.entry.capability.name), now);
       }
     } else {
       call.nested.parent.children?.delete(call);
@@ -243,10 +230,12 @@ export class CallRunner implements NestedPort {
   }
 
   /** Sends the answer as often as the request came; undefined where it has no JSON form. */
-  #answer(call: ActiveCall, outcome: Message | A2EError): Answer | undefined {
+  #answer(call: ActiveCall, outcome: JsonObject | A2EError, now: number): Answer | undefined {
     try {
-      const message = outcome instanceof A2EError ? toErrorMessage(this.sources, outcome, call.id) : outcome;
-      const answer = this.#port.send(message, call.result === undefined ? undefined : this.#lend(call, call.result));
+      const answer =
+        outcome instanceof A2EError
+          ? this.#port.send(toErrorMessage(this.sources, outcome, call.id))
+          : this.#port.answer(new CheckedAnswer(call.entry.call, call.entry.responseType, call.id, outcome, now));
       this.#calls.answer(call, answer);
       for (; call.repeats > 0; call.repeats--) this.#port.resend(answer);
       return answer;
@@ -254,14 +243,6 @@ export class CallRunner implements NestedPort {
       this.log.error("answer has no JSON form", { type: call.entry.call.type, error: cause });
       return undefined;
     }
-  }
-
-  /** One for all answers: whoever it is lent to takes the fields out of it at once. */
-  #lend(call: ActiveCall, fields: JsonObject): CheckedResult {
-    this.#checked ??= { call: call.entry.call, fields };
-    this.#checked.call = call.entry.call;
-    this.#checked.fields = fields;
-    return this.#checked;
   }
 
   #endChildren(children: Set<ActiveCall>): void {

@@ -1,15 +1,16 @@
 // What a session says, and to whom: a transport of this process, readers of its outbound log, or nobody yet.
+import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { encodeMessage } from "../protocol/codec.ts";
-import type { Message } from "../protocol/envelope.ts";
+import type { IdSource, Message } from "../protocol/envelope.ts";
 import type { Limits } from "../protocol/limits.ts";
-import type { CheckedResult } from "../protocol/transport.ts";
 import type { Answer } from "./call-table.ts";
 import { OutboundLog, type Reader } from "./outbound-log.ts";
 import type { JournalEntry } from "./session-journal.ts";
 
-/** The host's end of a transport in the same process: takes messages as they are. */
+/** The host's end of a transport in the same process: takes messages as they are, and answers before they are messages. */
 export interface DirectEnd {
-  deliver(message: Message, checked?: CheckedResult): void;
+  deliver(message: Message): void;
+  answer?(answer: CheckedAnswer): void;
   closed(): void;
 }
 
@@ -53,11 +54,11 @@ export class Outbox {
   }
 
   /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
-  send(message: Message, checked?: CheckedResult): Answer {
+  send(message: Message): string | Message {
     const journal = this.#journal;
     if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message));
     if (this.#direct !== undefined && this.#log === undefined) {
-      this.#deliver(this.#direct, message, checked);
+      this.#deliver(this.#direct, message);
       return message;
     }
     const line = encodeMessage(message);
@@ -66,8 +67,21 @@ export class Outbox {
     return line;
   }
 
+  /** The same for an answer, which becomes a message only for those who cannot take it as it is. */
+  answer(answer: CheckedAnswer, nextId: IdSource): Answer {
+    const direct = this.#direct;
+    if (direct?.answer === undefined || this.#log !== undefined || this.#journal !== undefined)
+      return this.send(answer.toMessage(nextId()));
+    try {
+      direct.answer(answer);
+    } catch (error) {
+      this.#port.onDeliveryFailed(error);
+    }
+    return answer;
+  }
+
   /** Nothing leaves before it is written: what a peer has seen must still be true after a crash. */
-  #sendDurably(journal: Pick<JournalEntry, "stage">, line: string): Answer {
+  #sendDurably(journal: Pick<JournalEntry, "stage">, line: string): string {
     journal.stage(line);
     return line;
   }
@@ -84,15 +98,15 @@ export class Outbox {
     this.#lines().restore(lines, lastSeq);
   }
 
-  #deliver(end: DirectEnd, message: Message, checked?: CheckedResult): void {
+  #deliver(end: DirectEnd, message: Message): void {
     try {
-      end.deliver(message, checked);
+      end.deliver(message);
     } catch (error) {
       this.#port.onDeliveryFailed(error);
     }
   }
 
-  resend(answer: Answer): void {
+  resend(answer: string | Message): void {
     const journal = this.#journal;
     if (typeof answer !== "string") this.send(answer);
     else if (journal !== undefined) this.#sendDurably(journal, answer);

@@ -1,5 +1,6 @@
 // One agent's place on the host: an executor, an outbound log, the plugins' state, a principal. Transports come and go.
 import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
+import { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../protocol/codec.ts";
 import {
   core,
@@ -16,7 +17,6 @@ import type { Dialect } from "../protocol/dialects.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { CheckedResult } from "../protocol/transport.ts";
 import type { RequestEntry } from "./active-call.ts";
 import { AgentAsks } from "./agent-asks.ts";
 import { automaticLabel } from "./automatic-snapshots.ts";
@@ -379,9 +379,14 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     return this.#core;
   }
 
-  send(message: Message, checked?: CheckedResult): Answer {
+  send(message: Message): Answer {
     this.tape?.say(encodeMessage(message));
-    return this.#outbox.send(message, checked);
+    return this.#outbox.send(message);
+  }
+
+  answer(answer: CheckedAnswer): Answer {
+    const { nextId } = this.sources;
+    return this.tape === undefined ? this.#outbox.answer(answer, nextId) : this.send(answer.toMessage(nextId()));
   }
 
   /** A call has ended: what its capability holds may have changed with it. */
@@ -391,6 +396,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
   }
 
   resend(answer: Answer): void {
+    if (answer instanceof CheckedAnswer) return void this.answer(answer);
     this.tape?.say(typeof answer === "string" ? answer : encodeMessage(answer));
     this.#outbox.resend(answer);
   }

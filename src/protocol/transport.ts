@@ -1,20 +1,12 @@
-import type { Call } from "./capability.ts";
+import type { CheckedAnswer } from "./checked-answer.ts";
 import type { Message } from "./envelope.ts";
-import type { JsonObject } from "./json.ts";
-
-/** A result that was checked in this very process, by the table it names, and that nobody else writes to. */
-export interface CheckedResult {
-  readonly call: Call;
-  readonly fields: JsonObject;
-}
 
 /** What a transport tells its owner. A transport in process may call `receive` from within `send`. */
 export interface TransportEvents {
-  /**
-   * One message from the peer, in order. It is lent: take what is needed through a table before returning. Where it comes
-   * with `checked`, that has been done: its fields may be kept, `checked` itself is lent too. Must not throw.
-   */
-  receive(message: Message, checked?: CheckedResult): void;
+  /** One message from the peer, in order. It is lent: take what is needed through a table before returning. Must not throw. */
+  receive(message: Message): void;
+  /** An answer that never became a message, from a peer in the same process; without this method, it becomes one. */
+  answer?(answer: CheckedAnswer): void;
   /** The link was cut and is back, or lines were lost: whatever has no answer yet should be sent again under its id. */
   restored(): void;
   /** The link is gone for good, once; `reason` is absent after `close()`. Nothing arrives afterwards. */

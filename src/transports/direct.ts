@@ -1,14 +1,19 @@
 // Agent and host in one process. Nothing is serialised and nothing is copied here: each side takes what it receives
 // through a table, which makes fresh values of it, before `send` returns. So neither can reach into the other's objects.
-// A result that the host has just taken through its table is handed over as it is: doing so twice would change nothing.
+// An answer that the host has just taken through its table is handed over as it is: doing so twice would change nothing.
 // The host keeps it for a repetition of the request, so an agent that writes to it changes what it is itself told again.
+import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import type { Message } from "../protocol/envelope.ts";
-import type { CheckedResult, Transport, TransportEvents } from "../protocol/transport.ts";
+import type { Transport, TransportEvents } from "../protocol/transport.ts";
 
 /** What the transport needs of a session; `Session` of the host is one. */
 export interface DirectSession {
   receiveMessage(message: Message): void;
-  bindTransport(end: { deliver(message: Message, checked?: CheckedResult): void; closed(): void }): () => void;
+  bindTransport(end: {
+    deliver(message: Message): void;
+    answer?(answer: CheckedAnswer): void;
+    closed(): void;
+  }): () => void;
   close(reason?: string): Promise<void>;
 }
 
@@ -22,9 +27,16 @@ export function createDirectTransport(openSession: () => DirectSession): Transpo
       if (isClosed || session !== undefined) throw new Error("transport was opened already");
       session = openSession();
       unbind = session.bindTransport({
-        deliver: (message, checked) => {
-          if (!isClosed) events.receive(message, checked);
+        deliver: (message) => {
+          if (!isClosed) events.receive(message);
         },
+        ...(events.answer === undefined
+          ? {}
+          : {
+              answer: (answer) => {
+                if (!isClosed) events.answer?.(answer);
+              },
+            }),
         closed: () => queueMicrotask(() => finish(events)),
       });
     },
