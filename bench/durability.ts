@@ -23,6 +23,7 @@ export const benchmark: Benchmark = {
   title: `HTTP, ${inFlight} in flight, audit on; then ${sessionCount} sessions after a crash`,
   cases: {
     on: { title: "tool call, every answer durable", start: () => startCalls("durable") },
+    killable: { title: "tool call, every answer survives kill -9", start: () => startCalls("killable") },
     off: { title: "tool call, nothing kept", start: () => startCalls("memory") },
     "step-on": { title: "env/step, every answer durable", start: () => startSteps("durable") },
     "step-off": { title: "env/step, nothing kept", start: () => startSteps("memory") },
@@ -39,12 +40,13 @@ export const benchmark: Benchmark = {
   },
   bars: [
     { id: "durability", ours: "on", peer: "off", measure: "perSecond", atLeast: 0.7 },
+    { id: "durability.kill", ours: "killable", peer: "off", measure: "perSecond" },
     { id: "durability.step", ours: "step-on", peer: "step-off", measure: "perSecond" },
     { id: "durability.recovery", ours: "recover", peer: "open", measure: "totalMs" },
   ],
 };
 
-async function startCalls(storage: "durable" | "memory"): Promise<RunningCase> {
+async function startCalls(storage: "durable" | "killable" | "memory"): Promise<RunningCase> {
   const server = await startServerProcess("stateful-http", [storage]);
   const { client, call } = await connectEcho(transportTo(server));
   return closedLoop(server, client, call);

@@ -15,9 +15,10 @@ export interface AuditedHostOptions {
   plugins: Plugin[];
   /**
    * The database for plugins that need one: in memory, as with persistence off, or on disk. With `durable` every session
-   * is written to it as well, and no answer leaves before it would survive a power cut.
+   * is written to it as well, and no answer leaves before it would survive a power cut; with `killable`, the end of the
+   * process alone.
    */
-  storage?: "memory" | "database" | "durable";
+  storage?: "memory" | "database" | "durable" | "killable";
   /** Closed with the host. */
   sandboxes?: Sandboxes;
   /** Where the files of the host lie; a temporary folder where left out, gone when the host closes. */
@@ -46,8 +47,11 @@ export async function startAuditedHost(options: AuditedHostOptions): Promise<Aud
     // Never rotated and never dropped, so that entries can be counted in the end.
     audit: createAuditFile({ path, log, maxBytes: Number.MAX_SAFE_INTEGER, maxPendingBytes: 256 * 1024 * 1024 }),
     limits: { maxParallelCalls: 64 },
-    database: await createSqliteDatabase({ path: storage === "memory" ? ":memory:" : join(folder, "a2e.sqlite") }),
-    isDurable: storage === "durable",
+    database: await createSqliteDatabase({
+      path: storage === "memory" ? ":memory:" : join(folder, "a2e.sqlite"),
+      durability: storage === "killable" ? "process" : "power",
+    }),
+    isDurable: storage === "durable" || storage === "killable",
     sandboxes,
     workspaceDir: folder,
     dataDir: folder,
