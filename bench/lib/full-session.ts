@@ -54,7 +54,7 @@ export async function openFullSession(storage: "database" | "durable"): Promise<
         return found;
       }),
     async data() {
-      await session.saveSnapshot();
+      await session.saving.saveSnapshot();
       const saved = await snapshots.load(session.id);
       return (saved?.state as { plugins?: unknown } | undefined)?.plugins;
     },

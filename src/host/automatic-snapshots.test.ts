@@ -58,7 +58,7 @@ test("only so many are kept, and those that the agent took all stay", async () =
   const { raw, pass, snapshots } = await start({ everyMs: 60_000, onDrain: false, keep: 2 });
   await using _ = raw;
   const peer = await raw.open();
-  await peer.session.saveSnapshot("mine");
+  await peer.session.saving.saveSnapshot("mine");
   for (let round = 0; round < 5; round++) {
     await pass(1);
     await peer.ask(`round-${round}`, String(round));

@@ -9,11 +9,13 @@ export const automaticLabel = "auto:";
 interface SavedSession {
   readonly id: string;
   readonly isOpen: boolean;
-  /** Whether anything may have changed since it was last saved by itself. */
-  readonly isChanged: boolean;
-  /** When it was last saved by itself, or began. */
-  readonly savedAt: number;
-  saveAutomatically(label: string, keep: number): Promise<void>;
+  readonly saving: {
+    /** Whether anything may have changed since it was last saved by itself. */
+    readonly isChanged: boolean;
+    /** When it was last saved by itself, or began. */
+    readonly savedAt: number;
+    saveAutomatically(label: string, keep: number): Promise<void>;
+  };
 }
 
 export class AutomaticSnapshots {
@@ -31,7 +33,7 @@ export class AutomaticSnapshots {
     const { everyMs } = this.#kernel.snapshotSchedule;
     if (everyMs === 0 || this.#saving !== undefined) return;
     const due = [...sessions].filter(
-      ({ isOpen, isChanged, savedAt }) => isOpen && isChanged && now - savedAt >= everyMs,
+      ({ isOpen, saving }) => isOpen && saving.isChanged && now - saving.savedAt >= everyMs,
     );
     if (due.length === 0) return;
     this.#saving = this.#saveAll(due).finally(() => {
@@ -49,7 +51,7 @@ export class AutomaticSnapshots {
   }
 
   async saveDraining(session: SavedSession): Promise<void> {
-    if (!this.#kernel.snapshotSchedule.onDrain || !session.isChanged) return;
+    if (!this.#kernel.snapshotSchedule.onDrain || !session.saving.isChanged) return;
     if (performance.now() < this.#drainUntil) return this.#save(session, `${automaticLabel}drain`);
     if (this.#drainUntil > 0)
       this.#kernel.log.warn("a session was not saved: the time to shut down is over", { session: shortId(session.id) });
@@ -62,7 +64,7 @@ export class AutomaticSnapshots {
 
   async #save(session: SavedSession, label: string): Promise<void> {
     try {
-      await session.saveAutomatically(label, this.#kernel.snapshotSchedule.keep);
+      await session.saving.saveAutomatically(label, this.#kernel.snapshotSchedule.keep);
     } catch (error) {
       this.#kernel.log.error("a session could not be saved", { session: shortId(session.id), label, error });
     }

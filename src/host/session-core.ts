@@ -6,16 +6,14 @@ import type { Handlers } from "./plugin.ts";
 import type { Sources } from "./recording/tape.ts";
 import type { HandshakeAnswer } from "./session-opening.ts";
 import type { Forking } from "./session-parts.ts";
-import type { StoredSnapshot } from "./snapshot-store.ts";
+import type { SessionSaving } from "./session-saving.ts";
 
 /** What the core calls need of their session. */
 export interface CorePort {
   readonly sources: Sources;
   shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer>;
   cancel(callId: string, reason: string): boolean;
-  saveSnapshot(label: string): Promise<ResultInputOf<typeof snapshot>>;
-  restoreSnapshot(snapshotId: string): Promise<ResultInputOf<typeof restore>>;
-  listSnapshots(): Promise<StoredSnapshot[]>;
+  readonly saving: Pick<SessionSaving, "saveSnapshot" | "restoreSnapshot" | "listSnapshots">;
   fork(): Promise<{ session: { id: string }; capabilities: Record<string, Forking> }>;
   merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]>;
   replay(): Promise<ResultInputOf<typeof replay>>;
@@ -42,15 +40,15 @@ export class SessionCore implements Handlers<typeof core> {
   }
 
   snapshot({ label }: RequestOf<typeof snapshot>) {
-    return this.#session.saveSnapshot(label);
+    return this.#session.saving.saveSnapshot(label);
   }
 
   restore({ snapshot_id }: RequestOf<typeof restore>) {
-    return this.#session.restoreSnapshot(snapshot_id);
+    return this.#session.saving.restoreSnapshot(snapshot_id);
   }
 
   async listSnapshots() {
-    return { snapshots: await this.#session.listSnapshots() };
+    return { snapshots: await this.#session.saving.listSnapshots() };
   }
 
   async fork() {

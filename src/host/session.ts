@@ -2,24 +2,13 @@
 import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
 import { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../protocol/codec.ts";
-import {
-  core,
-  gap,
-  handshake,
-  type merge,
-  ping,
-  type replay,
-  type restore,
-  shutdownReport,
-  type snapshot,
-} from "../protocol/core.ts";
+import { core, gap, handshake, type merge, ping, type replay, shutdownReport } from "../protocol/core.ts";
 import type { Dialect } from "../protocol/dialects.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { RequestEntry } from "./active-call.ts";
 import { AgentAsks } from "./agent-asks.ts";
-import { automaticLabel } from "./automatic-snapshots.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import type { Answer } from "./call-table.ts";
 import { Executor, type ExecutorPort } from "./executor.ts";
@@ -31,12 +20,15 @@ import type { AskOptions, SessionPart } from "./plugin.ts";
 import { anonymous, type Principal } from "./principal.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
 import { type CorePort, SessionCore } from "./session-core.ts";
+import { type ForkHolder, type ForkingPort, forkSession, mergeFork } from "./session-forking.ts";
 import type { JournalEntry } from "./session-journal.ts";
 import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
+import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
 import { type Forking, SessionParts, type SessionPartsPort } from "./session-parts.ts";
-import { type SavedSession, SessionSnapshots } from "./session-snapshots.ts";
+import { type SavingPort, SessionSaving } from "./session-saving.ts";
+import type { SavedSession } from "./session-snapshots.ts";
 import type { SessionState } from "./session-state.ts";
-import type { StoredSnapshot } from "./snapshot-store.ts";
+import { type StreamOptions, streamSession } from "./session-stream.ts";
 
 export type SessionStatus = "new" | "open" | "closing" | "closed";
 
@@ -51,52 +43,23 @@ export interface SessionSummary {
   readers: number;
 }
 
-/** Other sessions, as far as one of them may be needed by its neighbour. */
-export interface SessionHolder {
-  get(sessionId: string): Session | undefined;
-  createId(): string;
+/** Who holds a session, and its neighbours. */
+export interface SessionHolder extends ForkHolder<Session> {
   /** A session is about to end: what is to be kept of it is saved now. */
   saveDraining(session: Session): Promise<void>;
   /** A session has ended. */
   forget(session: Session): void;
-  fork(sessionId: string, origin: SessionOrigin): Session;
-}
-
-/** What a session begins with, where it is not new. */
-export interface SessionOrigin {
-  principal: Principal;
-  granted: ReadonlySet<string>;
-  dialect: Dialect;
-  createdAt: number;
-  states: Map<string, SessionState>;
-  /** Its place in the journal; absent where sessions end with the process. */
-  stored?: {
-    layers: number[];
-    /** How many of the layers a fork began with. */
-    ground?: number;
-    lines: readonly string[];
-    lastSeq: number;
-    acknowledged: number;
-  };
-  parent?: string;
-}
-
-/** How a session begins, where it is not simply new. */
-export interface SessionBeginning {
-  /** State to restore once the agent has shaken hands. */
-  restoreFrom?: SavedSession;
-  /** A session that was open before: forked, or recovered after a crash. */
-  origin?: SessionOrigin;
 }
 
 interface SessionOptions extends SessionBeginning {
-  /** Who holds it, and its neighbours. */
   manager?: SessionHolder;
   /** Where the session is recorded or replayed. */
   tape?: Tape | undefined;
 }
 
-export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort, SessionPartsPort {
+export class Session
+  implements CorePort, ExecutorPort, ForkingPort, OpeningPort, OutboxPort, SavingPort, SessionPartsPort
+{
   readonly id: string;
   readonly info: { -readonly [Field in keyof SessionInfo]-?: SessionInfo[Field] };
   readonly createdAt: number;
@@ -108,6 +71,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
   /** How its peer spells things. */
   dialect: Dialect = "full";
   readonly parts: SessionParts;
+  readonly saving: SessionSaving;
   readonly #kernel: Kernel;
   readonly #executor: Executor;
   readonly #outbox: Outbox;
@@ -117,16 +81,9 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
   /** Made when first needed, as most sessions need them only for the handshake, or never. */
   #core: readonly SessionPart[] | undefined;
   #closeListeners: Set<() => void> | undefined;
-  #snapshots: SessionSnapshots | undefined;
   #asks: AgentAsks | undefined;
   #status: SessionStatus = "new";
   #lastActiveAt: number;
-  /** When it was last saved without being asked to, or began. */
-  savedAt: number;
-  /** Whether anything may have changed since then: a call of a capability has ended, if only one in the background. */
-  isChanged = false;
-  /** Whether the host may have saved it on its own, now or in an earlier life. */
-  #isKept: boolean;
   #closing: Promise<void> | undefined;
   /** It could not be written, and is gone from here alone. */
   #isDropped = false;
@@ -146,8 +103,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     this.#lastActiveAt = kernel.clock.now();
     this.createdAt = origin?.createdAt ?? this.#lastActiveAt;
     this.parent = origin?.parent;
-    this.savedAt = this.#lastActiveAt;
-    this.#isKept = origin?.stored !== undefined || restoreFrom !== undefined;
+    this.saving = new SessionSaving(kernel, this, origin?.stored !== undefined || restoreFrom !== undefined);
     if (origin !== undefined && tape === undefined) this.#continue(origin);
     else if (origin !== undefined) tape?.within("", () => this.#continue(origin));
   }
@@ -239,6 +195,10 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
 
   get status(): SessionStatus {
     return this.#status;
+  }
+
+  get isGone(): boolean {
+    return this.#status === "closed" && !this.#kernel.isStopping && !this.#isDropped;
   }
 
   get isOpen(): boolean {
@@ -391,7 +351,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
 
   /** A call has ended: what its capability holds may have changed with it. */
   noteChange(capability: string): void {
-    if (capability !== core.name) this.isChanged = true;
+    if (capability !== core.name) this.saving.isChanged = true;
     if (this.#journal !== undefined) this.parts.noteChange(capability);
   }
 
@@ -427,37 +387,9 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     this.#outbox.acknowledge(seq);
   }
 
-  /** The same as `attach`, for those who would rather loop. Ends when the session closes or the signal aborts. */
-  async *stream({
-    from = 0,
-    signal,
-  }: {
-    from?: number;
-    signal?: AbortSignal;
-  } = {}): AsyncGenerator<OutboundLine, void> {
-    let wake = () => {};
-    const reader = this.attach(from, () => wake());
-    const stop = () => wake();
-    signal?.addEventListener("abort", stop);
-    const forget = this.onClosed(stop);
-    try {
-      while (signal?.aborted !== true) {
-        const lines = reader.read(this.#kernel.limits.maxReaderBytes);
-        if (lines.length > 0) {
-          yield* lines;
-          continue;
-        }
-        // Nothing may be awaited between the read and the wait: a wake in between would be lost.
-        if (this.#status === "closed") return;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    } finally {
-      reader.close();
-      signal?.removeEventListener("abort", stop);
-      forget();
-    }
+  /** The same as `attach`, for those who would rather loop. */
+  stream(options: StreamOptions = {}): AsyncGenerator<OutboundLine, void> {
+    return streamSession(this, this.#kernel.limits.maxReaderBytes, options);
   }
 
   /** Calls back once when the session is closed, at once where it is. Returns what takes the listener away. */
@@ -475,88 +407,17 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     return this.#executor.calls.cancel(callId, reason);
   }
 
-  get #saved(): SessionSnapshots {
-    this.#snapshots ??= new SessionSnapshots(this.#kernel.snapshots, this.#kernel.snapshotMode);
-    return this.#snapshots;
-  }
-
   restoreFrom(saved: SavedSession): Promise<unknown> {
-    return this.#saved.apply(this.id, saved, this.parts);
+    return this.saving.restoreFrom(saved);
   }
 
-  listSnapshots(): Promise<StoredSnapshot[]> {
-    return this.#saved.list(this.id);
+  fork(): Promise<{ session: Session; capabilities: Record<string, Forking> }> {
+    return forkSession(this, this.#journal, this.#manager);
   }
 
-  /** Not as an agent would: nothing of it is part of a recording. Of those that were taken so, only the newest are kept. */
-  async saveAutomatically(label: string, keep: number): Promise<void> {
-    if (!this.parts.isStateful) return;
-    this.#isKept = true;
-    this.savedAt = this.#kernel.clock.now();
-    this.isChanged = false;
-    try {
-      await this.#save(label, this.savedAt);
-    } catch (error) {
-      this.isChanged = true;
-      throw error;
-    }
-    // One that has ended for good meanwhile has removed what there was by then.
-    const isGone = this.#status === "closed" && !this.#kernel.isStopping && !this.#isDropped;
-    await this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, isGone ? 0 : keep);
-  }
-
-  async saveSnapshot(label = ""): Promise<ResultInputOf<typeof snapshot>> {
-    const { info, capabilities } = await this.#save(label, this.sources.clock.now());
-    return { snapshot_id: info.snapshot_id, created_at: info.created_at, bytes: info.bytes, capabilities };
-  }
-
-  #save(label: string, now: number) {
-    const { principal, granted } = this.info;
-    const about = { principal_id: principal.id, granted: [...granted], label, created_at: now / 1000 };
-    return this.#saved.save(this.id, this.parts, about);
-  }
-
-  async restoreSnapshot(snapshotId = ""): Promise<ResultInputOf<typeof restore>> {
-    const found = await this.#saved.load(this.id, snapshotId, this.#kernel.pluginNames);
-    if (found === undefined) {
-      const which = snapshotId === "" ? "no snapshot" : `no snapshot "${snapshotId}"`;
-      throw new A2EError("runtime_error", `this session has ${which}`, { retryable: false });
-    }
-    this.isChanged = true;
-    const capabilities = await this.#saved.apply(this.id, found, this.parts);
-    return { snapshot_id: found.snapshot_id, capabilities };
-  }
-
-  /** A session with a copy of everything in this one. Costs what changed since the last fork, not what there is. */
-  async fork(): Promise<{ session: Session; capabilities: Record<string, Forking> }> {
-    if (this.#manager === undefined)
-      throw new A2EError("runtime_error", "this session stands alone", { retryable: false });
-    const { states, capabilities } = await this.parts.fork();
-    const layers = this.#journal?.splitLayer();
-    const granted = new Set([...this.info.granted].filter((name) => capabilities[name] !== "refused"));
-    const { createId } = this.#manager;
-    const id = this.tape === undefined ? createId() : this.tape.value("session", createId);
-    const session = this.#manager.fork(id, {
-      principal: this.info.principal,
-      granted,
-      dialect: this.dialect,
-      createdAt: this.sources.clock.now(),
-      states,
-      parent: this.id,
-      ...(layers === undefined ? {} : { stored: { layers, lines: [], lastSeq: 0, acknowledged: 0 } }),
-    });
-    return { session, capabilities };
-  }
-
-  /** Takes over what a fork of this session changed. */
-  async merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
-    const fork = this.#manager?.get(forkId);
-    if (fork?.parent !== this.id)
-      throw new A2EError("runtime_error", "that is no fork of this session", { retryable: false });
-    // What was done in the fork is no part of this session's recording, and in a replay nobody does it.
-    if (this.tape !== undefined) fork.parts.adopt(this.tape.value("fork", () => fork.parts.changes()));
-    this.isChanged = true;
-    return this.parts.merge(fork.parts);
+  merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
+    this.saving.isChanged = true;
+    return mergeFork(this, this.#manager?.get(forkId));
   }
 
   /** Runs the recording of this session once more, elsewhere: nothing of it reaches this session or what others see. */
@@ -608,7 +469,7 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
     await this.parts.close();
     if (!this.#kernel.isStopping) this.#forgetJournalled();
     this.#end();
-    if (!this.#kernel.isStopping && this.#isKept) await this.#forgetSnapshots();
+    if (!this.#kernel.isStopping) await this.saving.forget();
   }
 
   /** A journal that cannot be written must not keep a session from ending; its age will take it. */
@@ -617,15 +478,6 @@ export class Session implements CorePort, ExecutorPort, OpeningPort, OutboxPort,
       this.#journal?.forget();
     } catch (error) {
       this.#kernel.log.error("an ended session could not be removed", { session: shortId(this.id), error });
-    }
-  }
-
-  /** It has ended for good: nobody comes back to what the host kept of it on its own. */
-  async #forgetSnapshots(): Promise<void> {
-    try {
-      await this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, 0);
-    } catch (error) {
-      this.#kernel.log.error("snapshots of a session could not be removed", { session: shortId(this.id), error });
     }
   }
 

@@ -49,7 +49,7 @@ export async function saveSnapshot(
   const { label = "" } = await readFields(request);
   if (typeof label !== "string" || label.length > 128)
     return replyError(response, 400, "label: expected at most 128 characters");
-  replyJson(response, 200, await session.saveSnapshot(label));
+  replyJson(response, 200, await session.saving.saveSnapshot(label));
 }
 
 /** A session that is not live comes back under its id, and its agent completes the restoration by shaking hands. */
@@ -64,7 +64,7 @@ export async function restoreSnapshot(
   const { snapshot_id = "" } = await readFields(request);
   if (typeof snapshot_id !== "string") return replyError(response, 400, "snapshot_id: expected a string");
   if (live !== undefined)
-    return replyJson(response, 200, { session_id: sessionId, ...(await live.restoreSnapshot(snapshot_id)) });
+    return replyJson(response, 200, { session_id: sessionId, ...(await live.saving.restoreSnapshot(snapshot_id)) });
   const revived = await door.host.sessions.revive(sessionId, snapshot_id);
   if (revived === undefined) return replyError(response, 404, "nothing was saved of this session");
   replyJson(response, 200, { session_id: revived.id });

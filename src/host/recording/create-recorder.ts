@@ -1,6 +1,6 @@
 // The beginning of a recording: what a replay must know of the host and of the session.
 import type { Kernel } from "../kernel.ts";
-import type { SessionBeginning } from "../session.ts";
+import type { SessionBeginning } from "../session-origin.ts";
 import { createConcealment } from "./concealment.ts";
 import { Recorder } from "./recorder.ts";
 import { type RecordingHeader, recordingFormat } from "./recording.ts";

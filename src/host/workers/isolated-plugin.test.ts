@@ -147,7 +147,7 @@ test("a handler that blocks for ever times out, its thread is replaced, and nobo
 test("a thread that exits ends its calls with sandbox_crash and resumes its sessions from their last snapshot", async () => {
   const { client, host, work: api, close } = await startIsolated();
   await api.add({ by: 7 });
-  await host.sessions.get(client.sessionId)?.saveSnapshot();
+  await host.sessions.get(client.sessionId)?.saving.saveSnapshot();
   await api.add({ by: 1 });
 
   await expect(api.exit()).rejects.toMatchObject({ code: "sandbox_crash" });
