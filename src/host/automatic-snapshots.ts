@@ -1,6 +1,7 @@
 // Snapshots that nobody asks for: from time to time while a session is used, and when the host is shut down.
 import type { Kernel } from "./kernel.ts";
 import { shortId } from "./logger.ts";
+import { SessionSnapshots } from "./session-snapshots.ts";
 
 /** Labels that begin like this are the host's: what carries one may be removed again. */
 export const automaticLabel = "auto:";
@@ -22,6 +23,7 @@ export class AutomaticSnapshots {
   readonly #kernel: Kernel;
   /** One at a time: a host with many sessions must not stop for them. */
   #saving: Promise<void> | undefined;
+  #forgetting: Promise<void> = Promise.resolve();
   #drainUntil = 0;
 
   constructor(kernel: Kernel) {
@@ -57,9 +59,26 @@ export class AutomaticSnapshots {
       this.#kernel.log.warn("a session was not saved: the time to shut down is over", { session: shortId(session.id) });
   }
 
-  /** Resolves when nothing is being saved any more. */
+  /** Removes what the host kept on its own of sessions that are gone. */
+  forget(sessionIds: readonly string[]): void {
+    this.#forgetting = this.#forgetting.then(async () => {
+      for (const id of sessionIds) await this.#forget(id);
+    });
+  }
+
+  async #forget(sessionId: string): Promise<void> {
+    const { snapshots, snapshotMode, pluginNames, log } = this.#kernel;
+    try {
+      await new SessionSnapshots(snapshots, snapshotMode).prune(sessionId, pluginNames, automaticLabel, 0);
+    } catch (error) {
+      log.error("snapshots of a session could not be removed", { session: shortId(sessionId), error });
+    }
+  }
+
+  /** Resolves when nothing is being saved or removed any more. */
   async settled(): Promise<void> {
     await this.#saving;
+    await this.#forgetting;
   }
 
   async #save(session: SavedSession, label: string): Promise<void> {

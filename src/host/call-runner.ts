@@ -82,6 +82,11 @@ export class CallRunner implements NestedPort {
     return this.#calls.inFlight;
   }
 
+  /** Whether anything runs or waits, be it for no request of the agent. */
+  get isBusy(): boolean {
+    return this.#calls.inFlight > 0 || (this.#background.children?.size ?? 0) > 0;
+  }
+
   /** Ids of the calls that are running or waiting. */
   get pendingIds(): string[] {
     return this.#calls.calls().map((call) => call.id);

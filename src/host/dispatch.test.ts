@@ -88,6 +88,20 @@ test("who declines or fails does not matter while another answers", async () => 
   expect(await peer.ask("1")).toMatchObject({ value: "answered" });
 });
 
+test("what one plugin does to a request does not reach the others", async () => {
+  const spoils: Run = (request) => {
+    request.name = "spoilt";
+    request.data.spoilt = true;
+    return undefined;
+  };
+  await using raw = await startRawHost([
+    { plugin: probePlugin(spoils), name: "spoiling", priority: 1 },
+    { plugin: probePlugin(({ name, data }) => ({ value: name, data })), name: "answering" },
+  ]);
+  const peer = await raw.open();
+  expect(await peer.ask("1", "whole")).toMatchObject({ value: "whole", data: {} });
+});
+
 test.each([1, 2])("where all of %i plugins decline, the agent is told that nobody took the request", async (count) => {
   const plugins = Array.from({ length: count }, (_, index) => ({ plugin: probePlugin(declines), name: `p${index}` }));
   await using raw = await startRawHost(plugins);

@@ -1,6 +1,6 @@
 // From a call to the plugins that handle it.
 import { A2EError } from "../protocol/errors.ts";
-import type { JsonObject } from "../protocol/json.ts";
+import { copyJson, type JsonObject } from "../protocol/json.ts";
 import type { ActiveCall } from "./active-call.ts";
 import type { SessionPart } from "./plugin.ts";
 import { isThenable } from "./thenable.ts";
@@ -12,14 +12,17 @@ type Handler = (request: JsonObject, context: ActiveCall) => Outcome | Promise<O
 export function dispatch(parts: readonly SessionPart[], call: ActiveCall): Outcome | Promise<Outcome> {
   const [only] = parts;
   if (only === undefined) throw new A2EError("capability_missing", `no plugin serves "${call.entry.capability.name}"`);
-  return parts.length === 1 ? toNative(invoke(only, call)) : broadcast(parts, call);
+  return parts.length === 1 ? toNative(invoke(only, call, call.request)) : broadcast(parts, call);
 }
 
 const declined = Symbol("declined");
 
 /** All plugins are asked, in their order; the first answer is the answer. Errors count only where nobody answers. */
 async function broadcast(parts: readonly SessionPart[], call: ActiveCall): Promise<Outcome> {
-  const outcomes = parts.map(async (part) => (await invoke(part, call)) ?? Promise.reject(declined));
+  // Each gets a request of its own: what one of them writes to it must not reach the others.
+  const outcomes = parts.map(
+    async (part) => (await invoke(part, call, copyJson(call.request))) ?? Promise.reject(declined),
+  );
   try {
     return await Promise.any(outcomes);
   } catch (all) {
@@ -29,9 +32,9 @@ async function broadcast(parts: readonly SessionPart[], call: ActiveCall): Promi
   }
 }
 
-function invoke(part: SessionPart, call: ActiveCall): Outcome | Promise<Outcome> {
+function invoke(part: SessionPart, call: ActiveCall, request: JsonObject): Outcome | Promise<Outcome> {
   const handlers = part.handlers as unknown as Record<string, Handler>;
-  return (handlers[call.entry.name] as Handler)(call.request, call);
+  return (handlers[call.entry.name] as Handler)(request, call);
 }
 
 function toNative(value: Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {

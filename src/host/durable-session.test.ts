@@ -216,6 +216,21 @@ test("a stored session whose agent never came back is gone once it has reached t
   await late.close(0);
 });
 
+test("what the host saved on its own of such a session goes with it, and what its agent saved stays", async () => {
+  const snapshots = { ...createMemorySnapshotStore(), async close() {} };
+  const first = await start(counterPlugin, { snapshots, snapshotSchedule: { everyMs: 0, onDrain: true, keep: 2 } });
+  const session = first.sessions.create();
+  const peer = await shakeHands(session);
+  await ask(peer, { type: "counter/add/req" });
+  await ask(peer, { type: "session/snapshot/req", label: "mine" });
+  await first.close(1_000);
+  expect((await snapshots.list(session.id)).map(({ label }) => label).sort()).toEqual(["auto:drain", "mine"]);
+
+  const late = await start(counterPlugin, { snapshots, clock: { now: () => Date.now() + 25 * 60 * 60_000 } });
+  await late.close(0);
+  expect((await snapshots.list(session.id)).map(({ label }) => label)).toEqual(["mine"]);
+});
+
 test("a fork that was forked itself still merges all it changed after a restart", async () => {
   const first = await start();
   const parent = first.sessions.create();

@@ -194,6 +194,17 @@ test("a handled call has one audit entry with every field", async () => {
   ]);
 });
 
+test("an audit entry counts bytes, not characters", async () => {
+  await using raw = await startRawHost();
+  const peer = await raw.open();
+  const answer = await peer.ask("1", "żółć 🦊");
+  const line = JSON.stringify({ type: "test/run/req", id: "1", version: "1.0", name: "żółć 🦊" });
+  expect(raw.audit.at(-1)).toMatchObject({
+    bytes_in: Buffer.byteLength(line),
+    bytes_out: Buffer.byteLength(JSON.stringify(answer)),
+  });
+});
+
 test("refused, failed, cut off and core messages have one audit entry each, with their error code", async () => {
   const gate = createGate();
   await using raw = await startRawHost([

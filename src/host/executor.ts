@@ -139,5 +139,5 @@ export class Executor {
 }
 
 function sizeOf(answer: Answer | undefined): number {
-  return typeof answer === "string" ? answer.length : 0;
+  return typeof answer === "string" ? Buffer.byteLength(answer) : 0;
 }

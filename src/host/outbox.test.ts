@@ -89,6 +89,14 @@ test("a transport that was replaced cannot unbind its successor", () => {
   expect(taken).toHaveLength(1);
 });
 
+test("a transport that is replaced is told that it is over", () => {
+  const { outbox } = createOutbox();
+  let closed = 0;
+  outbox.bind({ deliver() {}, closed: () => void (closed += 1) });
+  outbox.bind({ deliver() {}, closed() {} });
+  expect(closed).toBe(1);
+});
+
 test("a transport that throws is reported, and readers of lines get the line all the same", () => {
   const { outbox, onDeliveryFailed } = createOutbox();
   const reader = outbox.attach(0, () => {});

@@ -114,7 +114,9 @@ export class Outbox {
     else this.#lines().append(answer);
   }
 
+  /** There is one at a time: whoever was there before is told that it is over. */
   bind(end: DirectEnd): () => void {
+    this.#direct?.closed();
     this.#direct = end;
     return () => {
       if (this.#direct !== end) return;

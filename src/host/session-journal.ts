@@ -128,13 +128,14 @@ export class SessionJournal {
       yield { id: String(row.id), record: JSON.parse(String(row.record)) as SessionRecord };
   }
 
-  /** Forgets sessions that were created before this moment and that nobody holds: a live one ends by itself. */
-  forgetOlderThan(createdBefore: number, live: { has(sessionId: string): boolean }): void {
+  /** Forgets sessions that were created before this moment and that nobody holds: a live one ends by itself. Returns their ids. */
+  forgetOlderThan(createdBefore: number, live: { has(sessionId: string): boolean }): string[] {
     const expired = this.list().filter(({ id, record }) => record.createdAt < createdBefore && !live.has(id));
-    if (expired.length === 0) return;
+    if (expired.length === 0) return [];
     this.#database.write(() => {
       for (const { id } of expired) this.#forget(id);
     });
+    return expired.map(({ id }) => id);
   }
 
   #forget(sessionId: string): void {

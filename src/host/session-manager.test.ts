@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { createFakeClock } from "../testing/fake-clock.ts";
-import type { SessionPart } from "./plugin.ts";
-import { createGate, probePlugin, type Run, startRawHost } from "./raw-session.suite.ts";
+import { plugin, type SessionPart } from "./plugin.ts";
+import { createGate, probe, probePlugin, type Run, startRawHost } from "./raw-session.suite.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -104,6 +104,38 @@ test("a session with a call in flight is not idle", async () => {
   peer.close();
   await pass(600_000);
   expect(sessions.size).toBe(1);
+});
+
+test("a session that still works in the background is not idle", async () => {
+  const gate = createGate();
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const clock = createFakeClock();
+  const working = plugin(probe, {
+    session: (context) => ({
+      handlers: {
+        run: ({ name }) => {
+          void context.call("test/other/req", { name });
+          return { value: "begun" };
+        },
+        other: gate.run,
+      },
+    }),
+  });
+  await using raw = await startRawHost([working], { clock, limits: { sessionIdleMs: 60_000 } });
+  const pass = async () => {
+    clock.advance(600_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  const peer = await raw.open();
+  await peer.ask("1", "a");
+  peer.close();
+
+  await pass();
+  expect(raw.host.sessions.size).toBe(1);
+  gate.release("a");
+  await pass();
+  expect(raw.host.sessions.size).toBe(0);
 });
 
 test("a session older than sessionMaxAgeMs is closed, however busy", async () => {

@@ -161,8 +161,10 @@ export class SessionManager {
   /** Agents that never came back after a crash must not fill the disk for ever. */
   #forgetStored(now: number): void {
     this.#forgottenAt = now;
+    const { journal, limits } = this.#kernel;
     try {
-      this.#kernel.journal?.forgetOlderThan(now - this.#kernel.limits.sessionMaxAgeMs, this.#sessions);
+      const forgotten = journal?.forgetOlderThan(now - limits.sessionMaxAgeMs, this.#sessions) ?? [];
+      if (forgotten.length > 0) this.#automatic.forget(forgotten);
     } catch (error) {
       this.#kernel.log.error("old sessions could not be removed", { error });
     }
@@ -205,7 +207,6 @@ function expiry(session: Session, now: number, limits: Kernel["limits"]): string
   if (session.status === "closing" || session.status === "closed") return undefined;
   if (now - session.createdAt >= limits.sessionMaxAgeMs) return "maximum age reached";
   if (session.status === "new" && now - session.createdAt >= limits.handshakeTimeoutMs) return "no handshake";
-  if (!session.isAttached && session.pendingCalls === 0 && now - session.lastActiveAt >= limits.sessionIdleMs)
-    return "idle";
+  if (!session.isAttached && !session.isBusy && now - session.lastActiveAt >= limits.sessionIdleMs) return "idle";
   return undefined;
 }

@@ -213,6 +213,11 @@ export class Session
     return this.#executor.calls.pendingCount;
   }
 
+  /** Something is still being done in it, be it in the background. */
+  get isBusy(): boolean {
+    return this.#executor.calls.isBusy;
+  }
+
   /** True while somebody listens: such a session is not idle, however silent it is. */
   get isAttached(): boolean {
     return this.#outbox.readerCount > 0;
@@ -243,7 +248,7 @@ export class Session
   }
 
   #takeLine(line: string): void {
-    this.accept(decodeLine(line, this.#kernel.limits, this.sources.nextId), line.length);
+    this.accept(decodeLine(line, this.#kernel.limits, this.sources.nextId), Buffer.byteLength(line));
   }
 
   /** Takes a message that was never text. It stays the sender's: nothing of it is kept or written to. */
