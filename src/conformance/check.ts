@@ -54,6 +54,10 @@ export function asArray(value: JsonValue | undefined, what: string): JsonValue[]
   return value;
 }
 
+export function asObjects(value: JsonValue | undefined, what: string): JsonObject[] {
+  return asArray(value, what).map((item) => asObject(item, `${what}[]`));
+}
+
 const maxShown = 300;
 
 export function show(value: unknown): string {

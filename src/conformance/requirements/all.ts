@@ -15,7 +15,10 @@ import { http } from "./http.ts";
 import { limits } from "./limits.ts";
 import { mcp } from "./mcp.ts";
 import { memory } from "./memory.ts";
+import { memoryLimits } from "./memory-limits.ts";
+import { memorySearch } from "./memory-search.ts";
 import { memorySharing } from "./memory-sharing.ts";
+import { planRefusals } from "./plan-refusals.ts";
 import { plans } from "./plans.ts";
 import { proc } from "./proc.ts";
 import { procExtensions } from "./proc-extensions.ts";
@@ -44,8 +47,11 @@ export const requirements: readonly Requirement[] = [
   ...environments,
   ...envData,
   ...memory,
+  ...memorySearch,
+  ...memoryLimits,
   ...memorySharing,
   ...plans,
+  ...planRefusals,
   ...claims,
   ...chains,
   ...proc,

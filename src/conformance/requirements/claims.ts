@@ -5,7 +5,7 @@ import { asArray, asObject, check, checkEqual, checkError, checkType } from "../
 import { sharedHost } from "../link.ts";
 import type { Peer } from "../peer.ts";
 import type { Requirement } from "../requirement.ts";
-import { createPlan, openPlan } from "./plans.ts";
+import { createPlan, openPlan } from "./opened-plan.ts";
 
 const common = { needs: { capability: "planning" }, level: "extension" } as const;
 

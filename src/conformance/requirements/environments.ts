@@ -1,16 +1,12 @@
 // The env capability beside the life of an episode: what an environment says of itself, many steps at once, experiences.
 import type { Message } from "../../protocol/envelope.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { asArray, asObject, check, checkEqual, checkError, checkType } from "../check.ts";
+import { asArray, asObject, asObjects, check, checkEqual, checkError, checkType } from "../check.ts";
 import type { Requirement } from "../requirement.ts";
 import { observationOf, observe, reset, step } from "./episodes.ts";
 
 const needs = { capability: "env", environments: ["counter_env"] } as const;
 const inc = { type: "inc" };
-
-function objects(value: Parameters<typeof asArray>[0], what: string): JsonObject[] {
-  return asArray(value, what).map((item) => asObject(item, `${what}[]`));
-}
 
 export const environments: readonly Requirement[] = [
   {
@@ -38,7 +34,7 @@ export const environments: readonly Requirement[] = [
     async run({ agent }) {
       const answer = await (await agent()).request("env/space/req", { env_name: "counter_env" });
       check(
-        objects(answer.environments, "environments").some(({ name }) => name === "counter_env"),
+        asObjects(answer.environments, "environments").some(({ name }) => name === "counter_env"),
         "environments should name counter_env",
       );
       check(Number(answer.max_steps) > 0, `max_steps: ${answer.max_steps}`);
@@ -79,7 +75,7 @@ export const environments: readonly Requirement[] = [
       const start = await reset(peer);
       const { episode_id } = start;
       const answer = checkType(await peer.request("env/plan/req", { episode_id }), "env/plan/resp");
-      const [first] = objects(answer.suggested_actions, "suggested_actions");
+      const [first] = asObjects(answer.suggested_actions, "suggested_actions");
       check(first !== undefined, "the counter should have something to suggest");
       checkEqual((await step(peer, start, first)).step_num, 1, "step_num");
     },
@@ -115,7 +111,7 @@ export const environments: readonly Requirement[] = [
         await peer.request("env/batch_step/req", { episode_ids, actions }),
         "env/batch_step/resp",
       );
-      const items = objects(answer.results, "results");
+      const items = asObjects(answer.results, "results");
       checkEqual(
         items.map(({ error }) => (error === undefined ? undefined : asObject(error, "error").code)),
         [undefined, "unknown_action", "runtime_error", undefined],
@@ -138,7 +134,7 @@ export const environments: readonly Requirement[] = [
       const { episode_id } = start;
       const { results } = await peer.request("env/batch_step/req", { episode_id, actions: [inc, inc, inc] });
       checkEqual(
-        objects(results, "results").map(({ obs }) => asObject(obs, "obs").step_num),
+        asObjects(results, "results").map(({ obs }) => asObject(obs, "obs").step_num),
         [1, 2, 3],
         "step numbers",
       );
@@ -162,7 +158,7 @@ export const environments: readonly Requirement[] = [
       const actions = [{ value: 0 }, { value: 1 }, { value: 2 }, { value: 9 }];
       const ask = async () => {
         const answer = checkType(await peer.request("env/what_if/req", { episode_id, actions }), "env/what_if/resp");
-        return objects(answer.outcomes, "outcomes");
+        return asObjects(answer.outcomes, "outcomes");
       };
       const [, down, , impossible] = await ask();
       checkEqual(asObject(impossible?.error, "error").code, "unknown_action", "code of an impossible action");
@@ -203,7 +199,7 @@ export const environments: readonly Requirement[] = [
       const { episode_id } = start;
       for (const _ of [1, 2, 3]) await step(peer, start, inc);
       const list = checkType(await peer.request("env/exp/list/req", { episode_id, limit: 2 }), "env/exp/list/resp");
-      const recorded = objects(list.episodes, "episodes");
+      const recorded = asObjects(list.episodes, "episodes");
       checkEqual([list.total, recorded.length], [3, 2], "total and number");
       const [second] = recorded;
       checkEqual(

@@ -3,7 +3,7 @@ import { checkEqual, checkError } from "../check.ts";
 import { sharedHost } from "../link.ts";
 import { uniqueKey } from "../peer.ts";
 import type { Requirement } from "../requirement.ts";
-import { openMemory } from "./memory.ts";
+import { openMemory } from "./opened-memory.ts";
 
 const common = { needs: { capability: "memory" }, transports: sharedHost } as const;
 const everywhere = ["working", "episodic", "semantic"].map((tier) => ({ key: "secret", content: tier, tier }));

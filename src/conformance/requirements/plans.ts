@@ -1,53 +1,11 @@
-// The planning capability: plans, boards and tasks. Who works on what is in claims.ts.
-import type { Message } from "../../protocol/envelope.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import { asArray, asObject, check, checkEqual, checkError, checkType, only } from "../check.ts";
+// The planning capability: plans, boards and tasks. Who works on what is in claims.ts, what is refused in plan-refusals.ts.
+import { asObject, asObjects, check, checkEqual, checkError, checkType, only } from "../check.ts";
 import { sharedHost } from "../link.ts";
-import { type Peer, uniqueKey } from "../peer.ts";
+import { uniqueKey } from "../peer.ts";
 import type { Requirement } from "../requirement.ts";
+import { createPlan, openPlan, titlesOf } from "./opened-plan.ts";
 
 const needs = { capability: "planning" } as const;
-
-export interface OpenPlan {
-  readonly id: string;
-  /** Adds a task and returns its id. */
-  add(title: string, fields?: object): Promise<string>;
-  tryAdd(title: string, fields?: object): Promise<Message>;
-  update(task_id: string, fields: object): Promise<Message>;
-  tasks(fields?: object): Promise<JsonObject[]>;
-}
-
-export async function createPlan(peer: Peer, fields: object = {}): Promise<OpenPlan> {
-  const created = checkType(await peer.request("planning/plan/create", fields), "planning/plan/create/resp");
-  checkEqual(created.success, true, "success");
-  return openPlan(peer, String(created.plan_id));
-}
-
-/** A plan that there is, as this session sees it. */
-export function openPlan(peer: Peer, plan_id: string): OpenPlan {
-  const tryAdd: OpenPlan["tryAdd"] = (title, fields = {}) =>
-    peer.request("planning/task/add", { plan_id, title, ...fields });
-  return {
-    id: plan_id,
-    tryAdd,
-    async add(title, fields) {
-      const answer = checkType(await tryAdd(title, fields), "planning/task/add/resp");
-      checkEqual(answer.success, true, "success");
-      return String(answer.task_id);
-    },
-    update: (task_id, fields) => peer.request("planning/task/update", { plan_id, task_id, ...fields }),
-    async tasks(fields = {}) {
-      const answer = await peer.request("planning/task/list", { plan_id, ...fields });
-      return objects(checkType(answer, "planning/task/list/resp").tasks, "tasks");
-    },
-  };
-}
-
-function objects(value: Parameters<typeof asArray>[0], what: string): JsonObject[] {
-  return asArray(value, what).map((item) => asObject(item, `${what}[]`));
-}
-
-const titlesOf = (tasks: readonly JsonObject[]) => tasks.map(({ title }) => title);
 
 export const plans: readonly Requirement[] = [
   {
@@ -102,7 +60,7 @@ export const plans: readonly Requirement[] = [
       await open.add("a", { status: "to do, soon" });
       const { plans: listed } = checkType(await peer.request("planning/plan/list"), "planning/plan/list/resp");
       const plan = only(
-        objects(listed, "plans").filter(({ plan_id }) => plan_id === open.id),
+        asObjects(listed, "plans").filter(({ plan_id }) => plan_id === open.id),
         "plan",
       );
       checkEqual(
@@ -125,10 +83,10 @@ export const plans: readonly Requirement[] = [
       await open.add("b", { status: "old" });
       await open.add("c", { status: "new" });
       const answer = await peer.request("planning/plan/board", { plan_id: open.id });
-      const board = only(objects(checkType(answer, "planning/plan/board/resp").boards, "boards"), "board");
+      const board = only(asObjects(checkType(answer, "planning/plan/board/resp").boards, "boards"), "board");
       const columns = Object.entries(asObject(board.columns, "columns"));
       checkEqual(
-        columns.map(([name, tasks]) => [name, titlesOf(objects(tasks, name))]),
+        columns.map(([name, tasks]) => [name, titlesOf(asObjects(tasks, name))]),
         [
           ["new", ["a", "c"]],
           ["old", ["b"]],
@@ -209,103 +167,6 @@ export const plans: readonly Requirement[] = [
     },
   },
   {
-    id: "PLAN-9",
-    title: "a plan that there is not is refused with unknown_plan",
-    source: "wire facts 3.12 (unknown plan accepted)",
-    level: "must",
-    needs,
-    async run({ agent }) {
-      const peer = await agent();
-      for (const plan_id of ["no-such-plan", "__proto__"]) {
-        for (const type of ["planning/task/add", "planning/task/list", "planning/plan/board", "planning/plan/delete"])
-          checkError(await peer.request(type, { plan_id, title: "a" }), "unknown_plan");
-      }
-    },
-  },
-  {
-    id: "PLAN-10",
-    title: "a status that is no column is refused with unknown_column and those that there are",
-    source: "wire facts 3.12 (unknown status accepted)",
-    level: "must",
-    needs,
-    async run({ agent }) {
-      const open = await createPlan(await agent());
-      const task_id = await open.add("a");
-      for (const answer of [await open.tryAdd("b", { status: "tdo" }), await open.update(task_id, { status: "tdo" })]) {
-        const { columns } = asObject(checkError(answer, "unknown_column").detail, "detail");
-        checkEqual(columns, ["backlog", "todo", "in_progress", "done"], "detail.columns");
-      }
-      checkEqual(
-        (await open.tasks()).map(({ status }) => status),
-        ["backlog"],
-        "statuses",
-      );
-    },
-  },
-  {
-    id: "PLAN-11",
-    title: "the SDK's default status, backlog, is the first column of a plan that has no column of this name",
-    source: "wire facts 3.12 (default columns)",
-    level: "should",
-    needs,
-    async run({ agent }) {
-      const open = await createPlan(await agent(), { columns: ["ideas", "done"] });
-      checkEqual((await open.tryAdd("a", { status: "backlog" })).status, "ideas", "status");
-    },
-  },
-  {
-    id: "PLAN-12",
-    title: "a task that there is not is refused with unknown_task",
-    source: "wire facts 3.12",
-    level: "should",
-    needs,
-    async run({ agent }) {
-      const peer = await agent();
-      const open = await createPlan(peer);
-      checkError(await open.update("no-such-task", { status: "todo" }), "unknown_task");
-      for (const type of ["planning/task/delete", "planning/task/claim", "planning/task/history"])
-        checkError(await peer.request(type, { task_id: "no-such-task" }), "unknown_task");
-    },
-  },
-  {
-    id: "PLAN-13",
-    title: "a dependency that would close a circle is refused with dependency_cycle and the way round",
-    source: "guide: planning (dependencies)",
-    level: "should",
-    needs,
-    async run({ agent }) {
-      const open = await createPlan(await agent());
-      const a = await open.add("a");
-      const b = await open.add("b", { deps: [a] });
-      const c = await open.add("c", { deps: [b] });
-      for (const deps of [[c], [b], [a]]) {
-        const error = checkError(await open.update(a, { deps }), "dependency_cycle");
-        check(
-          asArray(asObject(error.detail, "detail").cycle, "detail.cycle").includes(a),
-          "the cycle should name the task",
-        );
-      }
-      checkEqual((await open.tasks())[0]?.deps, [], "deps afterwards");
-    },
-  },
-  {
-    id: "PLAN-14",
-    title: "a dependency on no task of the plan is refused with unknown_dependency that names it",
-    source: "guide: planning (dependencies)",
-    level: "should",
-    needs,
-    async run({ agent }) {
-      const peer = await agent();
-      const [open, other] = [await createPlan(peer), await createPlan(peer)];
-      const elsewhere = await other.add("elsewhere");
-      for (const missing of ["no-such-task", elsewhere]) {
-        const error = checkError(await open.tryAdd("a", { deps: [missing] }), "unknown_dependency");
-        checkEqual(asObject(error.detail, "detail").missing, [missing], "detail.missing");
-      }
-      checkEqual(await open.tasks(), [], "tasks");
-    },
-  },
-  {
     id: "PLAN-15",
     title: "tasks and plans can be deleted; a task that others need only after them",
     source: "extension: planning/task/delete, planning/plan/delete",
@@ -342,38 +203,6 @@ export const plans: readonly Requirement[] = [
     },
   },
   {
-    id: "PLAN-17",
-    title: "a column takes no more tasks than its wip_limit, and then answers column_full",
-    source: "extension: wip_limit",
-    level: "extension",
-    needs,
-    async run({ agent }) {
-      const open = await createPlan(await agent(), { columns: ["todo", { name: "doing", wip_limit: 1 }, "done"] });
-      const [first, second] = [
-        await open.add("first", { status: "doing" }),
-        await open.add("second", { status: "todo" }),
-      ];
-      checkError(await open.update(second, { status: "doing" }), "column_full");
-      checkError(await open.tryAdd("third", { status: "doing" }), "column_full");
-      checkType(await open.update(first, { status: "done" }), "planning/task/update/resp");
-      checkType(await open.update(second, { status: "doing" }), "planning/task/update/resp");
-    },
-  },
-  {
-    id: "PLAN-18",
-    title: "a plan grows to a limit that is said with plan_full, and what was refused is not in it",
-    source: "limits are said, not suffered",
-    level: "should",
-    needs,
-    async run({ agent }) {
-      const open = await createPlan(await agent());
-      const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => open.tryAdd(`task ${at}`)));
-      const added = answers.filter(({ type }) => type === "planning/task/add/resp");
-      for (const answer of answers) if (!added.includes(answer)) checkError(answer, "plan_full");
-      checkEqual((await open.tasks()).length, added.length, "tasks in the plan");
-    },
-  },
-  {
     id: "PLAN-19",
     title: "a list is cut by limit and offset, and total is before the limit",
     source: "extension: limit, offset, total",
@@ -384,7 +213,7 @@ export const plans: readonly Requirement[] = [
       const open = await createPlan(peer);
       for (const title of ["a", "b", "c", "d"]) await open.add(title);
       const answer = await peer.request("planning/task/list", { plan_id: open.id, limit: 2, offset: 1 });
-      checkEqual([titlesOf(objects(answer.tasks, "tasks")), answer.total], [["b", "c"], 4], "tasks and total");
+      checkEqual([titlesOf(asObjects(answer.tasks, "tasks")), answer.total], [["b", "c"], 4], "tasks and total");
     },
   },
   {
@@ -403,7 +232,9 @@ export const plans: readonly Requirement[] = [
       const later = openPlan(await connectAs("conformance"), hidden.id);
       checkEqual(titlesOf(await later.tasks()), ["secret"], "tasks in the next session");
       const stranger = await connectAs("another agent");
-      const seen = objects((await stranger.request("planning/plan/list")).plans, "plans").map(({ plan_id }) => plan_id);
+      const seen = asObjects((await stranger.request("planning/plan/list")).plans, "plans").map(
+        ({ plan_id }) => plan_id,
+      );
       checkEqual([seen.includes(hidden.id), seen.includes(shared.id)], [false, true], "what another agent sees");
       checkError(await openPlan(stranger, hidden.id).tryAdd("mine"), "unknown_plan");
       checkError(await stranger.request("planning/task/update", { task_id, title: "mine" }), "unknown_task");

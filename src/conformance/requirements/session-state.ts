@@ -5,8 +5,8 @@ import { sharedHost } from "../link.ts";
 import { type Peer, uniqueKey } from "../peer.ts";
 import type { Requirement } from "../requirement.ts";
 import { observe, reset, step } from "./episodes.ts";
-import { openMemory } from "./memory.ts";
-import { createPlan, openPlan } from "./plans.ts";
+import { openMemory } from "./opened-memory.ts";
+import { createPlan, openPlan } from "./opened-plan.ts";
 
 const extension = { source: "extension: session/*", level: "extension" } as const;
 const withEnv = { capability: "env", environments: ["counter_env"] } as const;
