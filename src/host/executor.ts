@@ -5,7 +5,8 @@ import { core, handshake, shutdownPayload } from "../protocol/core.ts";
 import { isCompatibleVersion, type Message, protocolVersion } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { RequestEntry } from "./active-call.ts";
-import { CallRunner, type RunnerPort, toErrorMessage } from "./call-runner.ts";
+import { toErrorMessage } from "./call-errors.ts";
+import { CallRunner, type RunnerPort } from "./call-runner.ts";
 import type { Answer } from "./call-table.ts";
 import type { Kernel } from "./kernel.ts";
 
