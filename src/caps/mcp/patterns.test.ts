@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isUriOnList, matchesPattern } from "./patterns.ts";
-import { toolNameOf } from "./tool-names.ts";
+import { toolNameOf } from "./tools/tool-names.ts";
 
 test.each([
   ["echo", "echo", true],
@@ -41,6 +41,24 @@ test.each([
 test("an empty list allows everything, and a list of one address that one", () => {
   expect(isUriOnList([], "any:thing")).toBe(true);
   expect([isUriOnList(["note:1"], "note:1"), isUriOnList(["note:1"], "note:2")]).toEqual([true, false]);
+});
+
+test.each([
+  ["https://*.example.com/*", "https://api.example.com/mcp", true],
+  ["https://*.example.com/*", "https://evil.test/x.example.com/mcp", false],
+  ["https://*.example.com/*", "https://evil.test?.example.com/mcp", false],
+  ["https://*.example.com/*", "https://evil.test#.example.com/mcp", false],
+  ["https://*.example.com/*", "http://api.example.com/mcp", false],
+  ["https://api.example.com/*", "https://api.example.com:8443/mcp", false],
+  ["https://api.example.com/mcp", "https://api.example.com/mcp", true],
+  ["https://*", "https://anywhere.test/mcp?x=1", true],
+  ["*://api.example.com/*", "wss://api.example.com/mcp", true],
+  ["https://api.example.com/*", "https://api.example.com@evil.test/mcp", false],
+  ["*", "https://anywhere.test/", true],
+  ["note:*", "note:1", true],
+  ["notes://*/public/*", "notes://ada/private/public/1", false],
+])("%s has %s on it: %s", (pattern, uri, expected) => {
+  expect(isUriOnList([pattern], uri)).toBe(expected);
 });
 
 test("a tool is called server__tool", () => {

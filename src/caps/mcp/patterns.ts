@@ -1,18 +1,14 @@
 // Patterns in which `*` stands for any characters, and what they are matched against.
+import { matchesSteps } from "../../host/validation/wildcard-steps.ts";
 
-/** Takes time in proportion to the text, whatever the pattern. */
+/** Every other character stands for itself: a `?` is common in addresses. No pattern is slow. */
 export function matchesPattern(pattern: string, text: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  if (rest.length === 0) return text === pattern;
-  const last = rest.pop() ?? "";
-  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
-  let from = first.length;
-  for (const part of rest) {
-    const at = text.indexOf(part, from);
-    if (at === -1) return false;
-    from = at + part.length;
-  }
-  return from <= text.length - last.length;
+  return matchesSteps(
+    text,
+    pattern,
+    (sign) => sign === "*",
+    (sign, character) => sign === character,
+  );
 }
 
 /** An empty list allows everything. */
@@ -28,7 +24,8 @@ export function isUriOnList(list: readonly string[], uri: string): boolean {
   if (list.length === 0) return true;
   let read = uri;
   for (let round = 0; round < maxDecodings; round++) {
-    if (!isOnList(list, normalUri(read)) || hasDotSegment(normalUri(read))) return false;
+    const normal = normalUri(read);
+    if (hasDotSegment(normal) || !list.some((pattern) => matchesUri(pattern, normal))) return false;
     const decoded = decode(read);
     if (decoded === undefined) return false;
     if (decoded === read) return true;
@@ -38,6 +35,29 @@ export function isUriOnList(list: readonly string[], uri: string): boolean {
 }
 
 const maxDecodings = 4;
+
+/**
+ * Part by part: a `*` in the host must not reach into the path, or `https://*.example.com/*` would be
+ * `https://anywhere.else/x.example.com/` too.
+ */
+function matchesUri(pattern: string, uri: string): boolean {
+  const wanted = splitUri(pattern);
+  if (wanted === undefined) return matchesPattern(pattern, uri);
+  const given = splitUri(uri);
+  if (given === undefined) return false;
+  // `https://*` says nothing of a path, and means them all.
+  const path = wanted.path === "" && wanted.host.endsWith("*") ? "*" : wanted.path;
+  return (
+    matchesPattern(wanted.scheme, given.scheme) &&
+    matchesPattern(wanted.host, given.host) &&
+    matchesPattern(path, given.path)
+  );
+}
+
+function splitUri(uri: string): { scheme: string; host: string; path: string } | undefined {
+  const [, scheme, host, path] = /^([^:/?#]*):\/\/([^/?#\\]*)(.*)$/s.exec(uri) ?? [];
+  return scheme === undefined || host === undefined || path === undefined ? undefined : { scheme, host, path };
+}
 
 /** As the URL standard spells it, without `.` and `..`; as it is where it is no URL. */
 function normalUri(uri: string): string {

@@ -17,6 +17,8 @@ export const skillLimits = {
   maxWatchedFolders: 4000,
   /** Files of one skill. */
   maxFiles: 2000,
+  /** How often a call reads a folder that changes while it is read. */
+  maxReads: 5,
   /** Bytes of all files of a skill whose script runs as a process: they are copied. */
   maxFolderBytes: 64 * 1024 * 1024,
   maxFolderDepth: 16,

@@ -1,6 +1,8 @@
 // The host side of the skill capability.
 import { join, relative } from "node:path";
+import type { CallContext } from "../../host/call-context.ts";
 import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
+import { runAsTool } from "../../host/recording/run-as-tool.ts";
 import type { RequestOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { FolderCopies } from "./library/folder-copies.ts";
@@ -13,7 +15,7 @@ import { type ParsedSkillOptions, parseSkillOptions, type SkillOptions } from ".
 import { skill, skillsChanged } from "./protocol.ts";
 import { SchemaChecks } from "./run/schema-check.ts";
 import { ScriptRunner } from "./run/script-runner.ts";
-import { callSkill, findSkill, type SkillEngine } from "./skill-call.ts";
+import { callSkill, type SkillEngine, withSkill } from "./skill-call.ts";
 
 /** What a config makes of `type: skill`. */
 export function createPlugin(options: JsonObject): Plugin<typeof skill> {
@@ -51,17 +53,23 @@ function createSkillPlugin(options: ParsedSkillOptions): Plugin<typeof skill> {
     session(context: SessionContext) {
       if (shared === undefined) throw new Error("the skill plugin was not set up");
       const engine = shared;
+      /** Folders and scripts are no part of the session: a replay has what they came to, and neither reads nor runs them. */
+      const outside = <Result extends object>(call: CallContext, work: (recorded: CallContext) => Promise<Result>) =>
+        runAsTool(context.tools, call, work);
       const stopWatching = engine.watch.onChange((changes) => context.push(skillsChanged, changes));
       return {
         handlers: {
-          async discover(request) {
+          async discover(request, call) {
             // An agent that has seen no list has nothing to be told of, and a host without skills reads no folders.
             if (options.watch) await engine.watch.start();
-            const entries = await engine.library.list();
-            return { skills: entries.flatMap((entry) => selectVersions(entry, request)) };
+            return outside(call, async () => {
+              const entries = await engine.library.list();
+              return { skills: entries.flatMap((entry) => selectVersions(entry, request)) };
+            });
           },
-          call: (request, call) => callSkill(request, call, context, engine),
-          read: async (request) => readResource(await findSkill(engine.library, request), request),
+          call: (request, call) => outside(call, (recorded) => callSkill(request, recorded, context, engine)),
+          read: (request, call) =>
+            outside(call, () => withSkill(engine.library, request, (found) => readResource(found, request))),
         },
         close: () => void stopWatching(),
       };

@@ -1,8 +1,15 @@
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { silentLogger } from "../../host/logger.ts";
+import type { Sandboxes } from "../../host/sandbox.ts";
+import { createSandboxes } from "../../sandboxes/sandboxes.ts";
+import { SkillLibrary } from "./library/library.ts";
+import { listResources, readResource } from "./library/resources.ts";
+import { SkillChanged } from "./library/skill-changed.ts";
+import { skillLimits } from "./limits.ts";
 import { skill } from "./protocol.ts";
-import { manifest, startSkills } from "./start-skills.suite.ts";
+import { manifest, type SkillHost, startSkills } from "./start-skills.suite.ts";
 
 /** Waits for an answer of the agent, then imports what lies beside it: after the folder has changed. */
 const waiting = `
@@ -53,6 +60,98 @@ test("a call in flight keeps its version to the last file, and the next one uses
   expect(second).toMatchObject({ skill_version: "2.0.0", data: { data: ["new", "new"] } });
 });
 
+/** Sandboxes that call back when a script is about to run: its SKILL.md has been read by then, its other files have not. */
+function sandboxesThat(callBack: () => Promise<void>): Sandboxes {
+  const real = createSandboxes();
+  return {
+    process: (name) => callBack().then(() => real.process(name)),
+    script: (name) => callBack().then(() => real.script(name)),
+    report: () => real.report(),
+    close: () => real.close(),
+  };
+}
+
+const kinds = {
+  python: (value: string) => ({
+    fields: `script: ${value}.py`,
+    files: { [`${value}.py`]: `import sys\nsys.stdin.readline()\nprint('{"type": "result", "data": "${value}"}')` },
+  }),
+  javascript: (value: string) => ({
+    fields: `script: ${value}.js`,
+    files: { [`${value}.js`]: `export default () => "${value}"` },
+  }),
+};
+
+describe.each(Object.entries(kinds))(
+  "a skill in %s that changes between its SKILL.md and its script",
+  (_kind, make) => {
+    /** Replaces version 1 by version 2 when a script is about to run, as an update that is renamed into place does. */
+    async function startReplacing() {
+      const before = { replace: async () => {} };
+      const host = await startSkills({ sandboxes: sandboxesThat(() => before.replace()) });
+      const [old, next] = [make("old"), make("new")];
+      await host.add("racing", `version: 1.0.0\n${old.fields}`, { files: old.files });
+      before.replace = async () => {
+        before.replace = async () => {};
+        await rm(host.at("project", "racing"), { recursive: true });
+        await host.add("racing", `version: 2.0.0\n${next.fields}`, { files: next.files });
+      };
+      return host;
+    }
+
+    test("runs the newer one as a whole", async () => {
+      await using host = await startReplacing();
+      expect(await host.skills.call({ name: "racing" })).toMatchObject({
+        skill_version: "2.0.0",
+        data: { data: "new" },
+      });
+    });
+
+    test("does not run the newer one where the older is pinned", async () => {
+      await using host = await startReplacing();
+      await expect(host.skills.call({ name: "racing@1.0.0" })).rejects.toMatchObject({
+        code: "unknown_skill",
+        detail: { versions: ["2.0.0"] },
+      });
+    });
+
+    test("without end is told as such", async () => {
+      let version = 1;
+      const add = () => {
+        const { fields, files } = make("same");
+        return host.add("racing", `version: 1.0.${version++}\n${fields}`, { files });
+      };
+      await using host = await startSkills({ sandboxes: sandboxesThat(async () => void (await add())) });
+      await add();
+      await expect(host.skills.call({ name: "racing" })).rejects.toMatchObject({
+        code: "skill_error",
+        retryable: true,
+        message: expect.stringContaining("changes all the time"),
+      });
+      expect(version).toBe(2 + skillLimits.maxReads);
+    });
+  },
+);
+
+test("files are listed and read for the version that was found, or not at all", async () => {
+  await using host = await startSkills();
+  await host.add("racing", "version: 1.0.0", { files: { "references/a.md": "old" } });
+  const library = new SkillLibrary([{ path: host.at("project"), source: "project" }], silentLogger);
+  const found = await library.find("racing");
+  const read = () => readResource(found, skill.calls.read.request.parse({ name: "racing", path: "references/a.md" }));
+  expect([await listResources(found), (await read()).content]).toEqual([[{ path: "references/a.md", size: 3 }], "old"]);
+
+  await host.add("racing", "version: 2.0.0", { files: { "references/a.md": "new" } });
+
+  await expect(listResources(found)).rejects.toThrow(SkillChanged);
+  await expect(read()).rejects.toThrow(SkillChanged);
+  // Whoever asks the host is given the version that is there, and told which.
+  expect(await host.skills.read({ name: "racing", path: "references/a.md" })).toMatchObject({
+    skill_version: "2.0.0",
+    content: "new",
+  });
+});
+
 test("a skill that is removed finishes its calls", async () => {
   await using host = await startSkills();
   await host.add("going", "script: scripts/main.py\nllm: true", { files: files("still here") });
@@ -87,33 +186,54 @@ test("copies of versions that nobody runs any more are removed, and all of them 
   }
 });
 
-test("agents that have seen the list are told of skills that come, change and go", async () => {
-  await using host = await startSkills({ watch: true });
-  const changes: unknown[] = [];
+/** What agents are told, one change at a time. */
+function watchChanges(host: SkillHost) {
+  const told: unknown[] = [];
   let wake = () => {};
   host.client.onPush("skill/changed", ({ added, changed, removed }) => {
-    changes.push({ added, changed, removed });
+    told.push({ added, changed, removed });
     wake();
   });
-  const next = () =>
-    new Promise<void>((resolve) => {
+  /** Does something and resolves when it was told. */
+  const after = async (change: () => Promise<unknown>) => {
+    const next = new Promise<void>((resolve) => {
       wake = resolve;
     });
+    await change();
+    await next;
+  };
+  return { told, after };
+}
 
+test("agents that have seen the list are told of skills that come, change and go", async () => {
+  await using host = await startSkills({ watch: true });
+  const { told, after } = watchChanges(host);
+  const path = host.at("project", "watched", "SKILL.md");
   await host.skills.discover();
-  let told = next();
-  await host.write(host.at("project", "watched", "SKILL.md"), manifest("name: watched"));
-  await told;
-  told = next();
-  await writeFile(host.at("project", "watched", "SKILL.md"), manifest("name: watched\nversion: 2.0.0"));
-  await told;
-  told = next();
-  await rm(host.at("project", "watched"), { recursive: true });
-  await told;
 
-  expect(changes).toEqual([
+  await after(() => host.write(path, manifest("name: watched")));
+  await after(() => host.write(path, manifest("name: watched\nversion: 2.0.0")));
+  await after(() => rm(host.at("project", "watched"), { recursive: true }));
+
+  expect(told).toEqual([
     { added: ["watched"], changed: [], removed: [] },
     { added: [], changed: ["watched"], removed: [] },
     { added: [], changed: [], removed: ["watched"] },
   ]);
+});
+
+test("a folder that was renamed into place is watched like the one before it", async () => {
+  await using host = await startSkills({ watch: true });
+  const { told, after } = watchChanges(host);
+  await host.add("watched", "version: 1.0.0");
+  await host.skills.discover();
+
+  await after(async () => {
+    await host.write(join(host.folder, "update", "SKILL.md"), manifest("name: watched\nversion: 2.0.0"));
+    await rename(host.at("project", "watched"), join(host.folder, "outdated"));
+    await rename(join(host.folder, "update"), host.at("project", "watched"));
+  });
+  await after(() => host.add("watched", "version: 3.0.0"));
+
+  expect(told).toEqual(Array(2).fill({ added: [], changed: ["watched"], removed: [] }));
 });

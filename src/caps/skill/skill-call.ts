@@ -8,6 +8,7 @@ import { fillPlaceholders } from "./format/placeholders.ts";
 import type { SkillLibrary } from "./library/library.ts";
 import { listResources } from "./library/resources.ts";
 import type { Skill } from "./library/skill.ts";
+import { SkillChanged } from "./library/skill-changed.ts";
 import { skillLimits } from "./limits.ts";
 import type { ParsedSkillOptions } from "./options.ts";
 import { badArguments, badOutput, instructionsTooLong, skillBlocked, skillFailed } from "./problems.ts";
@@ -35,10 +36,18 @@ export async function callSkill(
   session: Pick<SessionContext, "ask">,
   engine: SkillEngine,
 ): Promise<CallResult> {
-  const skill = await findSkill(engine.library, request);
-  const timeoutMs = timeoutOf(request, skill, engine.options);
-  call.setTimeout(timeoutMs);
-  const checked = await engine.schemas.check(skill.name, skill.inputSchema, request.arguments);
+  return withSkill(engine.library, request, (skill) => callFound(skill, request, call, session, engine));
+}
+
+async function callFound(
+  skill: Skill,
+  request: CallRequest,
+  call: CallContext,
+  session: Pick<SessionContext, "ask">,
+  engine: SkillEngine,
+): Promise<CallResult> {
+  call.setTimeout(timeoutOf(request, skill, engine.options));
+  const checked = await engine.schemas.check(skill.name, skill.inputSchema, request.arguments, call.signal);
   if ("problems" in checked) throw badArguments(skill.name, checked.problems);
   const events = new CollectedEvents(call, request.streaming);
   const result =
@@ -64,8 +73,26 @@ export async function callSkill(
   };
 }
 
+/** Uses a skill, and begins anew where its folder changes before it is used: what is answered is all of one version. */
+export async function withSkill<Result>(
+  library: SkillLibrary,
+  request: { name: string; skill_version: string },
+  use: (skill: Skill) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const skill = await findSkill(library, request);
+    try {
+      return await use(skill);
+    } catch (error) {
+      if (!(error instanceof SkillChanged)) throw error;
+      if (attempt === skillLimits.maxReads)
+        throw skillFailed(skill.name, `the folder of "${skill.name}" changes all the time; try again later`);
+    }
+  }
+}
+
 /** A version may stand behind the name, for agents whose SDK has no field for it. */
-export async function findSkill(
+async function findSkill(
   library: SkillLibrary,
   { name, skill_version }: { name: string; skill_version: string },
 ): Promise<Skill> {
@@ -98,6 +125,9 @@ async function runScript(
   { runner, schemas, options }: SkillEngine,
   events: CollectedEvents,
 ): Promise<ScriptResult> {
+  // Questions to the agent are lines of the session. Touching this tells a recorder that a replay must run the script again,
+  // for it alone knows what it asks.
+  if (runner.mayAskLlm(skill)) void call.call;
   const askLlm = createLlmAsks(session, call, skill, {
     correlationId: request.correlation_id,
     maxCalls: options.max_llm_calls,
@@ -115,7 +145,7 @@ async function runScript(
     );
   // One that says it failed has promised nothing about its data.
   if (skill.outputSchema === undefined || result.error !== undefined) return result;
-  const checked = await schemas.check(skill.name, skill.outputSchema, result.data);
+  const checked = await schemas.check(skill.name, skill.outputSchema, result.data, call.signal);
   if ("problems" in checked) throw badOutput(skill.name, checked.problems);
   return { ...result, data: checked.value };
 }

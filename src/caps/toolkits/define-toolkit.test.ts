@@ -25,6 +25,19 @@ test("mistakes in a definition are told when it is made", () => {
   expect(() => defineToolkit({ name: "a", description: "", config: { type: "string" }, tools })).toThrow(
     '"type": "object"',
   );
+  // As somebody without a compiler would.
+  for (const tool of [
+    {},
+    { description: "" },
+    { description: "", input: { type: "object" } },
+    { ...tools.noop, run: 1 },
+  ])
+    expect(() => defineToolkit({ name: "a", description: "", tools: { noop: tool as typeof tools.noop } })).toThrow(
+      'toolkit "a", tool "noop": needs a description, an input schema and a function run',
+    );
+  expect(() => defineToolkit({ name: "a", tools } as unknown as Parameters<typeof defineToolkit>[0])).toThrow(
+    "description must be a text",
+  );
 });
 
 test("a JSON Schema without a word on unknown properties refuses them, one that allows them does not", async () => {
@@ -103,4 +116,31 @@ test("two toolkits of one name stop the start", async () => {
 test("a wrong option is named with the nearest right one", () => {
   expect(() => parseToolkitsOptions({ modlues: [] })).toThrow("modules");
   expect(() => parseToolkitsOptions({ builtin: ["htp"] })).toThrow("builtin");
+});
+
+test("the same tools are listed, shown and run, whatever they make of secrets", async () => {
+  const toolkit = defineToolkit({
+    name: "sure",
+    description: "Has a tool for those who have a key.",
+    config: z.object({ key: z.string().optional().meta({ format: "password" }), is_open: z.boolean().default(true) }),
+    tools: {
+      plain: { description: "Is always there.", input: z.object({}), run: () => 1 },
+      open: {
+        description: "Goes by the config.",
+        input: z.object({}),
+        when: ({ is_open }) => is_open === true,
+        run: () => 2,
+      },
+      keyed: {
+        description: "Goes by a secret.",
+        input: z.object({}),
+        when: ({ key }) => key !== undefined,
+        run: () => 3,
+      },
+    },
+  });
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
+  const answer = await host.configure("sure", { key: "very-secret" });
+  expect(answer.toolkit.tools).toEqual(["sure__plain", "sure__open"]);
+  expect(await host.toolNames()).toEqual(answer.toolkit.tools);
 });

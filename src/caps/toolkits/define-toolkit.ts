@@ -18,7 +18,7 @@ export interface StartContext {
   /** Where this toolkit may keep files. It may not exist yet. */
   readonly dataDir: string;
   readonly log: Logger;
-  /** Aborted where the start takes too long. */
+  /** Aborted where the start takes too long, or nobody waits for it any more. */
   readonly signal: AbortSignal;
 }
 
@@ -46,7 +46,10 @@ export interface ToolkitTool<Input extends Schema, Config, Resource> {
   readonly deferred?: boolean;
   readonly timeoutMs?: number;
   readonly annotations?: JsonObject;
-  /** Leaves the tool out for configs that have no use for it, as one that writes where only reading is allowed. */
+  /**
+   * Leaves the tool out for configs that have no use for it, as one that writes where only reading is allowed. Gets the
+   * config without its secrets.
+   */
   when?(config: JsonObject): boolean;
   /** Returns its data, or `toolkitOutput(…)` to say more. What it throws becomes a `tool_error`. */
   run(
@@ -104,6 +107,8 @@ export interface Toolkit {
 type RunAny = (args: unknown, toolkit: Running<unknown, unknown>, context: CallContext) => unknown;
 
 export interface AnyToolkitTool extends Omit<ToolkitTool<JsonObject, unknown, unknown>, "run"> {
+  /** Made once: every session that has the toolkit shares it. */
+  readonly check: CatalogueTool["check"];
   parse(args: JsonObject): unknown;
   readonly run: RunAny;
 }
@@ -146,11 +151,17 @@ export function defineToolkit<
     throw new TypeError(
       `"${name}" is no name for a toolkit: use up to ${maxNameLength} small letters, digits, single _ and -`,
     );
+  if (typeof spec.description !== "string") throw new TypeError(`toolkit "${name}": description must be a text`);
   const tools = new Map<string, AnyToolkitTool>();
   for (const [toolName, tool] of Object.entries(spec.tools)) {
     if (!toolNamePattern.test(toolName)) throw new TypeError(`toolkit "${name}": "${toolName}" is no name for a tool`);
-    const { parse, schema } = toJsonSchema(tool.input, `toolkit "${name}", tool "${toolName}"`);
-    tools.set(toolName, { ...tool, input: schema, parse, run: tool.run.bind(tool) as RunAny });
+    const what = `toolkit "${name}", tool "${toolName}"`;
+    // Not everybody who writes a toolkit has a compiler that says so.
+    if (typeof tool.description !== "string" || typeof tool.input !== "object" || typeof tool.run !== "function")
+      throw new TypeError(`${what}: needs a description, an input schema and a function run`);
+    const { parse, schema } = toJsonSchema(tool.input, what);
+    const check = createCheck(schema, parse);
+    tools.set(toolName, { ...tool, input: schema, check, parse, run: tool.run.bind(tool) as RunAny });
   }
   if (tools.size === 0) throw new TypeError(`toolkit "${name}" has no tools`);
   const { parse, schema } = toJsonSchema(config, `config of the toolkit "${name}"`);

@@ -5,8 +5,12 @@ export const toolkitLimits = {
   maxInstalled: 32,
   /** Largest config, as JSON. */
   maxConfigBytes: 64 * 1024,
+  /** Secrets in one config. */
+  maxSecrets: 256,
   /** Time that a toolkit may take to start. */
   startTimeoutMs: 15_000,
+  /** After this a toolkit of the operator's that could not start is tried again. */
+  sharedRetryMs: 30_000,
   /** Secrets shorter than this are not searched for in what tools return: they would be found in every other word. */
   minScrubbedLength: 4,
   /** Text that the filesystem toolkit reads at once. */
@@ -25,6 +29,8 @@ export const toolkitLimits = {
   httpMaxRedirects: 5,
   /** Rows that one query of the sqlite toolkit returns. */
   sqliteMaxRows: 1000,
+  /** Tables, views, indexes and triggers that it lists. */
+  sqliteMaxObjects: 10_000,
   /** Bytes of such rows, as JSON. */
   sqliteMaxBytes: 512 * 1024,
   /** Time of one query. */
@@ -37,7 +43,7 @@ export const toolkitLimits = {
   sqliteProcesses: 2,
   /** Time that such a process may take to be there. */
   sqliteStartMs: 20_000,
-  /** Queries that wait for a process. */
+  /** Queries of one session that wait for a process. */
   sqliteMaxQueued: 64,
   /** A process without a query for this long is ended. */
   sqliteIdleMs: 15_000,

@@ -8,46 +8,80 @@ import { toolkitLimits } from "./limits.ts";
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
-  builtin: z.union([z.boolean(), z.array(z.enum(builtinNames))]).default(true),
-  /** Modules, or folders of modules, that export toolkits. */
-  modules: z.array(z.string().min(1)).default([]),
-  /** Toolkits that run for every session, by the name before their tools. Agents cannot change them. */
+  builtin: z
+    .union([z.boolean(), z.array(z.enum(builtinNames))])
+    .default(true)
+    .describe("Which of the built-in toolkits there are."),
+  modules: z.array(z.string().min(1)).default([]).describe("Modules, or folders of modules, that export toolkits."),
   shared: z
     .record(
       z.string().refine(isToolkitName, "expected small letters, digits, single _ and -"),
       z.strictObject({
-        /** Which toolkit; the one of this name where left out. */
-        toolkit: z.string().min(1).optional(),
+        toolkit: z.string().min(1).optional().describe("Which toolkit; the one of this name where left out."),
         config: jsonObject.default({}),
       }),
     )
-    .default({}),
-  /** Authenticated agents that may configure and uninstall toolkits of scope host; `*` for all agents, known or not. */
-  shared_admins: z.array(z.string().min(1)).default([]),
-  max_installed: z.int().min(0).default(toolkitLimits.maxInstalled),
-  start_timeout_ms: z.int().min(1).default(toolkitLimits.startTimeoutMs),
-  /** Folders beside the workspace that filesystem and sqlite may be pointed at, for reading. */
-  folders: z.array(z.string().min(1)).default([]),
-  /** Folders beside the workspace that they may also write to. */
-  writable_folders: z.array(z.string().min(1)).default([]),
+    .default({})
+    .describe("Toolkits that run for every session, by the name before their tools. Agents cannot change them."),
+  shared_retry_ms: z
+    .int()
+    .min(1)
+    .default(toolkitLimits.sharedRetryMs)
+    .describe("After how long one of those that could not start is tried again."),
+  shared_admins: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "Authenticated agents that may configure and uninstall toolkits of scope host; `*` for all, known or not.",
+    ),
+  max_installed: z
+    .int()
+    .min(0)
+    .default(toolkitLimits.maxInstalled)
+    .describe("Toolkits that one session may have installed."),
+  start_timeout_ms: z
+    .int()
+    .min(1)
+    .default(toolkitLimits.startTimeoutMs)
+    .describe("Time that a toolkit may take to start."),
+  folders: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Folders beside the workspace that filesystem and sqlite may be pointed at, for reading."),
+  writable_folders: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Folders beside the workspace that they may also write to."),
   http: z
     .strictObject({
-      allow_private: z.boolean().default(false),
-      max_bytes: z.int().min(1).default(toolkitLimits.httpMaxBytes),
-      timeout_ms: z.int().min(1).default(toolkitLimits.httpTimeoutMs),
+      allow_private: z.boolean().default(false).describe("Lets it reach addresses that are not public."),
+      max_bytes: z.int().min(1).default(toolkitLimits.httpMaxBytes).describe("Body that it returns at most."),
+      timeout_ms: z
+        .int()
+        .min(1)
+        .default(toolkitLimits.httpTimeoutMs)
+        .describe("Time of one request, redirects included."),
     })
-    .prefault({}),
+    .prefault({})
+    .describe("What the http toolkit may do."),
   sqlite: z
     .strictObject({
-      /** Lets agents open databases for writing, in the workspace and in writable folders. */
-      allow_write: z.boolean().default(false),
-      max_rows: z.int().min(1).default(toolkitLimits.sqliteMaxRows),
-      timeout_ms: z.int().min(1).default(toolkitLimits.sqliteTimeoutMs),
-      memory_mb: z.int().min(8).max(4096).default(toolkitLimits.sqliteMemoryMb),
-      /** Processes for queries, and so queries at once. */
-      processes: z.int().min(1).max(64).default(toolkitLimits.sqliteProcesses),
+      allow_write: z
+        .boolean()
+        .default(false)
+        .describe("Lets agents open databases for writing, in the workspace and in writable folders."),
+      max_rows: z.int().min(1).default(toolkitLimits.sqliteMaxRows).describe("Rows that one query returns at most."),
+      timeout_ms: z.int().min(1).default(toolkitLimits.sqliteTimeoutMs).describe("Time of one query."),
+      memory_mb: z.int().min(8).max(4096).default(toolkitLimits.sqliteMemoryMb).describe("Memory of one query."),
+      processes: z
+        .int()
+        .min(1)
+        .max(64)
+        .default(toolkitLimits.sqliteProcesses)
+        .describe("Processes for queries, and so queries at once."),
     })
-    .prefault({}),
+    .prefault({})
+    .describe("What the sqlite toolkit may do."),
   ...pluginEntryFields,
 });
 

@@ -8,9 +8,10 @@ import type { Toolkit } from "./define-toolkit.ts";
 import { type ParsedToolkitsOptions, parseToolkitsOptions, type ToolkitsOptions } from "./options.ts";
 import { toolkits } from "./protocol.ts";
 import { createSessionHandlers } from "./session-toolkits.ts";
+import { startOperatorToolkits } from "./shelf/operator-toolkits.ts";
+import { recordsInMemory, recordsOfHost, recordsOfSession, type ToolkitRecords } from "./shelf/toolkit-record.ts";
+import { ToolkitShelf } from "./shelf/toolkit-shelf.ts";
 import { loadToolkits } from "./toolkit-modules.ts";
-import { recordsInMemory, recordsOfHost, recordsOfSession, type ToolkitRecords } from "./toolkit-record.ts";
-import { ToolkitShelf } from "./toolkit-shelf.ts";
 
 export interface ToolkitsPluginOptions extends ToolkitsOptions {
   /** Toolkits made in code, beside the built-in ones and those of modules. */
@@ -103,7 +104,8 @@ async function setUp(
   const isShared = [...known.values()].some(({ scope }) => scope === "host");
   const fixed = openShelf(recordsInMemory(), context.tools);
   closers.push(() => fixed.close());
-  await startFixed(fixed, options, known, context);
+  const stopRetrying = await startOperatorToolkits(fixed, options, known, log);
+  closers.push(async () => stopRetrying());
   const shared = openShelf(isShared ? recordsOfHost(context.database) : recordsInMemory(), context.tools);
   closers.push(() => shared.close());
   return {
@@ -112,20 +114,4 @@ async function setUp(
     fixed,
     openShelf: (session) => openShelf(recordsOfSession(session.state), session.tools),
   };
-}
-
-/** A config that makes no sense stops the start; a server that is away today does not. */
-async function startFixed(
-  fixed: ToolkitShelf,
-  { shared }: ParsedToolkitsOptions,
-  known: ReadonlyMap<string, Toolkit>,
-  { log }: PluginContext,
-): Promise<void> {
-  for (const [instance, { toolkit: name = instance, config }] of Object.entries(shared)) {
-    const toolkit = known.get(name);
-    if (toolkit === undefined)
-      throw new Error(`shared.${instance}: there is no toolkit "${name}"; there are ${[...known.keys()].join(", ")}`);
-    const { error } = await fixed.configure(instance, toolkit, config);
-    if (error !== "") log.error("a shared toolkit could not start", { toolkit: instance, reason: error });
-  }
 }

@@ -24,7 +24,10 @@ const toolkitDefinition = z.object({
   scope: z.enum(toolkitScopes).default("session").describe("Whether each session has its own or all share one."),
   config: jsonObject.default({}).describe("What it was configured with, without secrets."),
   secrets: z.array(z.string()).default([]).describe("Paths of the secrets that are set."),
-  error: z.string().default("").describe("Why it does not run although it is configured."),
+  error: z
+    .string()
+    .default("")
+    .describe("Why it does not run although it is configured, or why it could not start when it was last needed."),
 });
 
 export type ToolkitDefinition = z.output<typeof toolkitDefinition>;

@@ -6,9 +6,9 @@ import { type A2EError, fail } from "../../protocol/errors.ts";
 import { isToolkitName, type Toolkit } from "./define-toolkit.ts";
 import { badAlias, nameTaken, notInstalled, notYours, operatorsOwn, tooMany, unknownToolkit } from "./problems.ts";
 import type { ToolkitDefinition, toolkits } from "./protocol.ts";
+import type { ToolkitRecord } from "./shelf/toolkit-record.ts";
+import type { ToolkitShelf } from "./shelf/toolkit-shelf.ts";
 import { isWanted, toDefinition } from "./toolkit-list.ts";
-import type { ToolkitRecord } from "./toolkit-record.ts";
-import type { ToolkitShelf } from "./toolkit-shelf.ts";
 
 export interface SessionToolkitsOptions {
   readonly known: ReadonlyMap<string, Toolkit>;
@@ -59,7 +59,7 @@ export function createSessionHandlers(options: SessionToolkitsOptions): Handlers
     toDefinition(instance, toolkit, shelf.get(instance), shelf === own ? "session" : "host");
 
   const makeRoom = ({ shelf, instance }: Place) => {
-    if (shelf === own && own.get(instance) === undefined && own.names.length >= options.maxInstalled)
+    if (shelf === own && own.get(instance) === undefined && own.takenCount >= options.maxInstalled)
       throw tooMany(options.maxInstalled);
   };
 

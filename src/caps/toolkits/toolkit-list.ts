@@ -2,8 +2,8 @@
 import type { RequestOf } from "../../protocol/capability.ts";
 import type { Toolkit } from "./define-toolkit.ts";
 import type { ToolkitDefinition, ToolkitScope, toolkits } from "./protocol.ts";
-import { toolName, toolsFor } from "./running-toolkit.ts";
-import type { ToolkitRecord } from "./toolkit-record.ts";
+import { toolName, toolsFor } from "./shelf/running-toolkit.ts";
+import type { ToolkitRecord } from "./shelf/toolkit-record.ts";
 
 /** `toolkit` is undefined where the host no longer has what was once installed. */
 export function toDefinition(

@@ -146,6 +146,14 @@ test("definitions that cannot work are refused at once", () => {
   expect(() => defineTool({ name: "a", description: "", input: { type: "string" }, run })).toThrow('"type": "object"');
 });
 
+test("what a script without types forgets is told when the tool is made, and not by every list", () => {
+  const whole = { name: "a", description: "", input: z.object({}), run: () => null };
+  for (const part of ["description", "input", "run"] as const)
+    expect(() => defineTool({ ...whole, [part]: undefined } as unknown as typeof whole)).toThrow(
+      'tool "a": needs a description, an input schema and a function run',
+    );
+});
+
 test("the arguments of run are typed by the schema", () => {
   defineTool({
     name: "typed",

@@ -61,6 +61,9 @@ export function defineTool<Input extends InputSchema, Output extends OutputSchem
   const { name, run } = spec;
   if (!namePattern.test(name))
     throw new TypeError(`"${name}" is no name for a tool: use up to 128 of A-Z a-z 0-9 _ - .`);
+  // Not everybody who writes a tool has a compiler that says so, and one without a description would fail every list.
+  if (typeof spec.description !== "string" || typeof spec.input !== "object" || typeof run !== "function")
+    throw new TypeError(`tool "${name}": needs a description, an input schema and a function run`);
   const input = isZod(spec.input) ? withoutUnknownKeys(spec.input) : spec.input;
   if (!isZod(input) && input.type !== "object") {
     throw new TypeError(`tool "${name}": the JSON Schema of its input needs "type": "object"`);

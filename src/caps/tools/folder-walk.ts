@@ -40,7 +40,8 @@ export async function* walkFolder(
       if (depth < Math.min(maxDepth, toolLimits.maxFolderDepth)) inner.push(entry.segments);
       else isCut ||= depth >= toolLimits.maxFolderDepth;
     }
-    pending.push(...inner.reverse());
+    // One by one: as arguments of one call, the folders of a large one overflow the stack.
+    for (const next of inner.reverse()) pending.push(next);
   }
   return isCut;
 }

@@ -3,8 +3,6 @@
 export const toolLimits = {
   /** Largest data of one result. Longer text is cut, anything else is a `tool_error` that asks for less. */
   maxResultBytes: 1024 * 1024,
-  /** Deepest nesting of a result; deeper ones would overflow the stack of whoever walks them. */
-  maxResultDepth: 64,
   /** Events kept for the result of a call that does not stream; later ones are counted, not kept. */
   maxCollectedEvents: 1000,
   /** Bytes of such events. */
@@ -21,8 +19,10 @@ export const toolLimits = {
   maxSearchedFileBytes: 4 * 1024 * 1024,
   /** Characters of one line that grep shows. */
   maxShownLineLength: 500,
-  /** Time that one grep may take, bad regular expressions included. */
-  grepTimeoutMs: 10_000,
+  /** Bytes of what grep and glob return; what is beyond is left out, and said to be. */
+  maxSearchBytes: 512 * 1024,
+  /** Time that one grep or glob may take, bad patterns included. */
+  searchTimeoutMs: 10_000,
   /** Body that http_get returns. */
   httpMaxBytes: 512 * 1024,
   /** Time that one http_get may take, redirects included. */

@@ -6,30 +6,44 @@ import { toolLimits } from "./limits.ts";
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
-  builtin: z.union([z.boolean(), z.array(z.enum(builtinNames))]).default(true),
-  modules: z.array(z.string().min(1)).default([]),
-  /** The same under its other name in the field. */
-  tool_modules: z.array(z.string().min(1)).default([]),
-  isolation: z.enum(["none", "worker"]).default("none"),
-  /** Worker threads for isolated modules. */
-  workers: z.int().min(1).max(64).default(4),
-  allow: z.array(z.string().min(1)).default(["*"]),
-  deny: z.array(z.string().min(1)).default([]),
-  max_result_bytes: z.int().min(1024).default(toolLimits.maxResultBytes),
-  max_collected_events: z.int().min(0).default(toolLimits.maxCollectedEvents),
+  builtin: z
+    .union([z.boolean(), z.array(z.enum(builtinNames))])
+    .default(true)
+    .describe("Which of the built-in tools there are."),
+  modules: z.array(z.string().min(1)).default([]).describe("Modules, or folders of modules, that export tools."),
+  tool_modules: z.array(z.string().min(1)).default([]).describe("The same under its other name in the field."),
+  isolation: z
+    .enum(["none", "worker"])
+    .default("none")
+    .describe("`worker` runs the modules in threads of their own, so that one that blocks does not stop the host."),
+  workers: z.int().min(1).max(64).default(4).describe("Threads for isolated modules."),
+  allow: z.array(z.string().min(1)).default(["*"]).describe("Patterns of the tools that agents see and call."),
+  deny: z.array(z.string().min(1)).default([]).describe("Patterns of those that they do not; a denial wins."),
+  max_result_bytes: z
+    .int()
+    .min(1024)
+    .default(toolLimits.maxResultBytes)
+    .describe("Largest data of one result. Longer text is cut, anything else is refused."),
+  max_collected_events: z
+    .int()
+    .min(0)
+    .default(toolLimits.maxCollectedEvents)
+    .describe("Events kept for the result of a call that does not stream."),
   http: z
     .strictObject({
-      allow_private: z.boolean().default(false),
-      max_bytes: z.int().min(1).default(toolLimits.httpMaxBytes),
-      timeout_ms: z.int().min(1).default(toolLimits.httpTimeoutMs),
+      allow_private: z.boolean().default(false).describe("Lets it reach addresses that are not public."),
+      max_bytes: z.int().min(1).default(toolLimits.httpMaxBytes).describe("Body that it returns at most."),
+      timeout_ms: z.int().min(1).default(toolLimits.httpTimeoutMs).describe("Time of one request, redirects included."),
     })
-    .prefault({}),
+    .prefault({})
+    .describe("What http_get may do."),
   js: z
     .strictObject({
-      memory_mb: z.number().min(16).max(1024).default(toolLimits.jsMemoryMb),
-      timeout_ms: z.int().min(1).default(toolLimits.jsTimeoutMs),
+      memory_mb: z.number().min(16).max(1024).default(toolLimits.jsMemoryMb).describe("Memory of one script."),
+      timeout_ms: z.int().min(1).default(toolLimits.jsTimeoutMs).describe("Time of one script."),
     })
-    .prefault({}),
+    .prefault({})
+    .describe("What js_eval may do."),
   ...pluginEntryFields,
 });
 

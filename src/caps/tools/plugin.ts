@@ -100,11 +100,12 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
 
 function createBuiltins(options: ParsedToolsOptions, context: PluginContext, pools: WorkerPool[]): CatalogueTool[] {
   const names = options.builtin === true ? builtinNames : options.builtin === false ? [] : options.builtin;
-  const pool = new WorkerPool({ log: context.log });
-  pools.push(pool);
+  const [searchPool, scriptPool] = [new WorkerPool({ log: context.log }), new WorkerPool({ log: context.log })];
+  pools.push(searchPool, scriptPool);
   const environment = {
     workspace: new Workspace(context.workspaceDir),
-    pool,
+    searchPool,
+    scriptPool,
     http: toHttpSettings(options.http),
     js: { memoryMb: options.js.memory_mb, timeoutMs: options.js.timeout_ms },
   };

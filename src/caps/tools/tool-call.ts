@@ -84,7 +84,10 @@ function similarNames(name: string, known: readonly string[]): string[] {
   return similar;
 }
 
-/** An error that a tool threw on purpose keeps its code; any other is the tool's failure, told to the agent in its own words. */
+/**
+ * An error that a tool threw on purpose keeps its code; any other is the tool's failure, told to the agent in its own words.
+ * A code that no table has is the kernel's to refuse.
+ */
 function toToolError(error: unknown, tool: CatalogueTool): A2EError {
   if (error instanceof A2EError) return error;
   const text = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,5 @@
-// Wildcards for tool names and file paths, matched without backtracking beyond the last star: no pattern can be slow.
+// Wildcards for tool names and file paths.
+import { matchesSteps } from "../../host/validation/wildcard-steps.ts";
 
 type Token = "star" | "one" | string | { isNegated: boolean; ranges: [string, string][] };
 
@@ -36,39 +37,10 @@ function parseSet(characters: string[]): Token {
   return { isNegated, ranges };
 }
 
-function matchesOne(token: Token | undefined, character: string): boolean {
-  if (token === undefined || token === "star") return false;
+function matchesOne(token: Token, character: string): boolean {
   if (token === "one") return true;
   if (typeof token === "string") return token.slice(1) === character;
   return token.ranges.some(([from, to]) => from <= character && character <= to) !== token.isNegated;
-}
-
-/** Matches a list against a pattern whose stars take any number of items; only the last star is ever tried again. */
-function matchesList<Item, Step>(
-  items: readonly Item[],
-  steps: readonly Step[],
-  isStar: (step: Step) => boolean,
-  matches: (step: Step | undefined, item: Item) => boolean,
-): boolean {
-  let item = 0;
-  let step = 0;
-  let starStep = -1;
-  let starItem = 0;
-  while (item < items.length) {
-    const current = steps[step];
-    if (current !== undefined && isStar(current)) {
-      starStep = step++;
-      starItem = item;
-    } else if (matches(current, items[item] as Item)) {
-      item++;
-      step++;
-    } else if (starStep >= 0) {
-      step = starStep + 1;
-      item = ++starItem;
-    } else return false;
-  }
-  while (step < steps.length && isStar(steps[step] as Step)) step++;
-  return step === steps.length;
 }
 
 /** A matcher for names, in which `*` also takes separators. */
@@ -78,14 +50,14 @@ export function createWildcard(pattern: string): (name: string) => boolean {
 }
 
 function matchesTokens(tokens: readonly Token[], text: string): boolean {
-  return matchesList([...text], tokens, (token) => token === "star", matchesOne);
+  return matchesSteps([...text], tokens, (token) => token === "star", matchesOne);
 }
 
 const maxAlternatives = 64;
 
 /** A matcher for paths with `/`: `*` stays within a segment, `**` takes any number of them, `{a,b}` is either. */
 export function createPathWildcard(pattern: string): (path: string) => boolean {
-  const alternatives = expandBraces(pattern).map((alternative) =>
+  const alternatives = [...new Set(expandBraces(pattern))].map((alternative) =>
     alternative
       .split("/")
       .filter((segment) => segment !== "" && segment !== ".")
@@ -94,11 +66,11 @@ export function createPathWildcard(pattern: string): (path: string) => boolean {
   return (path) => {
     const segments = path.split("/");
     return alternatives.some((steps) =>
-      matchesList(
+      matchesSteps(
         segments,
         steps,
         (step) => step === "any",
-        (step, segment) => step !== undefined && step !== "any" && matchesTokens(step, segment),
+        (step, segment) => step !== "any" && matchesTokens(step, segment),
       ),
     );
   };

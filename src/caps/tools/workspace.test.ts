@@ -32,7 +32,7 @@ const forbidden = { code: "forbidden" };
 // Both ways to open: through handles, and by path where the system has no /proc.
 const modes = [true, false].map((hasHandlePaths) => ({ hasHandlePaths }));
 const tools = ({ hasHandlePaths }: { hasHandlePaths: boolean }) => {
-  const environment = { workspace: new Workspace(root, hasHandlePaths), pool } as BuiltinEnvironment;
+  const environment = { workspace: new Workspace(root, hasHandlePaths), searchPool: pool } as BuiltinEnvironment;
   const [read, write] = [readFileTool(environment), writeFileTool(environment)];
   return {
     read: (path: string) => runTool(read, { path }),

@@ -168,6 +168,7 @@ export const toolkits: readonly Requirement[] = [
       await configured(peer, { greeting: "hello", key: secret });
       checkError(await configure(peer, { greeting: "hello", key: [secret] }), "schema_violation");
       checkError(await configure(peer, { greeting: "hello", key: secret, typo: secret }), "schema_violation");
+      checkError(await configure(peer, { greeting: "hello", times: secret }), "schema_violation");
       await list(peer);
       await peer.call(await toolNamed(peer, "leak"));
       const said = JSON.stringify(peer.received.slice(before));

@@ -7,8 +7,9 @@ import { dirname, join } from "node:path";
 import { Workspace } from "../../../host/confinement/workspace.ts";
 import { skillLimits } from "../limits.ts";
 import { cannotRun } from "../problems.ts";
-import { listFiles, type SkillFile } from "./folder-files.ts";
+import { checkFiles, listFiles, type SkillFile } from "./folder-files.ts";
 import type { Skill } from "./skill.ts";
+import { SkillChanged } from "./skill-changed.ts";
 
 export interface FolderCopy {
   readonly path: string;
@@ -23,9 +24,6 @@ interface Copy {
   /** A newer one has taken its place: it goes with its last user. */
   isOld: boolean;
 }
-
-/** How often a folder may change while it is copied. */
-const maxTries = 5;
 
 export class FolderCopies {
   readonly #folder: string;
@@ -47,6 +45,7 @@ export class FolderCopies {
     return rm(this.#folder, { recursive: true, force: true });
   }
 
+  /** Rejects with SkillChanged where the folder is no longer that of this skill. */
   async use(skill: Skill): Promise<FolderCopy> {
     const files = await listFiles(skill.folder);
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
@@ -55,6 +54,7 @@ export class FolderCopies {
         skill.name,
         `its folder has more than ${skillLimits.maxFiles} files or ${skillLimits.maxFolderBytes} bytes`,
       );
+    checkFiles(skill, files);
     const copy = this.#find(skill.folder, files);
     copy.users += 1;
     const release = () => this.#release(copy);
@@ -64,6 +64,7 @@ export class FolderCopies {
       if (this.#newest.get(skill.folder)?.copy === copy) this.#newest.delete(skill.folder);
       copy.isOld = true;
       await release();
+      if (error instanceof SkillChanged) throw error;
       throw cannotRun(skill.name, `it cannot be copied: ${error instanceof Error ? error.message : String(error)}`);
     }
     return { path: copy.path, release };
@@ -94,23 +95,17 @@ async function remove({ path, made }: Copy): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(() => {});
 }
 
-/** Taken again where the folder has changed meanwhile: half of one version and half of another is none. */
-async function copyFolder(from: string, listed: readonly SkillFile[], to: string): Promise<void> {
+/** Half of one version and half of another is none. */
+async function copyFolder(from: string, files: readonly SkillFile[], to: string): Promise<void> {
   const partial = `${to}.partial`;
-  let files = listed;
-  for (let attempt = 1; ; attempt++) {
-    await rm(partial, { recursive: true, force: true });
-    const failure = await copyFiles(from, files, partial).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-    const now = await listFiles(from);
-    const hasChanged = keyOf(now) !== keyOf(files);
-    if (!hasChanged && failure === undefined) break;
-    if (!hasChanged || attempt === maxTries) throw failure ?? new Error("its folder changes all the time");
-    files = now;
-  }
-  await rename(partial, to);
+  const failure = await copyFiles(from, files, partial).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  const hasChanged = keyOf(await listFiles(from)) !== keyOf(files);
+  if (!hasChanged && failure === undefined) return rename(partial, to);
+  await rm(partial, { recursive: true, force: true });
+  throw hasChanged ? new SkillChanged() : failure;
 }
 
 /** Each file is opened without following any link: between the list and the copy, one may have been put there. */

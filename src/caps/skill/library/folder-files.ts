@@ -1,5 +1,5 @@
 // The files of a skill. Links are never followed, and nothing but regular files counts.
-import { constants } from "node:fs";
+import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Workspace } from "../../../host/confinement/workspace.ts";
@@ -7,6 +7,7 @@ import { isVersion } from "../format/versions.ts";
 import { skillLimits } from "../limits.ts";
 import { unknownResource } from "../problems.ts";
 import type { Skill } from "./skill.ts";
+import { SkillChanged } from "./skill-changed.ts";
 
 export interface SkillFile {
   /** With slashes, relative to the folder. */
@@ -29,12 +30,41 @@ export async function listFiles(folder: string): Promise<SkillFile[]> {
       const isOtherVersion = segments.length === 0 && isVersion(entry.name);
       if (entry.isDirectory() && !isOtherVersion && path.length < skillLimits.maxFolderDepth) open.push(path);
       if (!entry.isFile()) continue;
-      const { size, mtimeMs, ctimeMs, ino } = await lstat(join(folder, ...path));
-      files.push({ path: path.join("/"), size, stamp: `${ino}-${size}-${mtimeMs}-${ctimeMs}` });
+      // One that has gone since is none.
+      const found = await lstat(join(folder, ...path), { bigint: true }).catch(() => undefined);
+      if (found === undefined) continue;
+      files.push({ path: path.join("/"), size: Number(found.size), stamp: stampOf(found) });
       if (files.length >= skillLimits.maxFiles) return files.sort(byPath);
     }
   }
   return files.sort(byPath);
+}
+
+/** Another one for each state of a file, as far as the system tells them apart. */
+export function stampOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [ino, size, mtimeNs, ctimeNs].join("-");
+}
+
+/** Either spelling, in the order in which they are looked for. */
+export const manifestNames = ["SKILL.md", "skill.md"] as const;
+
+/** Throws SkillChanged where these are not the files of the skill as it was read: another version may have come since. */
+export function checkFiles({ stamp }: Skill, files: readonly SkillFile[]): void {
+  const manifest = manifestNames
+    .map((name) => files.find(({ path }) => path === name))
+    .find((file) => file !== undefined);
+  if (manifest?.stamp !== stamp) throw new SkillChanged();
+}
+
+/** The same, after a file was read: what was read before is then of the version that the skill says. */
+export async function checkUnchanged(skill: Skill): Promise<void> {
+  const files = await Promise.all(
+    manifestNames.map(async (path) => {
+      const found = await lstat(join(skill.folder, path), { bigint: true }).catch(() => undefined);
+      return found?.isFile() ? [{ path, size: Number(found.size), stamp: stampOf(found) }] : [];
+    }),
+  );
+  checkFiles(skill, files.flat());
 }
 
 function byPath(left: SkillFile, right: SkillFile): number {

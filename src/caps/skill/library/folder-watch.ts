@@ -1,6 +1,7 @@
 // Calls back some time after something changed in a set of folders. A hint, not a promise: networks and containers swallow
 // such events, and so nothing that must be right depends on them.
 import { type FSWatcher, watch } from "node:fs";
+import { join, sep } from "node:path";
 import { skillLimits } from "../limits.ts";
 
 /** Editors and installers write many files at once. */
@@ -32,13 +33,23 @@ export class FolderWatch {
 
   #add(folder: string): void {
     try {
-      const watcher = watch(folder, { persistent: false }, () => this.#changed());
+      const watcher = watch(folder, { persistent: false }, (kind, name) => {
+        // What was put in the place of a folder is another one, and the watch is still on the one that was there.
+        if (kind === "rename" && name !== null) this.#forgetBelow(join(folder, name));
+        this.#changed();
+      });
       // A folder that goes away, or a system out of watches: noticed on use.
       watcher.on("error", () => this.#forget(folder));
       this.#watchers.set(folder, watcher);
     } catch {
       // It does not exist yet.
     }
+  }
+
+  #forgetBelow(path: string): void {
+    if (!this.#watchers.has(path)) return;
+    for (const folder of [...this.#watchers.keys()])
+      if (folder === path || folder.startsWith(path + sep)) this.#forget(folder);
   }
 
   #forget(folder: string): void {

@@ -3,15 +3,16 @@ import type { RequestOf, ResultInputOf } from "../../../protocol/capability.ts";
 import { skillLimits } from "../limits.ts";
 import { unknownResource } from "../problems.ts";
 import type { skill as table } from "../protocol.ts";
-import { listFiles, openSkillFile } from "./folder-files.ts";
+import { checkFiles, checkUnchanged, listFiles, openSkillFile } from "./folder-files.ts";
 import type { Skill } from "./skill.ts";
 
 type ReadRequest = RequestOf<(typeof table.calls)["read"]>;
 type ReadResult = ResultInputOf<(typeof table.calls)["read"]>;
 
 /** Everything but the SKILL.md itself, whose instructions the agent has been given, and its test cases. */
-export async function listResources({ folder }: Skill): Promise<{ path: string; size: number }[]> {
-  const files = await listFiles(folder);
+export async function listResources(skill: Skill): Promise<{ path: string; size: number }[]> {
+  const files = await listFiles(skill.folder);
+  checkFiles(skill, files);
   return files.filter(({ path }) => !/^(skill\.md$|tests\/)/i.test(path)).map(({ path, size }) => ({ path, size }));
 }
 
@@ -23,6 +24,7 @@ export async function readResource(skill: Skill, request: ReadRequest): Promise<
     if (offset > size) throw unknownResource(skill.name, path, `ends at ${size} bytes, before the offset ${offset}`);
     const wanted = Math.min(request.max_bytes ?? skillLimits.maxReadBytes, skillLimits.maxReadBytes, size - offset);
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(wanted), position: offset, length: wanted });
+    await checkUnchanged(skill);
     const bytes = buffer.subarray(0, bytesRead);
     const { content, taken } =
       encoding === "base64" ? toBase64(bytes) : toText(skill.name, path, bytes, offset + wanted < size);
@@ -46,8 +48,9 @@ async function openResource(skill: Skill, path: string) {
   try {
     return await openSkillFile(skill, path);
   } catch (error) {
-    if (path !== "SKILL.md") throw error;
-    return openSkillFile(skill, "skill.md");
+    if (path === "SKILL.md") return openSkillFile(skill, "skill.md");
+    await checkUnchanged(skill);
+    throw error;
   }
 }
 

@@ -7,6 +7,7 @@ import { SkillFormatError } from "../format/skill-format-error.ts";
 import { isVersion } from "../format/versions.ts";
 import { skillLimits } from "../limits.ts";
 import type { SkillSource } from "../protocol.ts";
+import { manifestNames, stampOf } from "./folder-files.ts";
 import type { Skill } from "./skill.ts";
 
 /** A folder that looks like a skill and is none. */
@@ -54,19 +55,19 @@ async function readManifestIn(
   const file = await openManifest(folder);
   if (file === undefined) return void cache.delete(folder);
   try {
-    const { ino, size, mtimeNs, ctimeNs } = await file.stat({ bigint: true });
-    const stamp = [ino, size, mtimeNs, ctimeNs].join("-");
+    const found = await file.stat({ bigint: true });
+    const stamp = stampOf(found);
     const known = cache.get(folder);
     if (known?.stamp === stamp) return known;
-    const found = await parse(file, Number(size), expected).then(
+    const read = await parse(file, Number(found.size), expected).then(
       (manifest): Skill => ({ ...manifest, source, folder, stamp }),
       (error: unknown): BrokenSkill => {
         if (!(error instanceof SkillFormatError)) throw error;
         return { folder, stamp, problems: error.problems };
       },
     );
-    cache.set(folder, found);
-    return found;
+    cache.set(folder, read);
+    return read;
   } finally {
     await file.close();
   }
@@ -74,7 +75,7 @@ async function readManifestIn(
 
 /** Not through a link, and nothing but a regular file: a pipe would block, a device has no end. */
 async function openManifest(folder: string): Promise<FileHandle | undefined> {
-  for (const name of ["SKILL.md", "skill.md"]) {
+  for (const name of manifestNames) {
     const file = await open(join(folder, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
     if (file === undefined) continue;
     if ((await file.stat()).isFile()) return file;

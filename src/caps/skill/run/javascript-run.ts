@@ -2,7 +2,7 @@
 import type { SandboxPolicy, ScriptSandbox } from "../../../host/sandbox.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
-import { openSkillFile } from "../library/folder-files.ts";
+import { checkUnchanged, openSkillFile } from "../library/folder-files.ts";
 import type { Skill } from "../library/skill.ts";
 import { skillLimits } from "../limits.ts";
 import { cannotRun, skillFailed } from "../problems.ts";
@@ -51,14 +51,17 @@ export async function runJavaScript(
 }
 
 async function readScript(skill: Skill, path: string): Promise<string> {
-  const file = await openSkillFile(skill, path).catch((error: Error) => {
+  const file = await openSkillFile(skill, path).catch(async (error: Error) => {
+    await checkUnchanged(skill);
     throw cannotRun(skill.name, error.message);
   });
   try {
     const { size } = await file.stat();
     if (size > skillLimits.maxScriptBytes)
       throw cannotRun(skill.name, `its script is larger than ${skillLimits.maxScriptBytes} bytes`);
-    return await file.readFile("utf8");
+    const source = await file.readFile("utf8");
+    await checkUnchanged(skill);
+    return source;
   } finally {
     await file.close();
   }

@@ -16,16 +16,16 @@ export class SchemaChecks {
   readonly #pool = new WorkerPool({ size: 1 });
 
   /** Rejects with `skill_error` where the schema is broken or takes too long. */
-  async check(name: string, schema: JsonObject, value: JsonValue): Promise<Checked> {
+  async check(name: string, schema: JsonObject, value: JsonValue, signal: AbortSignal): Promise<Checked> {
     try {
       // The value of an output need not be an object, and the check takes it as it is.
       if (isPlain(schema)) return this.#compiled(schema)(value as JsonObject);
       const args: SchemaCheckArguments = { schema, value };
       const job = { module: siblingModule("schema-check-worker", import.meta.url), exportName: "checkSchema", args };
-      return (await this.#pool.run(job, { timeoutMs: skillLimits.schemaCheckMs })) as Checked;
+      return (await this.#pool.run(job, { timeoutMs: skillLimits.schemaCheckMs, signal })) as Checked;
     } catch (error) {
       const isOurs = error instanceof A2EError && (error.code === "cancelled" || error.code === "rate_limited");
-      if (isOurs) throw error;
+      if (isOurs || signal.aborted) throw error;
       throw cannotRun(name, `its schema cannot be checked: ${error instanceof Error ? error.message : String(error)}`);
     }
   }

@@ -55,6 +55,11 @@ export class ScriptRunner {
     }
   }
 
+  /** Whether its script may ask the agent for completions. */
+  mayAskLlm(skill: Skill): boolean {
+    return skill.usesLlm && this.#options.llm;
+  }
+
   /** Once every call was told to end: waits until their processes have. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#running);
@@ -69,7 +74,7 @@ export class ScriptRunner {
         sandbox,
         scriptPath: script.path,
         limits: this.#limits(),
-        usesLlm: this.#mayAskLlm(skill),
+        usesLlm: this.mayAskLlm(skill),
         maxOutputBytes: this.#options.max_output_bytes,
       },
       host,
@@ -99,7 +104,7 @@ export class ScriptRunner {
           workspace: access === "none" ? undefined : { path: this.#context.workspaceDir, access },
           limits: this.#limits(),
           maxOutputBytes: max_output_bytes,
-          usesLlm: this.#mayAskLlm(skill),
+          usesLlm: this.mayAskLlm(skill),
         },
         host,
       );
@@ -114,10 +119,6 @@ export class ScriptRunner {
     } catch (error) {
       throw cannotRun(skill.name, error instanceof Error ? error.message : String(error));
     }
-  }
-
-  #mayAskLlm(skill: Skill): boolean {
-    return skill.usesLlm && this.#options.llm;
   }
 
   #limits(): Partial<SandboxLimits> {

@@ -5,11 +5,11 @@ import type { PluginContext } from "../../../host/plugin.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { ParsedToolkitsOptions } from "../options.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
-import { filesystemToolkit } from "./filesystem.ts";
-import { httpToolkit } from "./http.ts";
+import { filesystemToolkit } from "./filesystem/filesystem.ts";
+import { httpToolkit } from "./http/http.ts";
 import { type BuiltinName, builtinNames } from "./names.ts";
-import { sqliteToolkit } from "./sqlite.ts";
-import { SqliteProcesses } from "./sqlite-processes.ts";
+import { sqliteToolkit } from "./sqlite/sqlite.ts";
+import { SqliteProcesses } from "./sqlite/sqlite-processes.ts";
 
 /** Made for one host, since they keep to what its operator allows. */
 export function createBuiltins(

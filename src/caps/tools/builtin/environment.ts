@@ -14,7 +14,10 @@ interface JsSettings {
 
 export interface BuiltinEnvironment {
   readonly workspace: Workspace;
-  readonly pool: WorkerPool;
+  /** For grep and glob. */
+  readonly searchPool: WorkerPool;
+  /** For js_eval, apart from searches: scripts may take all of their time. */
+  readonly scriptPool: WorkerPool;
   readonly http: HttpSettings;
   readonly js: JsSettings;
 }

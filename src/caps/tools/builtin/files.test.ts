@@ -2,9 +2,11 @@ import { execFileSync } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { Workspace } from "../../../host/confinement/workspace.ts";
 import { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toolLimits } from "../limits.ts";
 import { createTestCall, runTool } from "../test-call-context.suite.ts";
@@ -18,7 +20,7 @@ afterAll(() => pool.close());
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "a2e-files-"));
-  environment = { workspace: new Workspace(root), pool } as BuiltinEnvironment;
+  environment = { workspace: new Workspace(root), searchPool: pool } as BuiltinEnvironment;
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
@@ -169,6 +171,63 @@ test("grep finds lines with their context and skips what is binary", async () =>
   });
   await expect(run("grep", { pattern: "(" })).rejects.toThrow("no regular expression");
   await expect(run("grep", { pattern: "x", path: "../.." })).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test("read_file returns whole lines, so that going on misses nothing and repeats nothing", async () => {
+  const line = `${"x".repeat(toolLimits.maxReadBytes / 4)}\n`;
+  await fill({ "long.txt": line.repeat(6) });
+  const first = await run("read_file", { path: "long.txt" });
+  expect(first).toMatchObject({ truncated: true, summary: "there is more: continue with offset 3" });
+  const rest = await run("read_file", { path: "long.txt", offset: 3 });
+  expect([first, rest].map(({ data }) => (data as { content: string }).content)).toEqual([
+    line.repeat(3),
+    line.repeat(3),
+  ]);
+});
+
+test("read_file of a line that is too long for one answer says how to go on", async () => {
+  await fill({ "minified.js": `${"x".repeat(toolLimits.maxReadBytes + 1)}\nlast` });
+  const { data, truncated, summary } = await run("read_file", { path: "minified.js" });
+  expect((data as { content: string }).content).toBe("x".repeat(toolLimits.maxReadBytes));
+  expect([truncated, summary]).toEqual([true, expect.stringMatching(/^line 1 is longer .*base64.* at offset 1$/)]);
+  expect(await run("read_file", { path: "minified.js", offset: 1 })).toMatchObject({ data: { content: "last" } });
+});
+
+test("write_file refuses what is no base64, and keeps the file", async () => {
+  await fill({ "a.txt": "kept" });
+  const wrong = run("write_file", { path: "a.txt", content: "Hello, world", encoding: "base64" });
+  await expect(wrong).rejects.toThrow("content is not base64");
+  expect(await readFile(join(root, "a.txt"), "utf8")).toBe("kept");
+  await run("write_file", { path: "a.txt", content: "aGVs\r\nbG8=", encoding: "base64" });
+  expect(await readFile(join(root, "a.txt"), "utf8")).toBe("hello");
+});
+
+test("grep and glob leave out what would be too much, and say so", async () => {
+  const line = `${"x".repeat(toolLimits.maxShownLineLength)}\n`;
+  await fill({ "many.txt": line.repeat(3000) });
+  const found = await run("grep", { pattern: "x", context: 20, max_results: toolLimits.maxEntries });
+  expect(found.truncated).toBe(true);
+  expect(Buffer.byteLength(JSON.stringify(found.data))).toBeLessThan(toolLimits.maxSearchBytes + 100_000);
+  const name = "n".repeat(200);
+  await fill(
+    Object.fromEntries(Array.from({ length: 700 }, (_, index) => [`${name}/${name}/${name}/${name}${index}`, ""])),
+  );
+  const paths = await run("glob", { pattern: "**", max_results: toolLimits.maxEntries });
+  expect(paths.truncated).toBe(true);
+  expect((paths.data as { paths: string[] }).paths.length).toBeGreaterThan(500);
+});
+
+test("a glob is ended when it is cancelled, however long its pattern would take", async () => {
+  const name = "a".repeat(245);
+  await fill(Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`${name}${index}`, ""])));
+  const call = createTestCall();
+  // 64 alternatives that differ, each of which tries every place of every name.
+  const pattern = `${"{a,aa}".repeat(6)}*${"a".repeat(120)}b`;
+  const running = run("glob", { pattern }, call);
+  await nextTurn();
+  call.abort(new A2EError("cancelled", "enough"));
+  await expect(running).rejects.toMatchObject({ code: "cancelled" });
+  await expect(run("glob", { pattern: "{a,b}".repeat(20) })).rejects.toThrow("alternatives in braces");
 });
 
 test("grep with a catastrophic pattern is stopped and never blocks the host", async () => {

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import { defineTool, toolOutput } from "../define-tool.ts";
-import { walkFolder } from "../folder-walk.ts";
 import { toolLimits } from "../limits.ts";
-import { createPathWildcard } from "../wildcard.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
+import type { GlobArguments, GlobResult } from "./glob-worker.ts";
+import { runSearch } from "./search-job.ts";
 
-export function globTool({ workspace }: BuiltinEnvironment): CatalogueTool {
+export function globTool({ workspace, searchPool }: BuiltinEnvironment): CatalogueTool {
   return defineTool({
     name: "glob",
     description: 'Finds files of the workspace by a pattern such as "src/**/*.{ts,md}".',
@@ -22,19 +22,16 @@ export function globTool({ workspace }: BuiltinEnvironment): CatalogueTool {
       max_results: z.int().min(1).max(toolLimits.maxEntries).default(1000),
       include_ignored: z.boolean().default(false).describe("Look into .git and node_modules too."),
     }),
-    async run({ pattern, path, max_results, include_ignored }, { signal }) {
-      const matches = createPathWildcard(pattern);
+    async run({ path, ...args }, { signal }) {
       const start = await workspace.resolve(path);
-      const paths: string[] = [];
-      const options = { maxDepth: toolLimits.maxFolderDepth, includeIgnored: include_ignored, signal };
-      const walk = walkFolder(workspace, start, options);
-      for (let step = await walk.next(); ; step = await walk.next()) {
-        if (step.done) return toolOutput({ data: { paths }, truncated: step.value });
-        const { segments, type } = step.value;
-        if (type !== "file" || !matches(segments.slice(start.length).join("/"))) continue;
-        if (paths.length >= max_results) return toolOutput({ data: { paths }, truncated: true });
-        paths.push(segments.join("/"));
-      }
+      const search: GlobArguments = { ...args, root: await workspace.root(), start };
+      const { truncated, ...data } = await runSearch<GlobResult>(
+        searchPool,
+        ["glob-worker", "findFiles"],
+        search,
+        signal,
+      );
+      return toolOutput({ data, truncated });
     },
   });
 }

@@ -34,24 +34,27 @@ export async function grepFiles(args: GrepArguments, { signal }: WorkerContext):
   const expression = toExpression(args.pattern, args.ignore_case);
   const isWanted = args.glob === "" ? () => true : createPathWildcard(args.glob);
   const matches: GrepMatch[] = [];
-  const searchFile = async (segments: readonly string[]) => {
+  let room: number = toolLimits.maxSearchBytes;
+  /** True where there are more matches than may be returned. */
+  const searchFile = async (segments: readonly string[]): Promise<boolean> => {
     const text = await readText(workspace, segments);
-    if (text !== undefined) addMatches(matches, segments.join("/"), text, expression, args);
-    return matches.length > args.max_results;
+    if (text === undefined) return false;
+    for (const match of matchesIn(segments.join("/"), text, expression, args.context)) {
+      room -= Buffer.byteLength(JSON.stringify(match));
+      if (matches.length >= args.max_results || room < 0) return true;
+      matches.push(match);
+    }
+    return false;
   };
-  const finish = (truncated: boolean) => ({
-    matches: matches.slice(0, args.max_results),
-    truncated: truncated || matches.length > args.max_results,
-  });
 
-  if (await isFile(workspace, args.start)) return finish(await searchFile(args.start));
+  if (await isFile(workspace, args.start)) return { truncated: await searchFile(args.start), matches };
   const options = { maxDepth: toolLimits.maxFolderDepth, includeIgnored: args.include_ignored, signal };
   const walk = walkFolder(workspace, args.start, options);
   for (let step = await walk.next(); ; step = await walk.next()) {
-    if (step.done) return finish(step.value);
+    if (step.done) return { matches, truncated: step.value };
     const { segments, type } = step.value;
     if (type !== "file" || !isWanted(segments.slice(args.start.length).join("/"))) continue;
-    if (await searchFile(segments)) return finish(true);
+    if (await searchFile(segments)) return { matches, truncated: true };
   }
 }
 
@@ -85,24 +88,17 @@ async function readText(workspace: Workspace, segments: readonly string[]): Prom
   }
 }
 
-function addMatches(
-  matches: GrepMatch[],
-  path: string,
-  text: string,
-  expression: RegExp,
-  options: GrepArguments,
-): void {
+function* matchesIn(path: string, text: string, expression: RegExp, context: number): Generator<GrepMatch> {
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === "") lines.pop();
   for (const [index, line] of lines.entries()) {
     if (!expression.test(line)) continue;
     const match: GrepMatch = { path, line: index + 1, text: shorten(line) };
-    if (options.context > 0) {
-      match.before = lines.slice(Math.max(0, index - options.context), index).map(shorten);
-      match.after = lines.slice(index + 1, index + 1 + options.context).map(shorten);
+    if (context > 0) {
+      match.before = lines.slice(Math.max(0, index - context), index).map(shorten);
+      match.after = lines.slice(index + 1, index + 1 + context).map(shorten);
     }
-    matches.push(match);
-    if (matches.length > options.max_results) return;
+    yield match;
   }
 }
 

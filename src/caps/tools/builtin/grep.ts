@@ -1,13 +1,12 @@
 import { z } from "zod";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import { siblingModule } from "../../../host/workers/thread-entry.ts";
-import { A2EError } from "../../../protocol/errors.ts";
 import { defineTool, toolOutput } from "../define-tool.ts";
 import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 import type { GrepArguments, GrepResult } from "./grep-worker.ts";
+import { runSearch } from "./search-job.ts";
 
-export function grepTool({ workspace, pool }: BuiltinEnvironment): CatalogueTool {
+export function grepTool({ workspace, searchPool }: BuiltinEnvironment): CatalogueTool {
   return defineTool({
     name: "grep",
     description: "Searches text files of the workspace for a JavaScript regular expression, line by line.",
@@ -22,29 +21,17 @@ export function grepTool({ workspace, pool }: BuiltinEnvironment): CatalogueTool
       max_results: z.int().min(1).max(toolLimits.maxEntries).default(200),
       include_ignored: z.boolean().default(false).describe("Look into .git and node_modules too."),
     }),
-    async run(args, { signal }) {
+    async run({ path, ...args }, { signal }) {
       checkPattern(args.pattern);
-      const start = await workspace.resolve(args.path);
-      // A regular expression can take longer than the universe has: it runs where it can be stopped.
-      const job = {
-        module: siblingModule("grep-worker", import.meta.url),
-        exportName: "grepFiles",
-        args: { ...args, root: await workspace.root(), start } satisfies GrepArguments,
-      };
-      try {
-        const { matches, truncated } = (await pool.run(job, {
-          signal,
-          timeoutMs: toolLimits.grepTimeoutMs,
-        })) as GrepResult;
-        return toolOutput({ data: { matches }, truncated });
-      } catch (error) {
-        if (!(error instanceof A2EError) || error.code !== "timeout" || signal.aborted) throw error;
-        const seconds = toolLimits.grepTimeoutMs / 1000;
-        throw new A2EError(
-          "timeout",
-          `the search took longer than ${seconds} s; simplify the pattern or narrow path and glob`,
-        );
-      }
+      const start = await workspace.resolve(path);
+      const search: GrepArguments = { ...args, root: await workspace.root(), start };
+      const { truncated, ...data } = await runSearch<GrepResult>(
+        searchPool,
+        ["grep-worker", "grepFiles"],
+        search,
+        signal,
+      );
+      return toolOutput({ data, truncated });
     },
   });
 }

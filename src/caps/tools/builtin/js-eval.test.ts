@@ -10,7 +10,11 @@ const pool = new WorkerPool();
 afterAll(() => pool.close());
 
 function createTool({ memoryMb = 32, timeoutMs = 3000 } = {}) {
-  return jsEvalTool({ workspace: new Workspace("unused"), pool, js: { memoryMb, timeoutMs } } as BuiltinEnvironment);
+  return jsEvalTool({
+    workspace: new Workspace("unused"),
+    scriptPool: pool,
+    js: { memoryMb, timeoutMs },
+  } as BuiltinEnvironment);
 }
 
 const evaluate = (code: string, input: JsonValue = null) => runTool(createTool(), { code, input });

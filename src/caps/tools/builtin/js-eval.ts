@@ -10,7 +10,7 @@ import type { JsEvalArguments, JsEvalLog, JsEvalResult } from "./js-eval-worker.
 /** The sandbox watches the time itself; its worker is ended only where that fails, as in one long native operation. */
 const backstopMs = 2_000;
 
-export function jsEvalTool({ pool, js }: BuiltinEnvironment): CatalogueTool {
+export function jsEvalTool({ scriptPool, js }: BuiltinEnvironment): CatalogueTool {
   return defineTool({
     name: "js_eval",
     description:
@@ -35,7 +35,7 @@ export function jsEvalTool({ pool, js }: BuiltinEnvironment): CatalogueTool {
         maxResultLength: toolLimits.maxResultBytes,
       };
       const job = { module: siblingModule("js-eval-worker", import.meta.url), exportName: "evaluate", args };
-      const result = (await pool.run(job, {
+      const result = (await scriptPool.run(job, {
         signal: context.signal,
         timeoutMs: js.timeoutMs + backstopMs,
         onMessage: (message) => context.emit("log", { ...(message as JsEvalLog) }),

@@ -29,11 +29,20 @@ export function readFileTool({ workspace }: BuiltinEnvironment): CatalogueTool {
           const { content, hasMore } = await readBytes(file, offset, limit);
           return toolOutput({ data: { ...shown, content, offset }, truncated: hasMore });
         }
-        const { content, lines, hasMore } = await readLines(file, offset, limit ?? Number.POSITIVE_INFINITY, signal);
+        const { content, lines, hasMore, isLineCut } = await readLines(
+          file,
+          offset,
+          limit ?? Number.POSITIVE_INFINITY,
+          signal,
+        );
+        const next = offset + lines;
+        const summary = isLineCut
+          ? `line ${next} is longer than ${toolLimits.maxReadBytes} bytes and was cut: read it by bytes with encoding "base64", or go on with the next line at offset ${next}`
+          : `there is more: continue with offset ${next}`;
         return toolOutput({
           data: { ...shown, content, offset, lines },
           truncated: hasMore,
-          ...(hasMore ? { summary: `there is more: continue with offset ${offset + lines}` } : {}),
+          ...(hasMore ? { summary } : {}),
         });
       } finally {
         await file.close();
@@ -57,8 +66,16 @@ async function readBytes(file: FileHandle, offset: number, limit: number | undef
 
 const chunkBytes = 64 * 1024;
 
+interface LinesRead {
+  content: string;
+  lines: number;
+  hasMore: boolean;
+  /** Not even the first line fits: its beginning is all there is. */
+  isLineCut?: boolean;
+}
+
 /** Reads only as far as it must: the lines before `offset` pass by, those after the limit are not read. */
-async function readLines(file: FileHandle, offset: number, limit: number, signal: AbortSignal) {
+async function readLines(file: FileHandle, offset: number, limit: number, signal: AbortSignal): Promise<LinesRead> {
   const decoder = new TextDecoder("utf-8");
   const buffer = Buffer.alloc(chunkBytes);
   let content = "";
@@ -66,6 +83,8 @@ async function readLines(file: FileHandle, offset: number, limit: number, signal
   let lines = 0;
   let room: number = toolLimits.maxReadBytes;
   let isInLine = false;
+  /** Where in the content its last line begins. */
+  let lineStart = 0;
   for (let position = 0; ; ) {
     signal.throwIfAborted();
     const { bytesRead } = await file.read(buffer, 0, chunkBytes, position);
@@ -85,9 +104,15 @@ async function readLines(file: FileHandle, offset: number, limit: number, signal
         const cut = cutText(piece, room);
         content += cut;
         room -= Buffer.byteLength(cut);
-        if (cut.length < piece.length) return { content, lines, hasMore: true };
+        // Lines are whole, so that whoever goes on at the next one misses nothing and reads nothing twice.
+        if (cut.length < piece.length && lines > 0)
+          return { content: content.slice(0, lineStart), lines, hasMore: true };
+        if (cut.length < piece.length) return { content, lines: 1, hasMore: true, isLineCut: true };
         isInLine = newline < 0;
-        if (!isInLine) lines++;
+        if (!isInLine) {
+          lines++;
+          lineStart = content.length;
+        }
       }
       start = end;
     }

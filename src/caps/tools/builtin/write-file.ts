@@ -19,6 +19,9 @@ export function writeFileTool({ workspace }: BuiltinEnvironment): CatalogueTool 
       append: z.boolean().default(false).describe("Add to the end rather than replace."),
     }),
     async run({ path, content, encoding, append }) {
+      // Node decodes what it can of anything, and a file of garbage helps nobody.
+      if (encoding === "base64" && /[^A-Za-z0-9+/=_\r\n-]/.test(content))
+        throw new Error('content is not base64; leave out encoding, or give "utf8", to write text');
       const bytes = Buffer.from(content, encoding);
       const segments = await workspace.resolve(path);
       const name = segments.at(-1);

@@ -1,17 +1,21 @@
 // What lies below a base URL. Servers decode paths in ways of their own, so a path that any of them could read as a way
 // up is refused, not only one that the URL standard resolves so.
-import { A2EError } from "../../../protocol/errors.ts";
+import { A2EError } from "../../../../protocol/errors.ts";
 
-export function parseBaseUrl(text: string): URL {
-  if (!URL.canParse(text))
-    throw new Error(`base_url: "${text}" is no URL; give one such as https://api.example.com/v1`);
+/** Why a text is no base URL, for whoever wrote it. Repeats nothing of it: a password may stand there. */
+export function refuseBaseUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return "is no URL; give one such as https://api.example.com/v1";
   const url = new URL(text);
-  if (url.protocol !== "http:" && url.protocol !== "https:")
-    throw new Error("base_url: only http: and https: are allowed");
+  if (url.protocol !== "http:" && url.protocol !== "https:") return "only http: and https: are allowed";
   if (url.username !== "" || url.password !== "")
-    throw new Error("base_url: a user name or password does not belong there; use secret_headers or bearer_token");
-  if (url.search !== "" || url.hash !== "") throw new Error("base_url: leave out what follows the path");
-  if (!isPlainPath(url.pathname)) throw new Error("base_url: its path is ambiguous");
+    return "a user name or password does not belong there; use secret_headers or bearer_token";
+  if (url.search !== "" || url.hash !== "") return "leave out what follows the path";
+  return isPlainPath(url.pathname) ? undefined : "its path is ambiguous";
+}
+
+/** Of a text in which there is no problem. */
+export function parseBaseUrl(text: string): URL {
+  const url = new URL(text);
   if (!url.pathname.endsWith("/")) url.pathname += "/";
   return url;
 }

@@ -1,34 +1,15 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { core } from "../../../protocol/core.ts";
-import { watchResources } from "../../../testing/leaks.ts";
-import { startToolkits } from "../start-toolkits.suite.ts";
+import { core } from "../../../../protocol/core.ts";
+import { watchResources } from "../../../../testing/leaks.ts";
+import { toolkitLimits } from "../../limits.ts";
+import { makeDatabase, query, type SqliteHost, startSqlite } from "./start-sqlite.suite.ts";
 
-const start = (
-  sqlite: { allow_write?: boolean; timeout_ms?: number; memory_mb?: number; max_rows?: number } = {},
-  folders: string[] = [],
-) => startToolkits({ sqlite, folders });
-type Host = Awaited<ReturnType<typeof start>>;
-
-const schema = `CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
-  CREATE VIEW names AS SELECT name FROM person;
-  CREATE INDEX by_name ON person (name);
-  INSERT INTO person (name) VALUES ('Ada'), ('Grace'), ('Edsger');`;
-
-function makeDatabase(path: string, sql = schema): void {
-  const database = new DatabaseSync(path);
-  database.exec(sql);
-  database.close();
-}
-
-const query = (host: Host, sql: string, more: object = {}) => host.call("sqlite__query", { sql, ...more });
-
-let reader: Host;
+let reader: SqliteHost;
 beforeAll(async () => {
-  reader = await start({ timeout_ms: 3000, memory_mb: 32 });
+  reader = await startSqlite({ timeout_ms: 3000, memory_mb: 32 });
   mkdirSync(reader.workspaceDir, { recursive: true });
   makeDatabase(join(reader.workspaceDir, "people.db"));
   expect(await reader.configure("sqlite", { path: "people.db" })).toMatchObject({ status: "ok" });
@@ -129,6 +110,34 @@ test.each([
   expect(existsSync(join(reader.workspaceDir, "other.db"))).toBe(false);
 });
 
+test.each([
+  ["PRAGMA database_list", "PRAGMA database_list is not allowed; table_list, table_info"],
+  ["ATTACH 'other.db' AS other", "ATTACH, DETACH and VACUUM are not allowed"],
+  ["SELECT load_extension('/tmp/x.so')", "the function load_extension is not allowed"],
+  ["BEGIN", "each statement is a transaction of its own"],
+  ["COMMIT", "each statement is a transaction of its own"],
+])("%s is refused with a reason", async (sql, reason) => {
+  await expect(query(reader, sql)).rejects.toThrow(reason);
+});
+
+test("a statement that is too long is refused before it is read", async () => {
+  const sql = `SELECT 1 -- ${"x".repeat(toolkitLimits.sqliteMaxSqlLength)}`;
+  await expect(query(reader, sql)).rejects.toMatchObject({ code: "schema_violation" });
+});
+
+test("a view whose table is gone does not hide the rest of the schema", async () => {
+  await using host = await startSqlite();
+  mkdirSync(host.workspaceDir, { recursive: true });
+  makeDatabase(
+    join(host.workspaceDir, "broken.db"),
+    "CREATE TABLE kept (a); CREATE TABLE gone (b); CREATE VIEW broken AS SELECT b FROM gone; DROP TABLE gone;",
+  );
+  await host.configure("sqlite", { path: "broken.db" });
+  expect(await host.call("sqlite__schema")).toMatchObject({
+    objects: [{ name: "broken" }, { name: "kept", columns: [{ name: "a" }] }],
+  });
+});
+
 test("VACUUM INTO writes no file, wherever it points", async () => {
   const target = join(reader.folder, "stolen.db");
   await expect(query(reader, `VACUUM INTO '${target}'`)).rejects.toMatchObject({ code: "tool_error" });
@@ -183,7 +192,7 @@ test("writing takes the config and the operator", async () => {
   await expect(
     reader.kits.install({ toolkit_name: "sqlite", alias: "w", config: { path: "people.db", writable: true } }),
   ).resolves.toMatchObject({ status: "partial", error: expect.stringContaining("sqlite.allow_write") });
-  await using writer = await start({ allow_write: true });
+  await using writer = await startSqlite({ allow_write: true });
   mkdirSync(writer.workspaceDir, { recursive: true });
   await writer.configure("sqlite", { path: "new.db", writable: true });
 
@@ -204,63 +213,9 @@ test("writing takes the config and the operator", async () => {
   expect(existsSync(join(writer.workspaceDir, "x.db"))).toBe(false);
 });
 
-test.each(["../outside.db", "/etc/passwd", "link.db", "linked/outside.db", "missing.db", ".", "people.db/x"])(
-  "%j is no database of the workspace",
-  async (path) => {
-    await using host = await start();
-    mkdirSync(host.workspaceDir, { recursive: true });
-    makeDatabase(join(host.folder, "outside.db"));
-    symlinkSync(join(host.folder, "outside.db"), join(host.workspaceDir, "link.db"));
-    symlinkSync(host.folder, join(host.workspaceDir, "linked"));
-    expect(await host.configure("sqlite", { path })).toMatchObject({ status: "partial" });
-    expect(await host.toolNames()).toEqual([]);
-  },
-);
-
-test("a file that is no database is told as such, without its path", async () => {
-  await using host = await start();
-  mkdirSync(host.workspaceDir, { recursive: true });
-  writeFileSync(
-    join(host.workspaceDir, "text.db"),
-    "plain text, much longer than a header of SQLite would be\n".repeat(20),
-  );
-  await host.configure("sqlite", { path: "text.db" });
-  const error = await query(host, "SELECT 1").catch((cause: unknown) => cause);
-  expect(error).toMatchObject({ code: "tool_error", message: expect.stringContaining("not a database") });
-  expect((error as Error).message).not.toContain(host.folder);
-  expect(readFileSync(join(host.workspaceDir, "text.db"), "utf8")).toContain("plain text");
-});
-
-test("a path that turns into a link after it was checked is not followed", async () => {
-  await using host = await start();
-  mkdirSync(join(host.workspaceDir, "data"), { recursive: true });
-  makeDatabase(join(host.workspaceDir, "data", "a.db"));
-  makeDatabase(join(host.folder, "a.db"), "CREATE TABLE secret (a)");
-  await host.configure("sqlite", { path: "data/a.db" });
-  renameSync(join(host.workspaceDir, "data"), join(host.workspaceDir, "moved"));
-  symlinkSync(host.folder, join(host.workspaceDir, "data"));
-  await expect(query(host, "SELECT * FROM secret")).rejects.toThrow("changed while it was opened");
-});
-
-test("a folder of the operator's can be read where it is allowed", async () => {
-  await using outside = await start();
-  mkdirSync(outside.workspaceDir, { recursive: true });
-  makeDatabase(join(outside.workspaceDir, "theirs.db"));
-  const path = join(outside.workspaceDir, "theirs.db");
-  await using host = await start({ allow_write: true }, [outside.workspaceDir]);
-  await host.configure("sqlite", { path });
-  expect(await query(host, "SELECT count(*) FROM person")).toMatchObject({ rows: [[3]] });
-  expect(
-    await host.kits.install({ toolkit_name: "sqlite", alias: "w", config: { path, writable: true } }),
-  ).toMatchObject({
-    status: "partial",
-    error: expect.stringContaining("may be read and not written"),
-  });
-});
-
 test("no process is left when the host is closed, not even one that is lost in a query", async () => {
   const watch = watchResources();
-  const host = await start();
+  const host = await startSqlite();
   mkdirSync(host.workspaceDir, { recursive: true });
   makeDatabase(join(host.workspaceDir, "a.db"));
   await host.configure("sqlite", { path: "a.db" });

@@ -1,17 +1,19 @@
 // The toolkits installed in one place: a session, or the host. Takes each through its life: installed, configured, running.
-import type { CallContext } from "../../host/call-context.ts";
-import type { Secrets } from "../../host/secrets.ts";
-import type { ToolCatalogue, ToolProblem } from "../../host/tool-catalogue.ts";
-import { toPath } from "../../host/validation/problem-text.ts";
-import { A2EError } from "../../protocol/errors.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import { checkConfig } from "./config-check.ts";
-import type { Toolkit } from "./define-toolkit.ts";
-import { badConfig, nameTaken, notInstalled, startFailed, unknownToolkit } from "./problems.ts";
-import { runAsTool } from "./run-as-tool.ts";
+import type { CallContext } from "../../../host/call-context.ts";
+import { runAsTool } from "../../../host/recording/run-as-tool.ts";
+import type { Secrets } from "../../../host/secrets.ts";
+import type { ToolCatalogue, ToolProblem } from "../../../host/tool-catalogue.ts";
+import { problemsToText, toPath } from "../../../host/validation/problem-text.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import type { Toolkit } from "../define-toolkit.ts";
+import { badConfig, nameTaken, notInstalled, startFailed, unknownToolkit } from "../problems.ts";
+import { checkConfig } from "../secrets/config-check.ts";
+import { sealSecrets, unsealSecrets } from "../secrets/sealed-secrets.ts";
+import { joinSecrets, type SplitConfig } from "../secrets/secret-values.ts";
 import { RunningToolkit, type ToolkitEnvironment } from "./running-toolkit.ts";
-import { joinSecrets, type SecretValue, splitSecrets, textsOf } from "./secret-values.ts";
 import type { ToolkitRecord, ToolkitRecords } from "./toolkit-record.ts";
+import { Turns } from "./turns.ts";
 
 export interface ShelfOptions {
   readonly toolkits: ReadonlyMap<string, Toolkit>;
@@ -27,8 +29,8 @@ type Attempt = { problems: ToolProblem[] } | { config: JsonObject; secrets: stri
 export class ToolkitShelf {
   readonly #options: ShelfOptions;
   readonly #running = new Map<string, { toolkit: RunningToolkit; removeTools(): void }>();
-  /** The last change of each that is under way: two at once would each undo the other's. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  /** Two changes of one toolkit at once would each undo the other's. */
+  readonly #turns = new Turns();
   /** Why those that should run do not. Not kept: what they lack may be back with the next start. */
   readonly #troubles = new Map<string, string>();
   #isClosed = false;
@@ -43,10 +45,18 @@ export class ToolkitShelf {
     return this.#options.records.names();
   }
 
+  /** How many names are taken, or will be by what is under way. */
+  get takenCount(): number {
+    return new Set([...this.names, ...this.#turns.names]).size;
+  }
+
   get(name: string): ToolkitRecord | undefined {
     const record = this.#options.records.get(name);
-    const error = this.#troubles.get(name);
-    return record === undefined || error === undefined ? record : { ...record, state: "configured", error };
+    if (record === undefined) return undefined;
+    const trouble = this.#troubles.get(name);
+    if (trouble !== undefined) return { ...record, state: "configured", error: trouble };
+    const error = this.#running.get(name)?.toolkit.startError ?? "";
+    return error === "" ? record : { ...record, error };
   }
 
   install(name: string, toolkit: Toolkit): ToolkitRecord {
@@ -81,25 +91,30 @@ export class ToolkitShelf {
     mustStart: boolean,
     context: CallContext | undefined,
   ): Promise<ToolkitRecord> {
+    const { catalogue, records, secrets: port } = this.#options;
+    const holder = records.get(name)?.toolkit ?? toolkit.name;
+    // Whoever came just before may have put another one there.
+    if (holder !== toolkit.name) throw nameTaken(name, `it stands for "${holder}"`);
     let running: RunningToolkit | undefined;
     let sealed = "";
     const attempt = async (): Promise<Attempt> => {
       const checked = checkConfig(toolkit, given);
       if ("problems" in checked) return checked;
-      const { shown, secrets } = splitSecrets(toolkit.configSchema, checked.value);
-      sealed = this.#seal(toolkit, secrets);
-      running = this.#create(name, toolkit, checked.value, secrets);
-      const error = mustStart ? await tryToStart(running) : "";
+      const { shown, secrets } = checked;
+      sealed = sealSecrets(port, toolkit, secrets);
+      running = this.#create(name, toolkit, checked);
+      const error = mustStart ? await tryToStart(running, context?.signal) : "";
       return { config: shown, secrets: secrets.map(([path]) => toPath(path)), error };
     };
-    const { catalogue, records } = this.#options;
     const outcome = context === undefined ? await attempt() : await runAsTool(catalogue, context, attempt);
     if ("problems" in outcome) throw badConfig(name, outcome.problems);
     // A replay has the outcome and not what led to it, which had secrets in it.
-    running ??= this.#create(name, toolkit, outcome.config, []);
+    running ??= this.#create(name, toolkit, { shown: outcome.config, secrets: [] });
     const isRunning = mustStart && outcome.error === "";
-    if (this.#isClosed || !isRunning) await running.stop();
-    if (this.#isClosed) throw new A2EError("cancelled", "the session has ended");
+    // An agent that was answered already, by a timeout or because it cancelled, must not find it changed afterwards.
+    const isOver = this.#isClosed || context?.isEnded === true;
+    if (isOver || !isRunning) void running.stop();
+    if (isOver) throw new A2EError("cancelled", "nobody waits for this toolkit any more");
     if (outcome.error !== "" && this.#running.has(name)) throw startFailed(name, outcome.error);
     if (isRunning) this.#replace(name, running);
     else this.#remove(name);
@@ -128,29 +143,32 @@ export class ToolkitShelf {
     this.#isClosed = true;
     const stopping = Array.from(this.#running.values(), ({ toolkit, removeTools }) => {
       removeTools();
-      return toolkit.stop();
+      return toolkit.close();
     });
     this.#running.clear();
     await Promise.all(stopping);
   }
 
   #resume(name: string): void {
-    const { records, toolkits } = this.#options;
+    const { records, toolkits, secrets } = this.#options;
     const record = records.get(name);
     if (record?.state !== "running") return;
     try {
       const toolkit = toolkits.get(record.toolkit);
       if (toolkit === undefined) throw unknownToolkit(record.toolkit, [...toolkits.keys()]);
-      const secrets = this.#unseal(toolkit, record.sealed);
-      this.#replace(name, this.#create(name, toolkit, joinSecrets(record.config, secrets), secrets));
+      const config = joinSecrets(record.config, unsealSecrets(secrets, toolkit, record.sealed));
+      // The toolkit, or what the operator allows, may be another than when this was configured.
+      const checked = checkConfig(toolkit, config);
+      if ("problems" in checked)
+        throw new Error(`its config no longer fits: ${problemsToText(checked.problems)}; configure it again`);
+      this.#replace(name, this.#create(name, toolkit, checked));
     } catch (error) {
       this.#troubles.set(name, textOf(error));
     }
   }
 
-  #create(instance: string, toolkit: Toolkit, config: JsonObject, secrets: readonly SecretValue[]): RunningToolkit {
-    const { environment } = this.#options;
-    return new RunningToolkit({ toolkit, instance, config, secrets: textsOf(secrets), environment });
+  #create(instance: string, toolkit: Toolkit, config: SplitConfig): RunningToolkit {
+    return new RunningToolkit({ toolkit, instance, config, environment: this.#options.environment });
   }
 
   /** Puts a toolkit in the place of the one of this name; where its tools cannot be added, nothing changes. */
@@ -176,43 +194,22 @@ export class ToolkitShelf {
     void running?.toolkit.stop();
   }
 
-  #seal(toolkit: Toolkit, secrets: readonly SecretValue[]): string {
-    return secrets.length === 0 ? "" : this.#options.secrets.seal(JSON.stringify(secrets), purposeOf(toolkit));
-  }
-
-  #unseal(toolkit: Toolkit, sealed: string): SecretValue[] {
-    if (sealed === "") return [];
-    const text = this.#options.secrets.unseal(sealed, purposeOf(toolkit));
-    if (text === undefined) throw new Error("its secrets can no longer be read on this host; configure it again");
-    return JSON.parse(text) as SecretValue[];
-  }
-
-  async #inTurn<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#turns.get(name);
-    const turn = (async () => {
-      await before?.catch(() => {});
+  /** What was waiting when the shelf was closed must not touch records that somebody else has taken over. */
+  #inTurn<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#turns.take(name, async () => {
+      if (this.#isClosed) throw new A2EError("cancelled", "the session has ended");
       return work();
-    })();
-    this.#turns.set(name, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(name) === turn) this.#turns.delete(name);
-    }
+    });
   }
 }
 
-async function tryToStart(toolkit: RunningToolkit): Promise<string> {
+async function tryToStart(toolkit: RunningToolkit, signal: AbortSignal | undefined): Promise<string> {
   try {
-    await toolkit.start();
+    await toolkit.start(signal);
     return "";
   } catch (error) {
     return textOf(error) || "it failed without a reason";
   }
-}
-
-function purposeOf({ name }: Toolkit): string {
-  return `toolkit ${name}`;
 }
 
 function textOf(error: unknown): string {

@@ -1,33 +1,18 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import type { GuardedNetwork, GuardedResponse } from "../../../host/confinement/guarded-request.ts";
-import { A2EError } from "../../../protocol/errors.ts";
-import { jsonValue, parseJson } from "../../../protocol/json.ts";
-import { defineToolkit, type Toolkit, toolkitOutput } from "../define-toolkit.ts";
-import { toolkitLimits } from "../limits.ts";
-import { isBelow, parseBaseUrl, resolveBelow } from "./http-reach.ts";
+import type { GuardedNetwork, GuardedResponse } from "../../../../host/confinement/guarded-request.ts";
+import { A2EError } from "../../../../protocol/errors.ts";
+import { jsonValue, parseJson } from "../../../../protocol/json.ts";
+import { defineToolkit, type Toolkit, toolkitOutput } from "../../define-toolkit.ts";
+import { toolkitLimits } from "../../limits.ts";
+import { checkOpenHeaders, configHeaders, withLowerCaseNames } from "./http-headers.ts";
+import { isBelow, parseBaseUrl, refuseBaseUrl, resolveBelow } from "./http-reach.ts";
 
 export interface HttpToolkitOptions extends Omit<GuardedNetwork, "maxRedirects" | "isInReach"> {
   timeoutMs: number;
 }
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
-const headerName = /^[!#$%&'*+.^_`|~\w-]{1,128}$/;
-/** The connection's own affair, and the host's to decide. */
-const reservedHeaders =
-  /^(host|connection|content-length|transfer-encoding|upgrade|te|trailer|keep-alive|expect|proxy-.*)$/i;
-const headers = z
-  .record(
-    z.string().refine((name) => headerName.test(name) && !reservedHeaders.test(name), "is no header that can be set"),
-    z
-      .string()
-      .max(8192)
-      .regex(/^[^\r\n\0]*$/, "has a line break in it"),
-  )
-  .default({});
-/** What an agent may add to a single request. */
-const openHeaders =
-  /^(accept|accept-language|content-type|if-(none-)?match|if-(un)?modified-since|prefer|range|x-[\w-]+)$/i;
 const shownHeaders = ["content-type", "content-length", "etag", "last-modified", "link", "location", "retry-after"];
 
 export function httpToolkit(options: HttpToolkitOptions): Toolkit {
@@ -37,9 +22,16 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
     category: "network",
     tags: ["http"],
     config: z.object({
-      base_url: z.string().max(2048).describe("Only what lies below it can be reached."),
-      headers: headers.describe("Sent with each request."),
-      secret_headers: headers.meta({ "x-secret": true, description: "The same, for those that nobody may see." }),
+      base_url: z
+        .string()
+        .max(2048)
+        .superRefine((text, { addIssue }) => {
+          const problem = refuseBaseUrl(text);
+          if (problem !== undefined) addIssue({ code: "custom", message: problem });
+        })
+        .describe("Only what lies below it can be reached."),
+      headers: configHeaders.describe("Sent with each request."),
+      secret_headers: configHeaders.meta({ "x-secret": true, description: "The same, for those that nobody may see." }),
       bearer_token: z
         .string()
         .max(8192)
@@ -47,8 +39,9 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
         .optional()
         .meta({ format: "password", description: "Sent as `Authorization: Bearer …`." }),
       methods: z.array(z.enum(methods)).min(1).default(["GET", "HEAD"]).describe("Which are allowed."),
-      timeout_ms: z.int().min(1).max(options.timeoutMs).default(options.timeoutMs),
-      max_bytes: z.int().min(1).max(options.maxBytes).default(options.maxBytes),
+      // Without defaults: what the operator allows today is not to be kept with the config.
+      timeout_ms: z.int().min(1).max(options.timeoutMs).optional().describe("Time of one request."),
+      max_bytes: z.int().min(1).max(options.maxBytes).optional().describe("Of an answer; what is beyond is cut."),
     }),
 
     start({ base_url }) {
@@ -76,31 +69,35 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
         async run(args, { config, resource: base }, { signal }) {
           if (!config.methods.includes(args.method))
             throw new A2EError("forbidden", `${args.method} is not allowed; ${config.methods.join(", ")} are`);
-          const own = { ...config.headers, ...config.secret_headers };
-          checkHeaders(args.headers, own);
+          const own = withLowerCaseNames({
+            ...config.headers,
+            ...config.secret_headers,
+            ...(config.bearer_token === undefined ? {} : { Authorization: `Bearer ${config.bearer_token}` }),
+          });
+          checkOpenHeaders(args.headers, own);
           const body = args.json === undefined ? args.body : JSON.stringify(args.json);
           if (body !== undefined && Buffer.byteLength(body) > toolkitLimits.httpMaxRequestBytes)
             throw new Error(`the body is larger than ${toolkitLimits.httpMaxRequestBytes} bytes`);
           const url = resolveBelow(base, args.path, args.query);
-          const deadline = AbortSignal.timeout(config.timeout_ms);
+          const { timeout_ms = options.timeoutMs, max_bytes = options.maxBytes } = config;
+          const deadline = AbortSignal.timeout(timeout_ms);
           try {
             // Loaded when first needed: undici costs every start of a host more than all the rest.
-            const { requestGuarded } = await import("../../../host/confinement/guarded-request.ts");
+            const { requestGuarded } = await import("../../../../host/confinement/guarded-request.ts");
             const response = await requestGuarded(
               {
                 url: url.href,
                 method: args.method,
                 headers: {
                   ...(args.json === undefined ? {} : { "content-type": "application/json" }),
-                  ...args.headers,
+                  ...withLowerCaseNames(args.headers),
                   ...own,
-                  ...(config.bearer_token === undefined ? {} : { authorization: `Bearer ${config.bearer_token}` }),
                 },
                 ...(body === undefined ? {} : { body }),
               },
               {
                 ...options,
-                maxBytes: config.max_bytes,
+                maxBytes: max_bytes,
                 maxRedirects: toolkitLimits.httpMaxRedirects,
                 isInReach: (target) => isBelow(base, target),
               },
@@ -108,8 +105,7 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
             );
             return toolkitOutput({ data: toData(response), truncated: response.isCut });
           } catch (error) {
-            if (deadline.aborted)
-              throw new A2EError("timeout", `no complete answer within ${config.timeout_ms / 1000} s`);
+            if (deadline.aborted) throw new A2EError("timeout", `no complete answer within ${timeout_ms / 1000} s`);
             // A list of attempts is told by its first.
             throw error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
           }
@@ -117,16 +113,6 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
       },
     },
   });
-}
-
-/** What the config sets is not for a single request to change. */
-function checkHeaders(given: Record<string, string>, own: Record<string, string>): void {
-  const fixed = new Set(["authorization", ...Object.keys(own).map((name) => name.toLowerCase())]);
-  for (const [name, value] of Object.entries(given)) {
-    if (!openHeaders.test(name) || fixed.has(name.toLowerCase()))
-      throw new A2EError("forbidden", `the header "${name.slice(0, 64)}" may not be set`);
-    if (/[\r\n\0]/.test(value)) throw new A2EError("forbidden", `the header "${name}" has a line break in it`);
-  }
 }
 
 function toData({ status, url, headers: received, bytes, isCut }: GuardedResponse) {

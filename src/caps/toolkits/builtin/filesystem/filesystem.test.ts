@@ -1,7 +1,8 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startToolkits } from "../start-toolkits.suite.ts";
+import { toolkitLimits } from "../../limits.ts";
+import { startToolkits } from "../../start-toolkits.suite.ts";
 
 async function start(
   config: { root?: string; writable?: boolean } = {},
@@ -149,4 +150,44 @@ test("a long text is read in parts that cut no character", async () => {
   writeFileSync(host.at("binary"), Buffer.from([1, 0, 2]));
   await expect(host.call("filesystem__read", { path: "binary" })).rejects.toThrow("base64");
   await expect(host.call("filesystem__read", { path: "deep" })).rejects.toMatchObject({ code: "tool_error" });
+});
+
+test("a text that is not UTF-8 is read to its end, byte for byte", async () => {
+  await using host = await start();
+  // Latin-1: each is one byte, and three as the sign that stands for what cannot be read.
+  const bytes = Buffer.alloc(toolkitLimits.maxReadBytes + 10, 0xe9);
+  writeFileSync(host.at("latin.txt"), bytes);
+  let [offset, characters] = [0, 0];
+  for (let isCut = true; isCut; ) {
+    const { data } = await host.client.tools.call({
+      tool_name: "filesystem__read",
+      arguments: { path: "latin.txt", offset },
+    });
+    const { content } = data.data as { content: string };
+    expect(Buffer.byteLength(content)).toBeLessThanOrEqual(toolkitLimits.maxReadBytes);
+    characters += content.length;
+    isCut = data.truncated === true;
+    if (isCut) offset = Number(/offset (\d+)/.exec(String(data.summary))?.[1]);
+  }
+  expect(characters).toBe(bytes.length);
+});
+
+test("what is no base64, or too much, is not written", async () => {
+  await using host = await start({ writable: true });
+  const write = (content: string, encoding: string) =>
+    host.call("filesystem__write", { path: "a.txt", content, encoding });
+  await expect(write("Hello, world", "base64")).rejects.toThrow("content is not base64");
+  await expect(write("ü".repeat(toolkitLimits.maxWriteBytes / 2 + 1), "utf8")).rejects.toThrow("more than 4194304");
+  expect(readFileSync(host.at("a.txt"), "utf8")).toBe("inside");
+});
+
+test("a folder of too many entries is listed in part, and said to be", async () => {
+  await using host = await start({ root: "many", writable: true });
+  for (let index = 0; index <= toolkitLimits.maxEntries; index++)
+    writeFileSync(join(host.workspaceDir, "many", `${index}`), "");
+  const { data } = await host.client.tools.call({ tool_name: "filesystem__list", arguments: {} });
+  expect([data.truncated, (data.data as { entries: unknown[] }).entries.length]).toEqual([
+    true,
+    toolkitLimits.maxEntries,
+  ]);
 });

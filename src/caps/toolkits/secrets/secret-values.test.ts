@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { joinSecrets, splitSecrets } from "./secret-values.ts";
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: "object", properties, ...more });

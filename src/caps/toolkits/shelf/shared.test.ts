@@ -1,8 +1,12 @@
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { createTokenAuthentication } from "../../host/authentication.ts";
-import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
-import { actionsOf, createProbe, type StartToolkitsOptions, startToolkits } from "./start-toolkits.suite.ts";
+import { expect, test, vi } from "vitest";
+import { z } from "zod";
+import { createTokenAuthentication } from "../../../host/authentication.ts";
+import { createKey, createSecrets } from "../../../host/secrets.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { useTemporaryFolder } from "../../../stores/temporary-folder.suite.ts";
+import { defineToolkit, type Toolkit } from "../define-toolkit.ts";
+import { actionsOf, createProbe, type StartToolkitsOptions, startToolkits } from "../start-toolkits.suite.ts";
 
 const newFolder = useTemporaryFolder();
 
@@ -66,7 +70,7 @@ test("the name of an admin is worth nothing where nobody vouches for it", async 
 
 test("what an admin configured is there after a restart, secrets too", async () => {
   const folder = newFolder();
-  const { openKeyFile } = await import("../../stores/key-file.ts");
+  const { openKeyFile } = await import("../../../stores/key-file.ts");
   const path = join(folder, "a2e.sqlite");
   const secrets = openKeyFile({ path: join(folder, "secret.key") });
   const options: StartToolkitsOptions = { path, host: { ...authenticated.host, secrets } };
@@ -123,4 +127,80 @@ test("a config of the operator's that makes no sense stops the start; a toolkit 
   await using host = await start({ probe: {} }, [away.toolkit]);
   expect(await host.stateOf("probe")).toBe("configured");
   expect(host.log.entries).toMatchObject([{ level: "error", fields: { reason: "away" } }]);
+});
+
+test("a toolkit of the operator's that was away is there once it can start", async () => {
+  const probe = createProbe({ failWith: "away" });
+  await using host = await startToolkits({
+    builtin: false,
+    toolkits: [probe.toolkit],
+    shared: { probe: {} },
+    shared_retry_ms: 5,
+  });
+  expect([await host.stateOf("probe"), await host.toolNames()]).toEqual(["configured", []]);
+
+  probe.failWith(undefined);
+
+  await vi.waitFor(async () => expect(await host.stateOf("probe")).toBe("running"));
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "hello x" });
+});
+
+const secrets = createSecrets(createKey());
+
+/** Starts hosts on one database, one after the other. */
+function startAgain(path: string, toolkit: Toolkit) {
+  return startToolkits({ builtin: false, toolkits: [toolkit], shared_admins: ["*"], path, host: { secrets } });
+}
+
+test("a config that no longer fits after a restart is told, and a new one helps", async () => {
+  const path = join(newFolder(), "a2e.sqlite");
+  const define = (config: z.ZodObject): Toolkit =>
+    defineToolkit({
+      name: "growing",
+      description: "Changes its mind.",
+      scope: "host",
+      config,
+      tools: { show: { description: "", input: z.object({}), run: (_args, { config }) => config as JsonObject } },
+    });
+  const first = await startAgain(path, define(z.object({ size: z.int() })));
+  await first.configure("growing", { size: 50 });
+  await first.close();
+
+  const second = await startAgain(path, define(z.object({ size: z.int().max(10) })));
+  expect((await second.kits.list()).toolkits[0]).toMatchObject({
+    state: "configured",
+    error: expect.stringMatching(/no longer fits: size: .*configure it again/),
+  });
+  expect(await second.toolNames()).toEqual([]);
+  expect(await second.configure("growing", { size: 5 })).toMatchObject({ status: "ok" });
+  await second.close();
+
+  const more = z.object({ size: z.int(), color: z.string().default("red") });
+  const { $schema: _draft, ...schema } = z.toJSONSchema(more, { io: "input" });
+  const third = define(more);
+  await using host = await startAgain(path, {
+    ...third,
+    configSchema: schema as JsonObject,
+    parseConfig: (given) => given,
+  });
+  expect(await host.call("growing__show")).toEqual({ size: 5, color: "red" });
+});
+
+test("a toolkit that cannot start when it is first needed after a restart says so until it can", async () => {
+  const path = join(newFolder(), "a2e.sqlite");
+  const probe = createProbe({ scope: "host" });
+  const first = await startAgain(path, probe.toolkit);
+  await first.configure("probe");
+  await first.close();
+  await using host = await startAgain(path, probe.toolkit);
+  const shown = async () => (await host.kits.list()).toolkits[0];
+  expect(await shown()).toMatchObject({ state: "running", error: "" });
+
+  probe.failWith("away");
+  await expect(host.call("probe__greet", { name: "x" })).rejects.toMatchObject({ code: "tool_error", message: "away" });
+  expect(await shown()).toMatchObject({ state: "running", error: "away" });
+
+  probe.failWith(undefined);
+  expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "hello x" });
+  expect(await shown()).toMatchObject({ state: "running", error: "" });
 });

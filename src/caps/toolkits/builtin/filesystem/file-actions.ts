@@ -1,80 +1,17 @@
+// What the tools of the filesystem toolkit do, each within its root.
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, readdir, rename, rmdir, unlink } from "node:fs/promises";
-import { z } from "zod";
-import { toReadableError } from "../../../host/confinement/workspace.ts";
-import { cutText } from "../../../host/validation/json-size.ts";
-import type { JsonObject } from "../../../protocol/json.ts";
-import { defineToolkit, type Toolkit, toolkitOutput } from "../define-toolkit.ts";
-import { toolkitLimits } from "../limits.ts";
-import type { AllowedFolders, ConfinedPlace } from "./allowed-folders.ts";
+import { toReadableError } from "../../../../host/confinement/workspace.ts";
+import type { JsonObject } from "../../../../protocol/json.ts";
+import { toolkitOutput } from "../../define-toolkit.ts";
+import { toolkitLimits } from "../../limits.ts";
+import type { ConfinedPlace } from "../allowed-folders.ts";
 
-const path = z.string().max(4096);
-const isWritable = (config: JsonObject) => config.writable === true;
+type Encoding = "utf8" | "base64";
 
-export function filesystemToolkit(allowed: AllowedFolders): Toolkit {
-  return defineToolkit({
-    name: "filesystem",
-    description: "Files below one folder: list, read and, where allowed, write and remove them.",
-    category: "files",
-    tags: ["files"],
-    config: z.object({
-      root: path
-        .default(".")
-        .describe("The folder, relative to the workspace or in a folder that the operator allows."),
-      writable: z.boolean().default(false).describe("Lets tools write and remove files."),
-    }),
-
-    async start({ root, writable }) {
-      const place = await allowed.find(root, { write: writable });
-      // A folder that is missing or no folder is told now and not with the first call.
-      await (await place.openFolder([], { create: writable })).close();
-      return place;
-    },
-
-    tools: {
-      list: {
-        description: "Lists a folder with types and sizes.",
-        tags: ["files", "read"],
-        idempotent: true,
-        input: z.object({ path: path.default(".") }),
-        run: (args, { resource }) => listFolder(resource, args.path),
-      },
-      read: {
-        description: "Reads a file as text, or as base64 from a position.",
-        tags: ["files", "read"],
-        idempotent: true,
-        input: z.object({
-          path: path.min(1),
-          encoding: z.enum(["utf8", "base64"]).default("utf8"),
-          offset: z.int().min(0).default(0).describe("Bytes to skip."),
-        }),
-        run: (args, { resource }) => readPart(resource, args),
-      },
-      write: {
-        description: "Writes a file as a whole, making folders as needed.",
-        tags: ["files", "write"],
-        idempotent: true,
-        input: z.object({
-          path: path.min(1),
-          content: z.string().max(toolkitLimits.maxWriteBytes),
-          encoding: z.enum(["utf8", "base64"]).default("utf8"),
-        }),
-        when: isWritable,
-        run: (args, { resource }) => writeWhole(resource, args.path, Buffer.from(args.content, args.encoding)),
-      },
-      remove: {
-        description: "Removes a file or an empty folder.",
-        tags: ["files", "write"],
-        input: z.object({ path: path.min(1) }),
-        when: isWritable,
-        run: (args, { resource }) => remove(resource, args.path),
-      },
-    },
-  });
-}
-
-async function listFolder(place: ConfinedPlace, path: string) {
+export async function listFolder(place: ConfinedPlace, path: string) {
   const segments = await place.resolve(path);
   const folder = await place.openFolder(segments);
   try {
@@ -93,9 +30,9 @@ async function listFolder(place: ConfinedPlace, path: string) {
   }
 }
 
-async function readPart(
+export async function readPart(
   place: ConfinedPlace,
-  { path, encoding, offset }: { path: string; encoding: "utf8" | "base64"; offset: number },
+  { path, encoding, offset }: { path: string; encoding: Encoding; offset: number },
 ) {
   const segments = await place.resolve(path);
   const file = await place.openFile(segments, constants.O_RDONLY);
@@ -110,12 +47,17 @@ async function readPart(
     }
     const bytes = buffer.subarray(0, filled);
     if (encoding === "utf8" && bytes.includes(0)) throw new Error('the file is binary; read it with encoding "base64"');
-    const end = offset + filled;
-    const isCut = end < size;
-    const text = encoding === "base64" ? bytes.toString("base64") : readText(bytes, isCut);
-    const next = encoding === "base64" ? end : offset + Buffer.byteLength(text);
+    const length = encoding === "utf8" ? readableLength(bytes, offset + filled < size) : filled;
+    const next = offset + length;
+    const isCut = next < size;
     return toolkitOutput({
-      data: { path: segments.join("/"), encoding, size_bytes: size, offset, content: text },
+      data: {
+        path: segments.join("/"),
+        encoding,
+        size_bytes: size,
+        offset,
+        content: bytes.toString(encoding, 0, length),
+      },
       truncated: isCut,
       ...(isCut ? { summary: `there is more: continue with offset ${next}` } : {}),
     });
@@ -124,22 +66,35 @@ async function readPart(
   }
 }
 
-/** A character that was cut in two is left for the next read. */
-function readText(bytes: Buffer, isCut: boolean): string {
-  if (!isCut) return bytes.toString("utf8");
-  let end = bytes.length;
+/** How many of the bytes to show: bytes that are no UTF-8 take three as text, and a character cut in two waits for the next read. */
+function readableLength(bytes: Buffer, goesOn: boolean): number {
+  const whole = goesOn ? wholeLength(bytes) : bytes.length;
+  if (isUtf8(bytes.subarray(0, whole)) || whole * 3 <= toolkitLimits.maxReadBytes) return whole;
+  return wholeLength(bytes.subarray(0, Math.floor(toolkitLimits.maxReadBytes / 3)));
+}
+
+function wholeLength(bytes: Buffer): number {
   for (let back = 1; back <= 4 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;
     if ((byte & 0xc0) === 0x80) continue;
     const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    if (length > back) end = bytes.length - back;
-    break;
+    return length > back ? bytes.length - back : bytes.length;
   }
-  return cutText(bytes.toString("utf8", 0, end), toolkitLimits.maxReadBytes);
+  return bytes.length;
+}
+
+/** Node decodes what it can of anything, and a file of garbage helps nobody. */
+export function toBytes(content: string, encoding: Encoding): Buffer {
+  if (encoding === "base64" && /[^A-Za-z0-9+/=_\r\n-]/.test(content))
+    throw new Error('content is not base64; leave out encoding, or give "utf8", to write text');
+  const bytes = Buffer.from(content, encoding);
+  if (bytes.length > toolkitLimits.maxWriteBytes)
+    throw new Error(`content has ${bytes.length} bytes, more than ${toolkitLimits.maxWriteBytes}`);
+  return bytes;
 }
 
 /** Readers see the old file or the new one; a link under that name is replaced, not followed. */
-async function writeWhole(place: ConfinedPlace, path: string, bytes: Buffer) {
+export async function writeWhole(place: ConfinedPlace, path: string, bytes: Buffer) {
   const segments = await place.resolve(path);
   const name = segments.at(-1);
   if (name === undefined) throw new Error("the path names the root itself, not a file");
@@ -160,7 +115,7 @@ async function writeWhole(place: ConfinedPlace, path: string, bytes: Buffer) {
   }
 }
 
-async function remove(place: ConfinedPlace, path: string) {
+export async function remove(place: ConfinedPlace, path: string) {
   // The name itself is removed, and not what a link of that name leads to.
   const [parent, name] = splitLast(path);
   const segments = await place.resolve(parent);

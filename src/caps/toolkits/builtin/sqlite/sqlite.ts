@@ -1,10 +1,11 @@
 import { constants } from "node:fs";
 import { z } from "zod";
-import { A2EError } from "../../../protocol/errors.ts";
-import { jsonValue } from "../../../protocol/json.ts";
-import { defineToolkit, type Running, type Toolkit, toolkitOutput } from "../define-toolkit.ts";
-import { toolkitLimits } from "../limits.ts";
-import type { AllowedFolders, ConfinedPlace } from "./allowed-folders.ts";
+import type { CallContext } from "../../../../host/call-context.ts";
+import { A2EError } from "../../../../protocol/errors.ts";
+import { jsonValue } from "../../../../protocol/json.ts";
+import { defineToolkit, type Running, type Toolkit, toolkitOutput } from "../../define-toolkit.ts";
+import { toolkitLimits } from "../../limits.ts";
+import type { AllowedFolders, ConfinedPlace } from "../allowed-folders.ts";
 import type { SqliteProcesses } from "./sqlite-processes.ts";
 import type { QueryJob } from "./sqlite-query.ts";
 
@@ -22,18 +23,19 @@ export function sqliteToolkit(
   const config = z.object({
     path: z.string().min(1).max(4096).describe("The file, in the workspace or in a folder that the operator allows."),
     writable: z.boolean().default(false).describe("Lets statements change the database, where the operator allows it."),
-    timeout_ms: z.int().min(1).max(timeoutMs).default(timeoutMs).describe("Time of one query."),
+    // Without a default: what the operator allows today is not to be kept with the config.
+    timeout_ms: z.int().min(1).max(timeoutMs).optional().describe("Time of one query."),
   });
   type Open = Running<z.output<typeof config>, ConfinedPlace>;
 
   const run = async (
     { config, resource }: Open,
     query: Pick<QueryJob, "sql" | "parameters" | "maxRows">,
-    signal: AbortSignal,
+    { session, signal }: CallContext,
   ) => {
     const path = await resource.realPath();
     const job = { ...query, path, isWritable: config.writable, maxBytes: toolkitLimits.sqliteMaxBytes };
-    return processes.run(job, { timeoutMs: config.timeout_ms, signal });
+    return processes.run(job, { owner: session.id, timeoutMs: config.timeout_ms ?? timeoutMs, signal });
   };
 
   return defineToolkit({
@@ -65,8 +67,8 @@ export function sqliteToolkit(
             .describe("Values for ?, in order, or for :name, by name."),
           max_rows: z.int().min(1).max(maxRows).default(Math.min(100, maxRows)),
         }),
-        async run({ sql, parameters, max_rows }, toolkit, { signal }) {
-          const { truncated, ...data } = await run(toolkit, { sql, parameters, maxRows: max_rows }, signal);
+        async run({ sql, parameters, max_rows }, toolkit, context) {
+          const { truncated, ...data } = await run(toolkit, { sql, parameters, maxRows: max_rows }, context);
           return toolkitOutput({ data, truncated });
         },
       },
@@ -75,9 +77,16 @@ export function sqliteToolkit(
         tags: ["sql", "data"],
         idempotent: true,
         input: z.object({ table: z.string().max(1024).optional().describe("Only this table and what belongs to it.") }),
-        async run({ table }, toolkit, { signal }) {
-          const parameters = [table ?? null];
-          const { rows, truncated } = await run(toolkit, { sql: schemaSql, parameters, maxRows: 10_000 }, signal);
+        async run({ table }, toolkit, context) {
+          const read = (mustBeWhole: boolean) => {
+            const parameters = [table ?? null, mustBeWhole];
+            return run(toolkit, { sql: schemaSql, parameters, maxRows: toolkitLimits.sqliteMaxObjects }, context);
+          };
+          const { rows, truncated } = await read(true).catch((error: unknown) => {
+            if (error instanceof A2EError) throw error;
+            // To ask for the columns of a view whose table is gone fails the whole query.
+            return read(false);
+          });
           const objects = rows.map(([type, name, table_name, sql, columns]) => ({
             type: type ?? "",
             name: name ?? "",
@@ -94,7 +103,7 @@ export function sqliteToolkit(
 
 const schemaSql = `
   SELECT type, name, tbl_name, sql,
-    CASE WHEN type IN ('table', 'view') THEN (
+    CASE WHEN (type IN ('table', 'view') AND ?2) OR (type = 'table' AND sql NOT LIKE 'create virtual %') THEN (
       SELECT json_group_array(json_object('name', c.name, 'type', c.type, 'not_null', c."notnull", 'primary_key', c.pk))
       FROM pragma_table_info(s.name) AS c
     ) END

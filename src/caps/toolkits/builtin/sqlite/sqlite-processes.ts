@@ -3,10 +3,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Logger } from "../../../host/logger.ts";
-import { siblingModule } from "../../../host/workers/thread-entry.ts";
-import { A2EError } from "../../../protocol/errors.ts";
-import { toolkitLimits } from "../limits.ts";
+import type { Logger } from "../../../../host/logger.ts";
+import { siblingModule } from "../../../../host/workers/thread-entry.ts";
+import { A2EError } from "../../../../protocol/errors.ts";
+import { toolkitLimits } from "../../limits.ts";
 import type { QueryJob, QueryResult } from "./sqlite-query.ts";
 import type { QueryAnswer, QueryMessage } from "./sqlite-query-thread.ts";
 
@@ -17,7 +17,15 @@ interface SqliteProcessesOptions {
   log: Logger;
 }
 
+interface QueryOptions {
+  /** The session it is for: one that asks for much does not go before those that ask for little. */
+  owner: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
 interface PendingQuery {
+  readonly owner: string;
   readonly job: QueryJob;
   readonly timeoutMs: number;
   settle(outcome: QueryAnswer | Error): void;
@@ -35,6 +43,7 @@ export class SqliteProcesses {
   readonly #options: SqliteProcessesOptions;
   readonly #processes = new Set<QueryProcess>();
   readonly #queue: PendingQuery[] = [];
+  #lastOwner: string | undefined;
   #isClosed = false;
 
   constructor(options: SqliteProcessesOptions) {
@@ -42,15 +51,18 @@ export class SqliteProcesses {
   }
 
   /** Rejects with what SQLite said, with `signal.reason`, or with `timeout`, `out_of_memory` or `sandbox_crash`. */
-  run(query: Query, { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal }): Promise<QueryResult> {
+  run(query: Query, { owner, timeoutMs, signal }: QueryOptions): Promise<QueryResult> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw new A2EError("cancelled", "the host is closing");
       signal.throwIfAborted();
-      if (this.#queue.length >= toolkitLimits.sqliteMaxQueued)
-        throw new A2EError("rate_limited", "too many queries wait", { detail: { retry_after_ms: 1000 } });
+      if (this.#queue.filter((waiting) => waiting.owner === owner).length >= toolkitLimits.sqliteMaxQueued)
+        throw new A2EError("rate_limited", `${toolkitLimits.sqliteMaxQueued} queries of this session wait`, {
+          detail: { limit: "sqliteMaxQueued", retry_after_ms: 1000 },
+        });
       const { memoryMb } = this.#options;
       const onAbort = () => this.#giveUp(pending, signal.reason as Error);
       const pending: PendingQuery = {
+        owner,
         job: { ...query, memoryMb, maxSqlLength: toolkitLimits.sqliteMaxSqlLength, busyMs: Math.min(timeoutMs, 5000) },
         timeoutMs,
         settle(outcome) {
@@ -77,10 +89,19 @@ export class SqliteProcesses {
   #assign(): void {
     while (this.#queue.length > 0) {
       const free = [...this.#processes].find(({ query }) => query === undefined) ?? this.#create();
-      const query = free === undefined ? undefined : this.#queue.shift();
+      const query = free === undefined ? undefined : this.#takeNext();
       if (free === undefined || query === undefined) return;
       this.#start(free, query);
     }
+  }
+
+  /** The one that has waited longest, of a session that has nothing running and was not the last to begin. */
+  #takeNext(): PendingQuery | undefined {
+    const served = new Set([this.#lastOwner, ...Array.from(this.#processes, ({ query }) => query?.owner)]);
+    const index = this.#queue.findIndex(({ owner }) => !served.has(owner));
+    const [next] = this.#queue.splice(Math.max(0, index), 1);
+    this.#lastOwner = next?.owner;
+    return next;
   }
 
   #create(): QueryProcess | undefined {

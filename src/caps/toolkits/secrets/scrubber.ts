@@ -1,10 +1,10 @@
 // Keeps secrets out of what a toolkit says, should a server or an error repeat them.
-import type { CallContext } from "../../host/call-context.ts";
-import type { Logger } from "../../host/logger.ts";
-import { replaceIn } from "../../host/recording/tape.ts";
-import { A2EError } from "../../protocol/errors.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import { toolkitLimits } from "./limits.ts";
+import type { CallContext } from "../../../host/call-context.ts";
+import type { Logger } from "../../../host/logger.ts";
+import { replaceIn } from "../../../host/recording/tape.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { toolkitLimits } from "../limits.ts";
 
 export interface Scrubber {
   text(text: string): string;
@@ -19,7 +19,10 @@ const replacement = "[secret]";
 /** Undefined where there is nothing to look for, which is the common case and then costs nothing. */
 export function createScrubber(secrets: readonly string[]): Scrubber | undefined {
   const forms = new Set(
-    secrets.filter(({ length }) => length >= toolkitLimits.minScrubbedLength).flatMap((secret) => formsOf(secret)),
+    secrets
+      .flatMap((secret) => [secret, credentials.exec(secret)?.[1] ?? secret])
+      .filter(({ length }) => length >= toolkitLimits.minScrubbedLength)
+      .flatMap(formsOf),
   );
   if (forms.size === 0) return undefined;
   // The longest first: one form may be part of another.
@@ -39,6 +42,8 @@ export function createScrubber(secrets: readonly string[]): Scrubber | undefined
     if (given instanceof Error) return error(given);
     if (ArrayBuffer.isView(given)) return given;
     if (Array.isArray(given)) return given.map(value);
+    // As JSON will have it: a date is a text there.
+    if ("toJSON" in given && typeof given.toJSON === "function") return value(given.toJSON());
     return Object.fromEntries(Object.entries(given).map(([key, inner]) => [text(key), value(inner)]));
   };
 
@@ -66,10 +71,13 @@ export function createScrubber(secrets: readonly string[]): Scrubber | undefined
     context: (context) =>
       replaceIn(context, {
         log: log(context.log),
-        emit: (kind, data) => context.emit(kind, value(data) as JsonObject),
+        emit: (kind, data) => context.emit(text(kind), value(data) as JsonObject),
       }),
   };
 }
+
+/** `Bearer …` and the like: a server may repeat what follows the scheme alone. */
+const credentials = /^[A-Za-z][\w-]{0,31} +(\S+)$/;
 
 /** As it is, in a URL, in JSON, and as base64, which is how HTTP writes passwords. */
 function formsOf(secret: string): string[] {

@@ -1,6 +1,6 @@
 // Which parts of a config are secret, and a config without them. A value counts as secret where any schema that could
 // apply to it says so: which branch of an `anyOf` holds is not worth a leak.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../protocol/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 
 export type ValuePath = readonly (string | number)[];
 export type SecretValue = [path: ValuePath, value: JsonValue];

@@ -1,0 +1,22 @@
+// Searches run in a thread: a pattern can take longer than the universe has, and there it can be stopped.
+import { siblingModule } from "../../../host/workers/thread-entry.ts";
+import type { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import { toolLimits } from "../limits.ts";
+
+/** What the function of this name in this module of the folder returns; rejects with advice where it takes too long. */
+export async function runSearch<Result>(
+  pool: WorkerPool,
+  [module, exportName]: readonly [module: string, exportName: string],
+  args: object,
+  signal: AbortSignal,
+): Promise<Result> {
+  const job = { module: siblingModule(module, import.meta.url), exportName, args };
+  try {
+    return (await pool.run(job, { signal, timeoutMs: toolLimits.searchTimeoutMs })) as Result;
+  } catch (error) {
+    if (!(error instanceof A2EError) || error.code !== "timeout" || signal.aborted) throw error;
+    const seconds = toolLimits.searchTimeoutMs / 1000;
+    throw new A2EError("timeout", `the search took longer than ${seconds} s; simplify the pattern or narrow the path`);
+  }
+}
