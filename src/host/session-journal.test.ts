@@ -144,3 +144,21 @@ test("state that was lost without a line is told as well, and nothing follows it
   expect(journal.load("one")).toMatchObject({ lines: [], lastSeq: 0 });
   expect([...(journal.load("one")?.state ?? [])]).toEqual([]);
 });
+
+test("a key that came and went leaves no row, unless it hides one of a layer below", async () => {
+  const { entry, state } = open("one");
+  state.set("gone", 1);
+  state.set("kept", 1);
+  await turn();
+  state.delete("gone");
+  await turn();
+  expect(rowsOf(layersOf("one")?.[0])).toBe(1);
+
+  const forked = fork(entry, "two");
+  await turn();
+  forked.state.set("kept", 2);
+  forked.state.delete("kept");
+  await turn();
+  expect(journal.load("two")?.state.get("counter")?.at(-1)?.has("kept")).toBe(true);
+  expect(journal.load("two")?.state.get("counter")?.at(-1)?.get("kept")).toBeUndefined();
+});

@@ -70,6 +70,7 @@ export class SessionJournal {
     | "putSession"
     | "putLines"
     | "putState"
+    | "deleteState"
     | "dropState"
     | "prune"
     | "getSession"
@@ -99,6 +100,7 @@ export class SessionJournal {
       putState: database.prepare(
         "INSERT INTO session_state (layer, plugin, key, value) VALUES (?, ?, ?, ?) ON CONFLICT (layer, plugin, key) DO UPDATE SET value = excluded.value",
       ),
+      deleteState: database.prepare("DELETE FROM session_state WHERE layer = ? AND plugin = ? AND key = ?"),
       dropState: database.prepare("DELETE FROM session_state WHERE layer = ?"),
       prune: database.prepare("DELETE FROM session_line WHERE session = ? AND last_seq <= ?"),
       getSession: database.prepare("SELECT record, acknowledged, last_seq FROM session WHERE id = ?"),
@@ -179,7 +181,7 @@ export class SessionJournal {
     read: () => Omit<SessionRecord, "layers">,
     released: (lines: readonly string[], error?: Error) => void,
   ): JournalEntry {
-    const { prune, putLines, putSession, putState } = this.#sql;
+    const { deleteState, prune, putLines, putSession, putState } = this.#sql;
     const database = this.#database;
     const tracked = new Map<string, SessionState>();
     let { layers, lastSeq, acknowledged } = start;
@@ -193,11 +195,16 @@ export class SessionJournal {
     let isTopUsed = this.#layersOf.has(sessionId);
     this.#hold(sessionId, layers);
 
+    // A database that cannot even begin loses the turn like one that cannot commit. It is told later, as that is: whoever
+    // says or changes something is in the middle of a call, and not to be stopped there.
     const schedule = () => {
       if (isScheduled || isEnded) return;
-      // First, since it may throw.
-      database.beforeCommit(flush);
       isScheduled = true;
+      try {
+        database.beforeCommit(flush);
+      } catch (error) {
+        setImmediate(() => flush(error as Error));
+      }
     };
 
     const fail = (lines: readonly string[], error: Error) => {
@@ -220,7 +227,9 @@ export class SessionJournal {
       for (const [plugin, state] of tracked) {
         for (const { key, value } of state.takeChanges()) {
           isTopUsed = true;
-          putState.run(top, plugin, key, value === undefined ? null : JSON.stringify(value));
+          // With no layer below there is nothing to hide, and a key that came and went leaves nothing behind.
+          if (value === undefined && layers.length === 1) deleteState.run(top, plugin, key);
+          else putState.run(top, plugin, key, value === undefined ? null : JSON.stringify(value));
         }
       }
       if (lines.length > 0) {
@@ -258,8 +267,12 @@ export class SessionJournal {
       },
       settled(callback) {
         schedule();
-        // Within the turn's commit, and after the lines that it releases.
-        database.beforeCommit(() => database.afterCommit(() => callback()));
+        try {
+          // Within the turn's commit, and after the lines that it releases.
+          database.beforeCommit(() => database.afterCommit(() => callback()));
+        } catch {
+          setImmediate(callback);
+        }
       },
       acknowledge(seq) {
         // Not worth a commit of its own: at worst a line is offered again to a peer that says what it has.
