@@ -39,6 +39,7 @@ function createIsolatedTool(tool: DescribedTool, module: ModuleReference, pool: 
       };
       const output = await pool.run(job, {
         signal: context.signal,
+        owner: context.session.id,
         timeoutMs: tool.timeoutMs ?? toolLimits.isolatedTimeoutMs,
         onMessage: (message) => receive(message as RunToolMessage, context),
       });

@@ -69,6 +69,21 @@ test("as many jobs run at once as the pool has workers", async () => {
   expect(new Set(threads).size).toBe(2);
 });
 
+test("one owner's jobs leave a worker to the others, and wait for their own", async () => {
+  const pool = createPool({ size: 2 });
+  const controller = new AbortController();
+  const { signal } = controller;
+  const busy = [1, 2, 3].map(() => pool.run(job("block"), { owner: "ada", signal }).catch(() => "stopped"));
+  const waiting = pool.run(job("echo", "ada's"), { owner: "ada" });
+
+  expect(await pool.run(job("echo", "bob's"), { owner: "bob" })).toBe("bob's");
+  expect(await pool.run(job("echo", "nobody's"))).toBe("nobody's");
+  expect(await Promise.race([waiting, pool.run(job("echo", "bob's again"), { owner: "bob" })])).toBe("bob's again");
+  controller.abort();
+  expect(await Promise.all(busy)).toEqual(["stopped", "stopped", "stopped"]);
+  expect(await waiting).toBe("ada's");
+});
+
 test("what a job throws is what its caller gets", async () => {
   await expect(createPool().run(job("fail"))).rejects.toThrow("no such luck");
   await expect(createPool().run(job("absent"))).rejects.toThrow('has no export "absent"');
@@ -117,6 +132,15 @@ test("messages arrive in order before the result", async () => {
   const got: unknown[] = [];
   const result = await createPool().run(job("tell", 5), { onMessage: (message) => got.push(message) });
   expect([...got, result]).toEqual([1, 2, 3, 4, 5, "told"]);
+});
+
+test("whoever throws at a message ends the job with it, and nothing else", async () => {
+  const pool = createPool({ size: 1 });
+  const onMessage = () => {
+    throw new Error("mine");
+  };
+  await expect(pool.run(job("tell", 3), { onMessage })).rejects.toThrow("mine");
+  expect(await pool.run(job("echo", 4))).toBe(4);
 });
 
 test("what cannot be copied is an error of the job, either way", async () => {

@@ -22,7 +22,9 @@ export interface WorkerJobOptions {
   signal?: AbortSignal;
   /** Counted from when a worker takes the job. */
   timeoutMs?: number;
-  /** What the job passes to `context.send`, in order, before the job settles. */
+  /** Whose it is. Of several owners the one with the fewest jobs running goes first, and nobody's take the last worker. */
+  owner?: string;
+  /** What the job passes to `context.send`, in order, before the job settles. Where this throws, the job ends with it. */
   onMessage?(message: unknown): void;
 }
 
@@ -112,11 +114,38 @@ export class WorkerPool {
   }
 
   #assign(): void {
-    for (const worker of this.#workers) {
-      if (this.#queue.length === 0) return;
-      if (worker.job === undefined && !worker.isStopping) this.#start(worker);
+    for (let job = this.#next(); job !== undefined; job = this.#next()) {
+      const worker = this.#freeWorker();
+      if (worker === undefined) return;
+      this.#queue.splice(this.#queue.indexOf(job), 1);
+      this.#start(worker, job);
     }
-    while (this.#queue.length > 0 && this.#workers.size < this.#options.size) this.#start(this.#create());
+  }
+
+  #freeWorker(): PooledWorker | undefined {
+    for (const worker of this.#workers) if (worker.job === undefined && !worker.isStopping) return worker;
+    return this.#workers.size < this.#options.size ? this.#create() : undefined;
+  }
+
+  /** The job to start next; undefined where there is none, or where its owner has all the workers it may have. */
+  #next(): PendingJob | undefined {
+    const most = Math.max(1, this.#options.size - 1);
+    let next: PendingJob | undefined;
+    let fewest = most;
+    for (const job of this.#queue) {
+      const running = job.owner === undefined ? 0 : this.#runningOf(job.owner);
+      if (running === 0) return job;
+      if (running >= fewest) continue;
+      next = job;
+      fewest = running;
+    }
+    return next;
+  }
+
+  #runningOf(owner: string): number {
+    let count = 0;
+    for (const { job } of this.#workers) if (job?.owner === owner) count += 1;
+    return count;
   }
 
   #create(): PooledWorker {
@@ -138,9 +167,7 @@ export class WorkerPool {
     return worker;
   }
 
-  #start(worker: PooledWorker): void {
-    const job = this.#queue.shift();
-    if (job === undefined) return;
+  #start(worker: PooledWorker, job: PendingJob): void {
     clearTimeout(worker.timer);
     worker.job = job;
     worker.thread.ref();
@@ -168,7 +195,11 @@ export class WorkerPool {
       return;
     }
     if ("message" in message) {
-      job?.onMessage?.(message.message);
+      try {
+        job?.onMessage?.(message.message);
+      } catch (error) {
+        if (job !== undefined) this.#abort(job, error);
+      }
       return;
     }
     if ("error" in message) job?.reject(fromWorkerError(message.error));

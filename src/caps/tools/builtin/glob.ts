@@ -22,14 +22,14 @@ export function globTool({ workspace, searchPool }: BuiltinEnvironment): Catalog
       max_results: z.int().min(1).max(toolLimits.maxEntries).default(1000),
       include_ignored: z.boolean().default(false).describe("Look into .git and node_modules too."),
     }),
-    async run({ path, ...args }, { signal }) {
+    async run({ path, ...args }, context) {
       const start = await workspace.resolve(path);
       const search: GlobArguments = { ...args, root: await workspace.root(), start };
       const { truncated, ...data } = await runSearch<GlobResult>(
         searchPool,
         ["glob-worker", "findFiles"],
         search,
-        signal,
+        context,
       );
       return toolOutput({ data, truncated });
     },

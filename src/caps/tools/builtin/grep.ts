@@ -21,7 +21,7 @@ export function grepTool({ workspace, searchPool }: BuiltinEnvironment): Catalog
       max_results: z.int().min(1).max(toolLimits.maxEntries).default(200),
       include_ignored: z.boolean().default(false).describe("Look into .git and node_modules too."),
     }),
-    async run({ path, ...args }, { signal }) {
+    async run({ path, ...args }, context) {
       checkPattern(args.pattern);
       const start = await workspace.resolve(path);
       const search: GrepArguments = { ...args, root: await workspace.root(), start };
@@ -29,7 +29,7 @@ export function grepTool({ workspace, searchPool }: BuiltinEnvironment): Catalog
         searchPool,
         ["grep-worker", "grepFiles"],
         search,
-        signal,
+        context,
       );
       return toolOutput({ data, truncated });
     },

@@ -37,6 +37,7 @@ export function jsEvalTool({ scriptPool, js }: BuiltinEnvironment): CatalogueToo
       const job = { module: siblingModule("js-eval-worker", import.meta.url), exportName: "evaluate", args };
       const result = (await scriptPool.run(job, {
         signal: context.signal,
+        owner: context.session.id,
         timeoutMs: js.timeoutMs + backstopMs,
         onMessage: (message) => context.emit("log", { ...(message as JsEvalLog) }),
       })) as JsEvalResult;

@@ -1,4 +1,5 @@
 // Searches run in a thread: a pattern can take longer than the universe has, and there it can be stopped.
+import type { CallContext } from "../../../host/call-context.ts";
 import { siblingModule } from "../../../host/workers/thread-entry.ts";
 import type { WorkerPool } from "../../../host/workers/worker-pool.ts";
 import { A2EError } from "../../../protocol/errors.ts";
@@ -9,11 +10,11 @@ export async function runSearch<Result>(
   pool: WorkerPool,
   [module, exportName]: readonly [module: string, exportName: string],
   args: object,
-  signal: AbortSignal,
+  { session, signal }: Pick<CallContext, "session" | "signal">,
 ): Promise<Result> {
   const job = { module: siblingModule(module, import.meta.url), exportName, args };
   try {
-    return (await pool.run(job, { signal, timeoutMs: toolLimits.searchTimeoutMs })) as Result;
+    return (await pool.run(job, { signal, timeoutMs: toolLimits.searchTimeoutMs, owner: session.id })) as Result;
   } catch (error) {
     if (!(error instanceof A2EError) || error.code !== "timeout" || signal.aborted) throw error;
     const seconds = toolLimits.searchTimeoutMs / 1000;
