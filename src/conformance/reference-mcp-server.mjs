@@ -64,6 +64,17 @@ const tools = {
   },
 };
 
+/** Runs as a task only: is begun, looked at once while it works and once when it is done, and asked for its result. */
+const taskTool = { name: "research", inputSchema: { type: "object" }, execution: { taskSupport: "required" } };
+const task = { taskId: "task-1", ttl: null, pollInterval: 50, createdAt: "2025-11-25T00:00:00Z" };
+let looks = 0;
+const showTask = () => ({
+  ...task,
+  status: looks < 2 ? "working" : "completed",
+  statusMessage: "reading",
+  lastUpdatedAt: task.createdAt,
+});
+
 if (process.argv.includes("--die")) process.exit(1);
 const isBare = process.argv.includes("--bare");
 
@@ -75,12 +86,26 @@ const contents = {
 const methods = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
-    capabilities: isBare ? { tools: {} } : { tools: {}, resources: { subscribe: true }, prompts: {} },
+    capabilities: isBare
+      ? { tools: {} }
+      : { tools: {}, resources: { subscribe: true }, prompts: {}, tasks: { requests: { tools: { call: {} } } } },
     serverInfo: { name: "reference", version: "1.0.0" },
   }),
   ping: () => ({}),
-  "tools/list": () => ({ tools: Object.keys(tools).map((name) => ({ name, inputSchema: { type: "object" } })) }),
-  "tools/call": ({ name, arguments: args = {}, _meta }) => tools[name](args, _meta?.progressToken),
+  "tools/list": () => ({
+    tools: [...Object.keys(tools).map((name) => ({ name, inputSchema: { type: "object" } })), taskTool],
+  }),
+  "tools/call"({ name, arguments: args = {}, task: wanted, _meta }) {
+    if (name !== taskTool.name) return tools[name](args, _meta?.progressToken);
+    if (wanted === undefined) throw Object.assign(new Error("It runs as a task only"), { code: -32601 });
+    looks = 0;
+    return { task: showTask() };
+  },
+  "tasks/get"() {
+    looks += 1;
+    return showTask();
+  },
+  "tasks/result": () => text("what was found"),
   "resources/list": ({ cursor }) =>
     cursor === "2"
       ? { resources: [{ uri: "ref://blob", name: "blob" }] }

@@ -2,13 +2,19 @@
 import type { PluginContext, SessionContext } from "../../host/plugin.ts";
 import { Authorization } from "./authorization/authorization.ts";
 import { CallbackServer } from "./authorization/callback-server.ts";
-import { createMemoryCredentialStore, openCredentialStore } from "./authorization/credential-store.ts";
+import { coalesceRefreshes } from "./authorization/coalesced-fetch.ts";
+import {
+  type CredentialStore,
+  createMemoryCredentialStore,
+  openCredentialStore,
+} from "./authorization/credential-store.ts";
 import type { BridgeEnvironment } from "./environment.ts";
-import type { ServerListener } from "./listening.ts";
 import type { ParsedMcpOptions } from "./options.ts";
-import { BridgedServer } from "./server.ts";
+import { BridgedServer } from "./server/bridged-server.ts";
+import type { ServerListener } from "./server/listening.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { noToolCache, openToolCache } from "./tool-cache.ts";
+import { AgentToolCache, noToolCache, openToolCache, type ToolCache } from "./tools/tool-cache.ts";
+import { limitBodies } from "./transports/limited-fetch.ts";
 import { ProcessKeeper } from "./transports/process-keeper.ts";
 
 export class Bridge {
@@ -18,8 +24,10 @@ export class Bridge {
   readonly shared: ReadonlyMap<string, BridgedServer>;
   /** Servers of the config of which each session has its own. */
   readonly perSession: readonly ServerConfig[];
+  readonly #configTools: ToolCache;
+  readonly #agentTools = new AgentToolCache();
   readonly #listeners = new Set<ServerListener>();
-  readonly #credentials;
+  readonly #credentials: CredentialStore;
   readonly #callbacks: CallbackServer;
   readonly #authorization: Authorization;
 
@@ -34,12 +42,14 @@ export class Bridge {
       log,
       options,
       keeper: new ProcessKeeper(),
-      toolCache: hasDatabase ? openToolCache(database) : noToolCache,
+      fetch: coalesceRefreshes(limitBodies(options.max_message_bytes)),
     };
+    this.#configTools = hasDatabase ? openToolCache(database) : noToolCache;
     this.#authorization = this.#createAuthorization("host", false);
     const home = {
       environment: this.environment,
       tools: context.tools,
+      toolCache: this.#configTools,
       authorization: this.#authorization,
       listeners: () => this.#listeners,
     };
@@ -58,10 +68,24 @@ export class Bridge {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The credentials of a session's agent: kept for its next session where it has a name that was checked. */
+  /**
+   * The credentials of a session's agent: kept for its next session where it has a name that was checked, and else gone
+   * with this one.
+   */
   authorizationOf({ id, principal }: SessionContext["session"]): Authorization {
     const isKnown = principal.isAuthenticated && principal.id !== "";
-    return this.#createAuthorization(isKnown ? `agent ${principal.id}` : `session ${id}`, true);
+    if (isKnown) return this.#createAuthorization(`agent ${principal.id}`, true);
+    return this.#createAuthorization(`session ${id}`, true, createMemoryCredentialStore());
+  }
+
+  /**
+   * The tools that a session's own server had the last time. A program has the same for all who start it in the same way;
+   * what a server elsewhere shows to one agent is that agent's alone.
+   */
+  toolCacheFor(config: ServerConfig, { owner }: Authorization): ToolCache {
+    const isProgram = config.endpoint.transport === "stdio";
+    if (isProgram && this.perSession.includes(config)) return this.#configTools;
+    return this.#agentTools.of(isProgram ? "agents" : owner);
   }
 
   async close(): Promise<void> {
@@ -71,9 +95,9 @@ export class Bridge {
     await this.environment.keeper.close();
   }
 
-  #createAuthorization(owner: string, isAgents: boolean): Authorization {
-    const { log } = this.environment;
-    return new Authorization({ owner, isAgents, log, store: this.#credentials, callbacks: this.#callbacks });
+  #createAuthorization(owner: string, isAgents: boolean, store = this.#credentials): Authorization {
+    const { log, fetch } = this.environment;
+    return new Authorization({ owner, isAgents, log, fetch, store, callbacks: this.#callbacks });
   }
 }
 

@@ -15,15 +15,15 @@ import type { PromptView, ResourceContentView, ResourceTemplateView, ResourceVie
 type Block = CallToolResult["content"][number];
 
 /** `content` as the server gave it, `structured` where it gave that too. A failure of the tool is a result, not an error. */
-export function toToolOutput({ content, structuredContent, isError }: CallToolResult): ToolOutput {
-  const data: JsonObject = { content: content.map(toBlock) };
+export function toToolOutput({ content, structuredContent, isError }: CallToolResult, server_id: string): ToolOutput {
+  const data: JsonObject = { content: content.map((block) => toBlock(block, server_id)) };
   if (structuredContent !== undefined) data.structured = structuredContent as JsonValue;
   if (isError !== true) return { data };
   const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
   return { data, error: text === "" ? "the tool failed and did not say why" : cut(text), error_code: "tool_error" };
 }
 
-function toBlock(block: Block): JsonObject {
+function toBlock(block: Block, server_id: string): JsonObject {
   switch (block.type) {
     case "text":
       return withExtras({ type: "text", text: block.text }, block);
@@ -33,7 +33,7 @@ function toBlock(block: Block): JsonObject {
     case "resource":
       return withExtras({ type: "resource", resource: toResourceContent(block.resource) as JsonObject }, block);
     case "resource_link":
-      return withExtras({ type: "resource_link", ...(toResource(block, "") as JsonObject) }, block);
+      return withExtras({ type: "resource_link", ...(toResource(block, server_id) as JsonObject) }, block);
     default:
       return block as unknown as JsonObject;
   }
@@ -85,7 +85,7 @@ export function toPrompt(prompt: Prompt, server_id: string): PromptView {
 export function toPromptResult({ description, messages }: GetPromptResult, server_id: string) {
   return {
     description: description ?? "",
-    messages: messages.map(({ role, content }) => ({ role, content: toBlock(content as Block) })),
+    messages: messages.map(({ role, content }) => ({ role, content: toBlock(content as Block, server_id) })),
     server_id,
   };
 }

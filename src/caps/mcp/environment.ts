@@ -2,7 +2,6 @@
 import type { Logger } from "../../host/logger.ts";
 import type { Clock } from "../../protocol/envelope.ts";
 import type { ParsedMcpOptions } from "./options.ts";
-import type { ToolCache } from "./tool-cache.ts";
 import type { ProcessKeeper } from "./transports/process-keeper.ts";
 
 export interface BridgeEnvironment {
@@ -10,5 +9,6 @@ export interface BridgeEnvironment {
   readonly log: Logger;
   readonly options: ParsedMcpOptions;
   readonly keeper: ProcessKeeper;
-  readonly toolCache: ToolCache;
+  /** For all servers alike: what is under way for one may be what another waits for. */
+  readonly fetch: typeof fetch;
 }

@@ -197,8 +197,18 @@ test("two tools of one name are one, and the second is reported", async () => {
 
   const { collisions, tools_count } = await bridge.status("bad", "ready");
 
-  expect(tools_count).toBe(17);
+  expect(tools_count).toBe(23);
   expect(collisions).toContain("bad__echo");
+});
+
+test("of more tools than a server may have the first are taken, and the log says that there were others", async () => {
+  await using bridge = await startBridge({ bad: hostile("--many") });
+
+  const { tools_count } = await bridge.status("bad", "ready");
+
+  expect(tools_count).toBe(1000);
+  const logged = bridge.log.entries.find(({ message }) => message.includes("there are too many"));
+  expect(logged?.fields).toMatchObject({ server: "bad", left_out: 23, limit: 1000 });
 });
 
 test("of twenty servers the bad ones do not show in the calls of the good ones", { timeout: 60_000 }, async () => {
@@ -241,14 +251,57 @@ test("a subscription is made again after the server was away", async () => {
   expect(updates).toEqual([{ uri }]);
 });
 
-test("a server is pinged, and how long that took is shown", async () => {
-  await using bridge = await startBridge({ good: hostile() }, { ping_interval_ms: 20 });
+test("a tool that has lost a session of its own is an error of the tool: the server is kept, the call made once", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
 
-  const { last_ping_ms, error } = await waitFor(async () => {
-    const server = await bridge.status("good", "ready");
-    return server.last_ping_ms > 0 ? server : undefined;
-  }, "a ping");
+  await expect(bridge.call("bad__lost_session")).rejects.toMatchObject({
+    code: "mcp_protocol_error",
+    detail: { mcp_code: -32603 },
+  });
 
-  expect(last_ping_ms).toBeLessThan(10_000);
-  expect(error).toBe("");
+  expect((await bridge.status("bad", "ready")).reconnects).toBe(0);
+});
+
+test("a server that no longer reads is given up before what waits for it fills the host", async () => {
+  await using bridge = await startBridge({ bad: hostile() }, { max_message_bytes: 100_000 });
+  await bridge.status("bad", "ready");
+  await bridge.call("bad__blind");
+
+  const calls = Array.from({ length: 12 }, () =>
+    bridge.call("bad__echo", { text: "x".repeat(50_000) }).catch(({ code }) => code),
+  );
+
+  expect(await Promise.all(calls)).toContain("mcp_transport_error");
+  await bridge.status("bad", "ready");
+  expect(textOf(await bridge.call("bad__echo", { text: "sees again" }))).toBe("sees again");
+});
+
+test("closing the host waits for the end of servers that were lost a moment before", async () => {
+  const bridge = await startBridge({ deaf: { ...hostile("--deaf"), auto_reconnect: false } });
+  await bridge.status("deaf", "ready");
+  const pid = Number(textOf(await bridge.call("deaf__pid")));
+
+  await expect(bridge.call("deaf__garbage", { lines: 500 })).rejects.toMatchObject({ code: "mcp_transport_error" });
+  await bridge.close();
+
+  expect(() => process.kill(pid, 0)).toThrow();
+});
+
+test("a flood of changes of the list reaches each agent a few times, and the last one is not lost", async () => {
+  await using bridge = await startBridge({ bad: hostile() });
+  await bridge.status("bad", "ready");
+  const told: unknown[] = [];
+  bridge.client.onPush("mcp/server/push", ({ method }) => {
+    if (method === "notifications/tools/list_changed") told.push(method);
+  });
+
+  await bridge.call("bad__change", { count: 400 });
+  await waitFor(async () => {
+    const { tools } = await bridge.client.tools.list({});
+    return tools.some(({ name }) => name === "bad__generation_400") ? true : undefined;
+  }, "the last change");
+
+  expect(told.length).toBeGreaterThan(0);
+  expect(told.length).toBeLessThan(40);
 });

@@ -7,6 +7,8 @@ export const mcpLimits = {
   maxToolNameLength: 64,
   /** Tools taken from one server; later ones are left out and logged. */
   maxTools: 1000,
+  /** Servers of agents whose tools are remembered for when they are opened again. */
+  maxRememberedServers: 1000,
   /** Bytes of one tool's schema; a larger one is shown as any object. */
   maxSchemaBytes: 256 * 1024,
   /** Characters of a description, of instructions and of a text that a server gives as an error. */
@@ -39,6 +41,15 @@ export const mcpLimits = {
   probeTimeoutMs: 3_000,
   /** Time of one request to a server. */
   requestTimeoutMs: 300_000,
+  /** The longest that a timer can wait; a longer one would not wait at all. */
+  maxTimerMs: 2 ** 31 - 1,
+  /** Between two looks at a task whose server does not say how often to look. */
+  taskPollIntervalMs: 1_000,
+  /** The shortest and the longest between two looks, whatever the server says. */
+  minTaskPollIntervalMs: 50,
+  maxTaskPollIntervalMs: 60_000,
+  /** How long a server may go on with a call that nobody waits for: as long, its questions may be about that one. */
+  unansweredMs: 60_000,
   /** Between two pings. */
   pingIntervalMs: 30_000,
   pingTimeoutMs: 10_000,
@@ -51,10 +62,12 @@ export const mcpLimits = {
   maxBackoffMs: 30_000,
   /** A connection that lasted this long starts with the first wait again. */
   stableAfterMs: 10_000,
-  /** Time between a list_changed and asking for the list, so that a burst of them is one. */
+  /** Between two times that the same change is told, or the same list asked for, so that a burst of them is one. */
   resyncDelayMs: 100,
   /** Time that a process has after its input was closed, and again after SIGTERM. */
   stopGraceMs: 1_000,
+  /** Time that a server over a network has to take leave. */
+  goodbyeMs: 500,
   /** How long a user may take to authorise. */
   authorizationTimeoutMs: 15 * 60_000,
 } as const satisfies Record<string, number>;

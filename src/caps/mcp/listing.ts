@@ -1,11 +1,13 @@
-// Resources and prompts page by page: of one server, or of one after another of all that are ready.
+// Resources and prompts page by page: of one server, or of one after another of all that there are. A server that is not
+// started yet comes last and is waited for: it delays the pages about itself and no others.
+import * as z from "zod";
 import type { A2EError } from "../../protocol/errors.ts";
-import type { Connection } from "./connection.ts";
 import { toPrompt, toPromptResult, toResource, toResourceContent, toResourceTemplate } from "./content.ts";
 import { isUriOnList } from "./patterns.ts";
 import { capabilityMissing, promptNotFound, resourceNotFound } from "./problems.ts";
 import { mcp } from "./protocol.ts";
-import type { BridgedServer, Caller } from "./server.ts";
+import type { BridgedServer, Caller } from "./server/bridged-server.ts";
+import type { Connection } from "./server/connection.ts";
 import type { SessionBridge } from "./session-bridge.ts";
 
 interface PageRequest {
@@ -57,10 +59,12 @@ export async function listPrompts(bridge: SessionBridge, request: PageRequest, c
 }
 
 export async function readResource(bridge: SessionBridge, uri: string, server_id: string, caller: Caller) {
-  const candidates = server_id === "" ? offering(bridge, "resources") : [bridge.server(server_id)];
+  const candidates = server_id === "" ? usable(bridge) : [bridge.server(server_id)];
   const allowed = candidates.filter(({ config }) => isUriOnList(config.resourceAllowList, uri));
   return firstAnswer(allowed, server_id, resourceNotFound(uri, server_id), (server) =>
     server.use(caller, async ({ client }) => {
+      if (client.getServerCapabilities()?.resources === undefined)
+        throw capabilityMissing(server.config.id, "resources");
       const { contents } = await client.readResource({ uri }, optionsOf(caller));
       return { contents: contents.map(toResourceContent), server_id: server.config.id };
     }),
@@ -72,7 +76,7 @@ export async function getPrompt(
   { name, arguments: given, server_id }: { name: string; arguments: Record<string, unknown>; server_id: string },
   caller: Caller,
 ) {
-  const candidates = server_id === "" ? offering(bridge, "prompts") : [bridge.server(server_id)];
+  const candidates = server_id === "" ? usable(bridge) : [bridge.server(server_id)];
   // Arguments of prompts are text; what an agent sends as a number is meant as one.
   const texts = Object.entries(given).map(([key, value]) => [
     key,
@@ -80,6 +84,7 @@ export async function getPrompt(
   ]);
   return firstAnswer(candidates, server_id, promptNotFound(name, server_id), (server) =>
     server.use(caller, async ({ client }) => {
+      if (client.getServerCapabilities()?.prompts === undefined) throw capabilityMissing(server.config.id, "prompts");
       const result = await client.getPrompt({ name, arguments: Object.fromEntries(texts) }, optionsOf(caller));
       return toPromptResult(result, server.config.id);
     }),
@@ -101,8 +106,9 @@ async function firstAnswer<Answer>(
     try {
       return await read(server);
     } catch (error) {
-      const { detail, message } = error as A2EError;
+      const { code, detail, message } = error as A2EError;
       const isUnknown =
+        (code === "mcp_capability_missing" && server_id === "") ||
         detail?.mcp_code === resourceIsNotFound ||
         (detail?.mcp_code === invalidParams && /not found|unknown|no such/i.test(message));
       if (isUnknown) continue;
@@ -120,10 +126,9 @@ function optionsOf({ signal }: Caller) {
 
 type Offer = "resources" | "prompts";
 
-/** Ready servers that have something of a kind; those that are not started yet are, for the next time. */
-function offering(bridge: SessionBridge, what: Offer): BridgedServer[] {
-  for (const server of bridge.servers) if (!server.isReady) void server.ready().catch(() => {});
-  return bridge.servers.filter((server) => server.isReady && server.capabilities?.[what] !== undefined);
+/** Those that may have something to give, the ones that are ready first. */
+function usable({ servers }: SessionBridge): BridgedServer[] {
+  return [...servers.filter(({ isReady }) => isReady), ...servers.filter((one) => !one.isReady && one.canBeReady)];
 }
 
 async function readPage<Item>(
@@ -141,18 +146,21 @@ async function readPage<Item>(
     });
     return { items, next: next ?? "" };
   }
-  const [at = "", within = ""] = parseCursor(cursor);
-  const servers = offering(bridge, what).toSorted((one, other) => (one.config.id < other.config.id ? -1 : 1));
-  const current = servers.find(({ config }) => config.id >= at);
+  const { ids, within } = cursor === "" ? firstCursor(bridge) : parseCursor(cursor);
+  const known = new Map(bridge.servers.map((server) => [server.config.id, server]));
+  const [id = "", ...later] = ids.filter((one) => known.has(one));
+  const current = known.get(id);
   if (current === undefined) return { items: [], next: "" };
-  const { id } = current.config;
-  const following = servers[servers.indexOf(current) + 1]?.config.id;
-  const onward = following === undefined ? "" : toCursor(following, "");
+  const onward = later.length === 0 ? "" : toCursor({ ids: later, within: "" });
   try {
-    const { items, next } = await current.use(caller, (connection) =>
-      reader(current)(connection, id === at ? within : ""),
-    );
-    return { items, next: next === undefined ? onward : toCursor(id, next) };
+    const { items, next } = await current.use(caller, async (connection) => {
+      if (connection.client.getServerCapabilities()?.[what] === undefined) return { items: [], next: undefined };
+      return reader(current)(connection, id === ids[0] ? within : "");
+    });
+    // A server with nothing to say is not worth a page of its own.
+    if (items.length === 0 && next === undefined && onward !== "")
+      return readPage(bridge, { server_id, cursor: onward }, caller, what, reader);
+    return { items, next: next === undefined ? onward : toCursor({ ids: [id, ...later], within: next }) };
   } catch (error) {
     if (caller.signal?.aborted === true) throw error;
     // One server that fails does not hide the others.
@@ -160,15 +168,27 @@ async function readPage<Item>(
   }
 }
 
-function toCursor(serverId: string, cursor: string): string {
-  return Buffer.from(JSON.stringify([serverId, cursor])).toString("base64url");
+/** Servers that are still to be listed, the first of them from its own cursor on. */
+interface Cursor {
+  readonly ids: readonly string[];
+  readonly within: string;
 }
 
-function parseCursor(cursor: string): string[] {
-  if (cursor === "") return [];
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    if (Array.isArray(parsed) && parsed.length === 2 && parsed.every((part) => typeof part === "string")) return parsed;
-  } catch {}
-  throw mcp.error("schema_violation", "cursor: expected one that an earlier page gave");
+function firstCursor(bridge: SessionBridge): Cursor {
+  return { ids: usable(bridge).map(({ config }) => config.id), within: "" };
 }
+
+function toCursor({ ids, within }: Cursor): string {
+  return Buffer.from(JSON.stringify([ids, within])).toString("base64url");
+}
+
+function parseCursor(cursor: string): Cursor {
+  try {
+    const [ids, within] = cursorSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
+    return { ids, within };
+  } catch {
+    throw mcp.error("schema_violation", "cursor: expected one that an earlier page gave");
+  }
+}
+
+const cursorSchema = z.tuple([z.array(z.string()), z.string()]);

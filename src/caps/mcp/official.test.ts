@@ -2,6 +2,8 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mcp } from "./protocol.ts";
 import { officialServer, startBridge, waitFor } from "./start-bridge.suite.ts";
@@ -22,6 +24,22 @@ interface Result {
   structured?: unknown;
 }
 
+/** What a server lists to the SDK's own client, which can do what the bridge says that it can. */
+async function listNames([command, ...args]: readonly [string, ...string[]], env?: Record<string, string>) {
+  const client = new Client({ name: "lister", version: "1.0.0" });
+  client.registerCapabilities({ sampling: {}, elicitation: { form: {}, url: {} }, roots: {} });
+  client.setRequestHandler("roots/list", () => ({ roots: [] }));
+  await client.connect(
+    new StdioClientTransport({ command, args, stderr: "ignore", ...(env === undefined ? {} : { env }) }),
+  );
+  try {
+    const { tools } = await client.listTools();
+    return tools.map(({ name }) => name).toSorted();
+  } finally {
+    await client.close();
+  }
+}
+
 /** A host with the everything server, and an agent that answers all of its questions. */
 async function startEverything() {
   const bridge = await startBridge({ every: everything });
@@ -35,7 +53,7 @@ async function startEverything() {
   });
   client.onAsk(mcp.asks.elicit, async (request) => {
     asked.push(request);
-    return { action: "accept", content: request.mode === "form" ? { name: "Ada" } : {} };
+    return { action: "accept", content: request.mode === "form" ? { name: "Ada", interpretation: "technical" } : {} };
   });
   client.onAsk(mcp.asks.listRoots, async () => ({ roots: [{ uri: `file://${folder}`, name: "work" }] }));
   await bridge.status("every", "ready");
@@ -62,7 +80,9 @@ test("every tool of the everything server works through the bridge", { timeout: 
   expect(annotated.content[1]).toMatchObject({ type: "image", mime_type: "image/png", data: expect.any(String) });
   expect(JSON.stringify(await tool("get-env"))).not.toContain("VITEST");
   const links = await tool("get-resource-links", { count: 2 });
-  expect(links.content.filter(({ type }) => type === "resource_link")).toHaveLength(2);
+  expect(links.content.filter(({ type, server_id }) => type === "resource_link" && server_id === "every")).toHaveLength(
+    2,
+  );
   expect((await tool("get-resource-reference", { resourceType: "Blob", resourceId: 1 })).content).toContainEqual(
     expect.objectContaining({ type: "resource", resource: expect.objectContaining({ type: "blob" }) }),
   );
@@ -82,13 +102,17 @@ test("every tool of the everything server works through the bridge", { timeout: 
   expect(JSON.stringify(await tool("trigger-sampling-request", { prompt: "say it" }))).toContain("a completion");
   expect(JSON.stringify(await tool("trigger-elicitation-request"))).toContain("Ada");
   await tool("trigger-url-elicitation", { url: "https://example.com/sign" });
+  const research = await tool("simulate-research-query", { topic: "tea", ambiguous: true });
+  expect(JSON.stringify(research)).toContain("Research Report: tea (technical)");
 
+  expect(await listNames(everything.cmd)).toEqual([...called].map((name) => name.replace("every__", "")).toSorted());
   const { tools } = await bridge.client.tools.list({});
   expect(new Set(tools.map(({ name }) => name))).toEqual(called);
   expect(asked).toMatchObject([
     { server_id: "every", messages: [{ role: "user" }], max_tokens: 100 },
     { server_id: "every", mode: "form", requested_schema: { type: "object" } },
-    { server_id: "every", mode: "url", url: "https://example.com/sign" },
+    { server_id: "every", mode: "url", url: "https://example.com/sign", elicitation_id: expect.stringMatching(/.+/) },
+    { server_id: "every", mode: "form", message: expect.stringContaining('"tea"') },
   ]);
 });
 
@@ -214,6 +238,7 @@ test("every tool of the filesystem server works, within the folder that it was g
   expect(await readFile(path("sub/b.txt"), "utf8")).toBe("four");
   expect(outside).toMatchObject({ success: false, error: expect.stringContaining("denied") });
   expect(tools.map(({ name }) => name)).toEqual(steps.map(([tool]) => `files__${tool}`));
+  expect(await listNames(officialServer("filesystem", folder))).toEqual(steps.map(([tool]) => tool).toSorted());
 });
 
 test("every tool of the memory server works, and its data is where its environment says", {
@@ -247,4 +272,5 @@ test("every tool of the memory server works, and its data is where its environme
 
   expect(await readFile(file, "utf8")).toContain("Ada");
   expect(tools).toHaveLength(steps.length);
+  expect(await listNames(officialServer("memory"))).toEqual(steps.map(([tool]) => tool).toSorted());
 });

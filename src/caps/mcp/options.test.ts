@@ -53,3 +53,26 @@ test("what proves who the host is, whole or in part, is blotted out", () => {
 
   expect(redact("sent Bearer abc.def.ghi, got 401 for abc.def.ghi: true")).toBe("sent ***, got 401 for ***: true");
 });
+
+test.each([
+  [{ ping_interval_ms: 2 ** 31 }, "ping_interval_ms"],
+  [{ connect_timeout_ms: 2 ** 31 }, "connect_timeout_ms"],
+  [{ servers: { s: { cmd: ["x"], timeout: 3_000_000 } } }, "timeout"],
+])("a time that no timer can wait for is refused: %j", (options, name) => {
+  expect(() => parseMcpOptions(options)).toThrow(name);
+});
+
+test("a key in the query of an address is a secret like any other", () => {
+  const config = configOf({ url: "https://a.example/mcp?api_key=abc-def-123" });
+
+  expect(config && createRedaction(config)("GET /mcp?api_key=abc-def-123 failed")).toBe("GET /mcp?api_key=*** failed");
+});
+
+test("the file of an ID token is named from the folder of the config", () => {
+  const identity_provider = { issuer: "https://id.example", client_id: "a", id_token_file: "secrets/token" };
+  const config = configOf({ url: "https://a.example/mcp", oauth: { grant: "identity_assertion", identity_provider } });
+
+  expect(config?.endpoint).toMatchObject({
+    oauth: { identity_provider: { id_token_file: "/etc/a2e/secrets/token" } },
+  });
+});

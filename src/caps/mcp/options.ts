@@ -6,6 +6,8 @@ import { ConfigError } from "../../host/config/problem.ts";
 import { mcpLimits } from "./limits.ts";
 import { type ServerConfig, serverIdSchema, serverSettings, toServerConfig } from "./server-config.ts";
 
+const milliseconds = z.int().min(1).max(mcpLimits.maxTimerMs);
+
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
   /** Servers by the id that their tools begin with. */
@@ -24,12 +26,13 @@ export const optionsSchema = z.strictObject({
     .prefault({}),
   /** Where users are sent back to once they have authorised; the host listens there only while one is awaited. */
   callback_url: z.url().default("http://127.0.0.1:7635/mcp/callback"),
-  connect_timeout_ms: z.int().min(1).default(mcpLimits.connectTimeoutMs),
-  ask_timeout_ms: z.int().min(1).default(mcpLimits.askTimeoutMs),
+  connect_timeout_ms: milliseconds.default(mcpLimits.connectTimeoutMs),
+  ask_timeout_ms: milliseconds.default(mcpLimits.askTimeoutMs),
   /** 0 for no pings. */
-  ping_interval_ms: z.int().min(0).default(mcpLimits.pingIntervalMs),
-  initial_backoff_ms: z.int().min(1).default(mcpLimits.initialBackoffMs),
-  max_backoff_ms: z.int().min(1).default(mcpLimits.maxBackoffMs),
+  ping_interval_ms: z.int().min(0).max(mcpLimits.maxTimerMs).default(mcpLimits.pingIntervalMs),
+  ping_timeout_ms: milliseconds.default(mcpLimits.pingTimeoutMs),
+  initial_backoff_ms: milliseconds.default(mcpLimits.initialBackoffMs),
+  max_backoff_ms: milliseconds.default(mcpLimits.maxBackoffMs),
   max_message_bytes: z.int().min(1024).default(mcpLimits.maxMessageBytes),
   ...pluginEntryFields,
 });
@@ -55,9 +58,14 @@ export function parseMcpOptions(options: unknown): ParsedMcpOptions {
   return { ...parsed, servers };
 }
 
-/** Programs of a config run where the config is, or in a folder named from there. */
+/** What a config names is named from the folder that it is in. */
 function inFolder(config: ServerConfig, baseDir: string): ServerConfig {
   const { endpoint } = config;
-  if (endpoint.transport !== "stdio") return config;
-  return { ...config, endpoint: { ...endpoint, cwd: resolve(baseDir, endpoint.cwd) } };
+  if (endpoint.transport === "stdio")
+    return { ...config, endpoint: { ...endpoint, cwd: resolve(baseDir, endpoint.cwd) } };
+  const { identity_provider } = endpoint.oauth ?? {};
+  if (endpoint.oauth === undefined || identity_provider === undefined) return config;
+  const id_token_file = resolve(baseDir, identity_provider.id_token_file);
+  const oauth = { ...endpoint.oauth, identity_provider: { ...identity_provider, id_token_file } };
+  return { ...config, endpoint: { ...endpoint, oauth } };
 }

@@ -60,8 +60,8 @@ function createMcpPlugin(options: ParsedMcpOptions): Plugin<typeof mcp> {
             await session.subscribe(find(server_id, uri), uri, signal);
             return { ok: true };
           },
-          async unsubscribeResource({ uri, server_id }) {
-            await session.unsubscribe(find(server_id, uri), uri);
+          async unsubscribeResource({ uri, server_id }, { signal }) {
+            await session.unsubscribe(find(server_id, uri), uri, signal);
             return { ok: true };
           },
           listPrompts: (request, { signal }) => listPrompts(session, request, session.caller(signal)),

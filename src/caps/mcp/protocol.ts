@@ -294,6 +294,7 @@ export const mcp = capability("mcp", {
         message: z.string().default(""),
         requested_schema: jsonObject.default({}),
         url: z.string().default(""),
+        elicitation_id: z.string().default("").describe("Of an address to visit: names it when it is done with."),
       }),
       result: z.object({
         server_id: z.string().default(""),

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { ParsedMcpOptions } from "./options.ts";
 import { isUriOnList, matchesPattern } from "./patterns.ts";
 import { badConfig, registrationForbidden } from "./problems.ts";
+import { mcp } from "./protocol.ts";
 import { type Endpoint, type ServerConfig, serverIdSchema, serverSettings, toServerConfig } from "./server-config.ts";
 
 /** Reads what an agent sent. Fields that no server has are left out: SDKs send more than they mean. */
@@ -47,6 +48,9 @@ export function checkRegistration(endpoint: Endpoint, { registration }: ParsedMc
   if (endpoint.transport !== "stdio") {
     if (registration.urls.length === 0 || !isUriOnList(registration.urls, endpoint.url.href))
       throw registrationForbidden("a server at this address", "urls");
+    // To name a file is to have the host read it, and to name an identity provider is to have it sent there.
+    if (endpoint.oauth?.identity_provider !== undefined)
+      throw mcp.error("forbidden", "oauth.identity_provider is for servers of the host's config alone");
     return;
   }
   if (!registration.commands.some((pattern) => isAllowedCommand(pattern, endpoint.cmd)))

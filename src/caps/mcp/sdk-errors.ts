@@ -3,10 +3,10 @@
 import { isLargerThan } from "../../host/validation/json-size.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { isJsonObject, type JsonObject } from "../../protocol/json.ts";
-import { rejected } from "./asks.ts";
 import { mcpLimits } from "./limits.ts";
 import { capabilityMissing, protocolError, samplingRefused, serverUnavailable, transportError } from "./problems.ts";
 import type { Sdk } from "./sdk.ts";
+import { rejected } from "./server/asks.ts";
 
 export interface ServerFault {
   readonly error: A2EError;
@@ -18,12 +18,15 @@ export interface ServerFault {
 /** JSON-RPC codes that this file gives a meaning of its own. */
 const methodNotFound = -32601;
 
-export function toServerFault(
-  cause: unknown,
-  sdk: Sdk,
-  serverId: string,
-  redact: (text: string) => string,
-): ServerFault {
+export interface FaultySource {
+  readonly sdk: Sdk;
+  readonly serverId: string;
+  /** False where the connection is the process itself: such a server cannot forget the one and live. */
+  readonly isRemote: boolean;
+  redact(text: string): string;
+}
+
+export function toServerFault(cause: unknown, { sdk, serverId, isRemote, redact }: FaultySource): ServerFault {
   const kept = (error: A2EError): ServerFault => ({ error, connection: "kept", isUnauthorized: false });
   if (cause instanceof A2EError) return kept(cause);
   const text = redact(cause instanceof Error ? describe(cause) : String(cause));
@@ -33,7 +36,7 @@ export function toServerFault(
       connection: "kept",
       isUnauthorized: true,
     };
-  if (isForgotten(cause, sdk))
+  if (isForgotten(cause, sdk, isRemote))
     return { error: transportError(serverId, text), connection: "forgotten", isUnauthorized: false };
   if (sdk.ProtocolError.isInstance(cause) && cause.code === rejected) return kept(samplingRefused(serverId, text));
   if (sdk.ProtocolError.isInstance(cause))
@@ -82,12 +85,18 @@ function isStatus(cause: unknown, { SdkHttpError, SseError }: Sdk, statuses?: re
   return status !== undefined && (statuses === undefined || statuses.includes(status));
 }
 
-/** The session is gone (404, as the specification says), or a server that began anew has not seen an `initialize`. */
-function isForgotten(cause: unknown, sdk: Sdk): boolean {
+/** JSON-RPC codes with which servers refuse a request before they look at it. */
+const refusals = [-32600, -32000, -32001, -32002];
+
+/**
+ * The session is gone (404, as the specification says), or a server that began anew has not seen an `initialize`. Words
+ * alone do not say so: tools have sessions of their own, and lose them.
+ */
+function isForgotten(cause: unknown, sdk: Sdk, isRemote: boolean): boolean {
   if (isStatus(cause, sdk, [404])) return true;
+  const isRefusal = sdk.ProtocolError.isInstance(cause) && refusals.includes(cause.code);
+  if (!isRefusal && !isStatus(cause, sdk, [400])) return false;
   const text = cause instanceof Error ? cause.message : "";
-  const isAnswer = sdk.ProtocolError.isInstance(cause) || isStatus(cause, sdk, [400]);
-  return (
-    isAnswer && /not (been )?initiali[sz]ed|session (was )?not found|(no valid|unknown|invalid) session/i.test(text)
-  );
+  if (/not (been )?initiali[sz]ed/i.test(text)) return true;
+  return isRemote && /session (was )?not found|(no valid|unknown|invalid) session/i.test(text);
 }

@@ -26,11 +26,33 @@ const oauthSettings = z.strictObject({
   /** Where this host is known to the authorisation server already; else it registers itself. */
   client_id: z.string().min(1).optional(),
   client_secret: z.string().min(1).optional(),
+  /** In place of client_secret, for `client_credentials`: a key in PEM with which the host signs who it is. */
+  private_key: z.string().min(1).optional(),
+  signing_algorithm: z.string().default("ES256"),
   /** Address of a document about this client, for servers that read one in place of a registration. */
   client_metadata_url: z.url().optional(),
   scope: z.string().default(""),
-  /** `client_credentials` needs no user, but a client_id and a client_secret. */
-  grant: z.enum(["authorization_code", "client_credentials"]).default("authorization_code"),
+  /**
+   * `client_credentials` needs no user, but a client_id and a client_secret or private_key. `identity_assertion` has an
+   * identity provider vouch for the user to the authorisation server, which knows the host by client_id and client_secret.
+   */
+  grant: z.enum(["authorization_code", "client_credentials", "identity_assertion"]).default("authorization_code"),
+  identity_provider: z
+    .strictObject({
+      issuer: z.url(),
+      /** Where it exchanges tokens; found by its issuer where it is left out. */
+      token_endpoint: z.url().optional(),
+      client_id: z.string().min(1),
+      client_secret: z.string().min(1).optional(),
+      /** Holds an ID token of the user; read each time that one is needed, for whoever writes it renews it there. */
+      id_token_file: z.string().min(1),
+    })
+    .optional(),
+  /**
+   * The issuer that the authorisation server names in its metadata, where that is not the address the metadata is at, as
+   * with some servers of 2025-03-26. Any other is refused.
+   */
+  issuer: z.url().optional(),
   /** Who is shown where to authorise: the agent, or only whoever reads the host's log. */
   authorize_by: z.enum(["agent", "operator"]).optional(),
 });
@@ -53,6 +75,7 @@ export const serverSettings = z.strictObject({
   timeout: z
     .number()
     .positive()
+    .max(mcpLimits.maxTimerMs / 1000)
     .default(mcpLimits.requestTimeoutMs / 1000),
   auto_reconnect: z.boolean().default(true),
   /** Tools by name, `*` for any characters; empty for all. */
@@ -155,12 +178,16 @@ function toUrl(text: string, transport: TransportName): URL {
 
 /** The values that must not be shown to anybody: whatever a config hands to a server to prove who it is. */
 function secretsOf({ endpoint }: ServerConfig): string[] {
-  const given =
-    endpoint.transport === "stdio"
-      ? Object.values(endpoint.env)
-      : [...Object.values(endpoint.headers), endpoint.oauth?.client_secret ?? ""];
+  const given = endpoint.transport === "stdio" ? Object.values(endpoint.env) : secretsOfRemote(endpoint);
   // `Bearer abc` is shown as neither whole nor part.
   return given.flatMap((value) => [value, ...value.split(/\s+/)]).filter((value) => value.length >= minSecretLength);
+}
+
+/** Keys are handed over in the query of an address too, whatever they are called there. */
+function secretsOfRemote({ url, headers, oauth }: Exclude<Endpoint, { transport: "stdio" }>): string[] {
+  const { client_secret = "", private_key = "", identity_provider } = oauth ?? {};
+  const keys = [client_secret, private_key, identity_provider?.client_secret ?? ""];
+  return [...Object.values(headers), ...keys, ...url.searchParams.values()];
 }
 
 /** Shorter values, as `true` or `8080`, say nothing and would blot out innocent text. */

@@ -1,27 +1,34 @@
 // The bridge as one session sees it: the host's servers and its own.
 import type { SessionContext } from "../../host/plugin.ts";
+import { localPrefix } from "../../host/session-state.ts";
 import { fail } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Authorization } from "./authorization/authorization.ts";
 import type { Bridge } from "./bridge.ts";
 import { mcpLimits } from "./limits.ts";
-import type { ServerListener } from "./listening.ts";
 import { isUriOnList } from "./patterns.ts";
 import { limitReached, registrationForbidden, resourceNotFound, serverNotFound } from "./problems.ts";
 import { mcp, type ServerInfo, serverPush } from "./protocol.ts";
 import { checkRegistration, parseRegistration, toOwnConfig } from "./registration.ts";
-import { BridgedServer, type Caller } from "./server.ts";
+import { BridgedServer, type Caller } from "./server/bridged-server.ts";
+import type { ServerListener } from "./server/listening.ts";
 import type { ServerConfig } from "./server-config.ts";
+import { within } from "./within.ts";
 
-/** Servers that the session registered: `id` → sealed settings, for they may hold secrets. */
-const registeredKey = "registered";
+/**
+ * Servers that the session registered: `id` → sealed settings, for they may hold secrets. Local, as what follows is:
+ * connections are not merged, so what a fork connected to must not replace what this session has.
+ */
+const registeredKey = `${localPrefix}registered`;
 /** `[server_id, uri]` of each subscription. */
-const subscribedKey = "subscribed";
+const subscribedKey = `${localPrefix}subscribed`;
 
 export class SessionBridge implements ServerListener {
   readonly #bridge: Bridge;
   readonly #context: SessionContext;
   readonly #own = new Map<string, BridgedServer>();
+  /** Subscriptions that their server has not confirmed yet. */
+  readonly #subscribing = new Map<string, Promise<void>>();
   readonly #authorization: Authorization;
   readonly #stopListening: () => void;
 
@@ -32,7 +39,7 @@ export class SessionBridge implements ServerListener {
     this.#stopListening = bridge.listen(this);
     for (const config of bridge.perSession) this.#open(config).start();
     for (const [id, sealed] of Object.entries(this.#registered())) this.#reopen(id, String(sealed));
-    for (const [serverId, uri] of this.#subscribed()) this.#resubscribe(serverId, uri);
+    for (const [id, uri] of this.#subscribed()) (this.#own.get(id) ?? bridge.shared.get(id))?.watchAgain(uri);
   }
 
   get sessionId(): string {
@@ -84,7 +91,8 @@ export class SessionBridge implements ServerListener {
     if (this.#own.has(id) || this.#bridge.shared.has(id))
       throw mcp.error("schema_violation", `config.server_id: there is a server "${id}" already`);
     const { max_servers } = options.registration;
-    if (Object.keys(this.#registered()).length >= max_servers)
+    // Those that are only being registered count, or many at once would be too many.
+    if (this.#own.size - this.#bridge.perSession.length >= max_servers)
       throw limitReached("registration.max_servers", max_servers);
     const server = this.#open(config);
     try {
@@ -103,13 +111,16 @@ export class SessionBridge implements ServerListener {
   }
 
   async unregister(id: string): Promise<void> {
-    const { [id]: registered, ...others } = this.#registered();
     const server = this.server(id);
-    if (registered === undefined) throw registrationForbidden(`or remove the server "${id}" of its config`, "commands");
+    const registered = this.#registered();
+    if (!Object.hasOwn(registered, id))
+      throw registrationForbidden(`or remove the server "${id}" of its config`, "commands");
+    // All at once and before its end is waited for: others may come meanwhile, one of the same id too.
+    const { [id]: _, ...others } = registered;
     this.#own.delete(id);
-    await server.close();
     this.#context.state.set(registeredKey, others);
-    this.#keepSubscriptions(this.#subscribed().filter(([serverId]) => serverId !== id));
+    this.#keepSubscriptions((serverId) => serverId !== id);
+    await server.close();
   }
 
   async authorize(id: string, params: URLSearchParams): Promise<ServerInfo> {
@@ -123,17 +134,29 @@ export class SessionBridge implements ServerListener {
     const server = this.server(id);
     if (!isUriOnList(server.config.resourceAllowList, uri)) throw resourceNotFound(uri, id);
     if (this.isSubscribed(id, uri)) return;
-    if (this.#subscribed().length >= mcpLimits.maxSubscriptions)
+    const key = JSON.stringify([id, uri]);
+    if (this.#subscribed().length + this.#subscribing.size >= mcpLimits.maxSubscriptions)
       throw limitReached("maxSubscriptions", mcpLimits.maxSubscriptions);
-    await server.use(this.caller(signal), (connection) => server.subscriptions.add(uri, connection, signal));
-    this.#keepSubscriptions([...this.#subscribed(), [id, uri]]);
+    const under = this.#subscribing.get(key);
+    if (under !== undefined) return within(under, signal);
+    const subscribing = server.use(this.caller(signal), (connection) =>
+      server.subscriptions.add(uri, connection, signal),
+    );
+    this.#subscribing.set(key, subscribing);
+    try {
+      await subscribing;
+      this.#context.state.set(subscribedKey, [...this.#subscribed(), [id, uri]]);
+    } finally {
+      this.#subscribing.delete(key);
+    }
   }
 
-  async unsubscribe(id: string, uri: string): Promise<void> {
+  async unsubscribe(id: string, uri: string, signal: AbortSignal): Promise<void> {
     const server = this.server(id);
     if (!this.isSubscribed(id, uri)) return;
-    await this.#endSubscription(server, uri);
-    this.#keepSubscriptions(this.#subscribed().filter(([serverId, watched]) => serverId !== id || watched !== uri));
+    this.#keepSubscriptions((serverId, watched) => serverId !== id || watched !== uri);
+    // It is ended by now: a server that cannot be told goes on to tell nobody.
+    await within(this.#endSubscription(server, uri), signal).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -152,6 +175,7 @@ export class SessionBridge implements ServerListener {
     const server = new BridgedServer(config, {
       environment: this.#bridge.environment,
       tools: this.#context.tools,
+      toolCache: this.#bridge.toolCacheFor(config, this.#authorization),
       authorization: this.#authorization,
       listeners: () => [this],
     });
@@ -161,23 +185,17 @@ export class SessionBridge implements ServerListener {
 
   /** The session was restored, recovered or forked: it has the servers it had, each with a connection of its own. */
   #reopen(id: string, sealed: string): void {
-    const text = this.#bridge.secrets.unseal(sealed, this.#purposeOf(id));
-    if (text === undefined || this.#own.has(id)) return;
+    const { environment, secrets, shared } = this.#bridge;
     try {
+      const text = secrets.unseal(sealed, this.#purposeOf(id)) ?? fail(new Error("it was sealed with another key"));
       const config = toOwnConfig(id, JSON.parse(text) as JsonObject);
       // The operator may have changed their mind since.
-      checkRegistration(config.endpoint, this.#bridge.environment.options);
+      checkRegistration(config.endpoint, environment.options);
+      if (this.#own.has(id) || shared.has(id)) throw new Error("the config has a server of this id now");
       this.#open(config).start();
     } catch (error) {
-      this.#bridge.environment.log.warn("a registered MCP server is not opened again", { server: id, error });
+      environment.log.warn("a registered MCP server is not opened again", { server: id, error });
     }
-  }
-
-  #resubscribe(id: string, uri: string): void {
-    const server = this.#own.get(id) ?? this.#bridge.shared.get(id);
-    void server
-      ?.use({ sessionId: this.sessionId }, (connection) => server.subscriptions.add(uri, connection))
-      .catch(() => {});
   }
 
   async #endSubscription(server: BridgedServer, uri: string): Promise<void> {
@@ -193,8 +211,9 @@ export class SessionBridge implements ServerListener {
     return (this.#context.state.get(subscribedKey) as [string, string][] | undefined) ?? [];
   }
 
-  #keepSubscriptions(subscribed: [string, string][]): void {
-    this.#context.state.set(subscribedKey, subscribed);
+  #keepSubscriptions(isKept: (serverId: string, uri: string) => boolean): void {
+    const kept = this.#subscribed().filter(([serverId, uri]) => isKept(serverId, uri));
+    this.#context.state.set(subscribedKey, kept);
   }
 
   /** Not bound to the session: a fork, or the same session under another host, must be able to read it. */

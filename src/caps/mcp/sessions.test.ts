@@ -1,104 +1,19 @@
-// Who may have which servers, and what a session keeps of them.
-import { mkdtemp, rm } from "node:fs/promises";
+// What each session has of its servers, and what it keeps of them.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { referenceMcpCommand } from "../../conformance/reference-mcp.ts";
 import { core } from "../../protocol/core.ts";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
-import type { McpOptions } from "./options.ts";
 import { mcpPlugin } from "./plugin.ts";
-import { mcp } from "./protocol.ts";
 import { officialServer, ownServer, startBridge, waitFor } from "./start-bridge.suite.ts";
 
 const cmd = ownServer("hostile");
 const registration = { commands: [[...cmd, "..."]] };
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
-
-test("an agent registers a server that the operator allows, uses it, and takes it away", async () => {
-  await using bridge = await startBridge({}, { registration });
-  const { client } = bridge;
-
-  const { ok, server } = await client.mcp.registerServer({ config: { server_id: "mine", transport: "stdio", cmd } });
-  const echoed = await bridge.call("mine__echo", { text: "hello" });
-  const { servers } = await client.mcp.listServers({ status_filter: "ready" });
-  const gone = await client.mcp.unregisterServer({ server_id: "mine" });
-  const { tools } = await client.tools.list({});
-
-  expect({ ok, ...server }).toMatchObject({ ok: true, server_id: "mine", status: "ready", scope: "session" });
-  expect(server.tools_count).toBeGreaterThan(0);
-  expect(textOf(echoed)).toBe("hello");
-  expect(servers.map(({ server_id }) => server_id)).toEqual(["mine"]);
-  expect(gone).toEqual({ ok: true, server_id: "mine" });
-  expect(tools).toEqual([]);
-});
-
-test("a server that an agent registers is its session's own", async () => {
-  await using bridge = await startBridge({}, { registration });
-  const other = await bridge.connect();
-
-  await bridge.client.mcp.registerServer({ config: { server_id: "mine", cmd } });
-
-  expect((await other.mcp.listServers({})).servers).toEqual([]);
-  expect((await other.tools.list({})).tools).toEqual([]);
-  await expect(other.tools.call({ tool_name: "mine__echo" })).rejects.toMatchObject({ code: "unknown_tool" });
-});
-
-test.each([
-  ["a program, where nothing is allowed", {}, { cmd }],
-  ["another program", registration, { cmd: ["/bin/sh", "-c", "true"] }],
-  ["another script", registration, { cmd: [cmd[0], "/tmp/other.mjs"] }],
-  ["a variable that changes what a program does", registration, { cmd, env: { NODE_OPTIONS: "--require=/tmp/x" } }],
-  ["a folder in which a name means something else", registration, { cmd, cwd: "/tmp" }],
-  ["an address, where none is allowed", registration, { url: "http://127.0.0.1:1/mcp" }],
-  ["another address", { urls: ["https://mcp.example.com/*"] }, { url: "https://mcp.example.org/mcp" }],
-  ["an address that climbs out", { urls: ["https://a.example/mcp/*"] }, { url: "https://a.example/mcp/../admin" }],
-] as const)("an agent that registers %s is refused", async (_, allowed, config) => {
-  await using bridge = await startBridge({}, { registration: allowed as McpOptions["registration"] });
-
-  const refused = bridge.client.mcp.registerServer({ config: { server_id: "mine", ...config } as never });
-
-  await expect(refused).rejects.toMatchObject({ code: "forbidden", message: expect.stringContaining("registration.") });
-  expect((await bridge.client.mcp.listServers({})).servers).toEqual([]);
-});
-
-test.each([
-  [{ server_id: "a__b", cmd }, "server_id"],
-  [{ server_id: "x".repeat(40), cmd }, "server_id"],
-  [{ server_id: "a", transport: "carrier pigeon", cmd }, "transport"],
-  [{ server_id: "a", transport: "http", url: "ftp://example.com" }, "url"],
-  [{ server_id: "a", transport: "http", url: "https://user:pass@example.com" }, "credentials"],
-  [{ server_id: "a", transport: "stdio" }, "cmd"],
-])("a config that cannot be right is a schema_violation that says what: %j", async (config, word) => {
-  await using bridge = await startBridge({}, { registration });
-
-  const refused = bridge.client.mcp.registerServer({ config } as never);
-
-  await expect(refused).rejects.toMatchObject({ code: "schema_violation", message: expect.stringContaining(word) });
-});
-
-test("a registration that does not connect is an error and leaves nothing behind", async () => {
-  await using bridge = await startBridge({}, { registration });
-
-  const failed = bridge.client.mcp.registerServer({ config: { server_id: "mine", cmd: [...cmd, "--die"] } });
-
-  await expect(failed).rejects.toMatchObject({ code: "mcp_server_unavailable" });
-  expect((await bridge.client.mcp.listServers({})).servers).toEqual([]);
-});
-
-test("servers of the config are not an agent's to remove, and a taken id is not given again", async () => {
-  await using bridge = await startBridge({ host: { cmd } }, { registration });
-
-  await expect(bridge.client.mcp.unregisterServer({ server_id: "host" })).rejects.toMatchObject({ code: "forbidden" });
-  await expect(bridge.client.mcp.registerServer({ config: { server_id: "host", cmd } })).rejects.toMatchObject({
-    code: "schema_violation",
-  });
-  await expect(bridge.client.mcp.unregisterServer({ server_id: "hots" })).rejects.toMatchObject({
-    code: "mcp_server_not_found",
-    message: expect.stringContaining('"host"'),
-  });
-});
 
 test("a server of the config with scope session has a process for each session", async () => {
   await using bridge = await startBridge({ own: { cmd, scope: "session" } });
@@ -154,20 +69,6 @@ test("a fork has the servers of its session, each with a process of its own", as
   expect(textOf(data)).not.toBe(original);
 });
 
-test("what an agent hands to its server is not in the state of its session as it is", async () => {
-  const secret = "sk-very-secret-0123456789";
-  await using bridge = await startBridge({}, { registration: { ...registration, env: ["API_KEY"] } });
-
-  await bridge.client.mcp.registerServer({ config: { server_id: "mine", cmd, env: { API_KEY: secret } } });
-  const environment = textOf(await bridge.call("mine__env"));
-  const [session] = bridge.host.sessions.list();
-  const saved = await bridge.client.rpc(core.calls.snapshot, {});
-
-  expect(environment).toContain(secret);
-  expect(session).toBeDefined();
-  expect(JSON.stringify([saved, await bridge.client.mcp.listServers({})])).not.toContain(secret);
-});
-
 test("allow lists hide tools, and resources by their address", async () => {
   await using bridge = await startBridge({
     every: {
@@ -194,63 +95,98 @@ test("allow lists hide tools, and resources by their address", async () => {
   }
 });
 
-test("a server without permission cannot ask, and one whose agent refuses is told so", {
-  timeout: 60_000,
-}, async () => {
-  const everything = officialServer("everything");
-  await using bridge = await startBridge({
-    off: { cmd: everything },
-    on: { cmd: everything, permissions: { sampling: true } },
-  });
-  await Promise.all([bridge.status("off", "ready"), bridge.status("on", "ready")]);
-  const { tools } = await bridge.client.tools.list({});
-  const ask = () => bridge.call("on__trigger-sampling-request", { prompt: "hello" });
-
-  const unhandled = await ask();
-  const stop = bridge.client.onAsk(mcp.asks.sample, async () => ({ error: "not today" }));
-  const refused = await ask();
-  stop();
-  bridge.client.onAsk(mcp.asks.sample, async () => {
-    throw mcp.error("mcp_sampling_refused", "never");
-  });
-  const thrown = await ask();
-
-  expect(tools.some(({ name }) => name === "off__trigger-sampling-request")).toBe(false);
-  expect(unhandled).toMatchObject({ success: false, error: expect.stringContaining("sampling refused") });
-  expect(refused.error).toContain("mcp_sampling_refused: not today");
-  expect(thrown.error).toContain("mcp_sampling_refused: never");
-});
-
-test("an agent that does not answer a server's question is given up after its time", async () => {
-  await using bridge = await startBridge(
-    { on: { cmd: officialServer("everything"), permissions: { sampling: true } } },
-    { ask_timeout_ms: 100 },
-  );
-  await bridge.status("on", "ready");
-  bridge.client.onAsk(mcp.asks.sample, () => new Promise(() => {}));
-
-  const result = await bridge.call("on__trigger-sampling-request", { prompt: "hello" });
-
-  expect(result.error).toContain("timeout");
-});
-
-test("where several sessions have calls under way, none is asked on behalf of another", {
-  timeout: 60_000,
-}, async () => {
-  await using bridge = await startBridge({
-    on: { cmd: officialServer("everything"), permissions: { sampling: true } },
-  });
-  await bridge.status("on", "ready");
+test("an agent that ends a subscription twice at once ends nobody else's", async () => {
+  const uri = "ref://text";
+  await using bridge = await startBridge({ ref: { cmd: [...referenceMcpCommand] } });
+  await bridge.status("ref", "ready");
   const other = await bridge.connect();
-  const asked: string[] = [];
-  bridge.client.onAsk(mcp.asks.sample, async () => void asked.push("first") as never);
-  other.onAsk(mcp.asks.sample, async () => void asked.push("second") as never);
+  const unsubscribe = () => bridge.client.mcp.unsubscribeResource({ uri, server_id: "ref" });
+  const updates: unknown[] = [];
+  other.onPush("mcp/server/push", ({ params }) => updates.push(params));
+  await other.mcp.subscribeResource({ uri, server_id: "ref" });
 
-  const busy = other.tools.call({ tool_name: "on__trigger-long-running-operation", arguments: { duration: 1 } });
-  await waitFor(async () => ((await bridge.status("on", "ready")).in_flight > 0 ? true : undefined), "a call");
-  const result = await bridge.call("on__trigger-sampling-request", { prompt: "whose?" });
-  await busy;
+  await bridge.client.mcp.subscribeResource({ uri, server_id: "ref" });
+  await Promise.all([unsubscribe(), unsubscribe()]);
+  await bridge.call("ref__touch", { uri });
 
-  expect(result.error).toContain("which agent to ask is not known");
-  expect(asked).toEqual([]);
+  await waitFor(() => (updates.length > 0 ? true : undefined), "an update");
+  expect(updates).toEqual([{ uri }]);
+});
+
+test("a session that begins while its server is away is told of changes once the server is there", {
+  timeout: 60_000,
+}, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-"));
+  const gate = join(folder, "open");
+  const uri = "ref://text";
+  // A server that ends at once for as long as there is no such file.
+  const gated = ["/bin/sh", "-c", `[ -e "${gate}" ] && exec "$@"`, "sh", ...referenceMcpCommand];
+  try {
+    await writeFile(gate, "");
+    await using bridge = await startBridge({ ref: { cmd: gated } }, { max_backoff_ms: 50 });
+    await bridge.status("ref", "ready");
+    await bridge.client.mcp.subscribeResource({ uri, server_id: "ref" });
+    await rm(gate);
+    await expect(bridge.call("ref__crash")).rejects.toMatchObject({ code: "mcp_transport_error" });
+    await bridge.status("ref", "error");
+
+    // The fork has the subscription from the state of its session alone, which then has it no more.
+    const { session_id: sessionId } = await bridge.client.rpc(core.calls.fork, {});
+    const fork = await bridge.connect({ sessionId, agentId: bridge.client.agentId });
+    await bridge.client.mcp.unsubscribeResource({ uri, server_id: "ref" });
+    const updates: unknown[] = [];
+    fork.onPush("mcp/server/push", ({ method, params }) => {
+      if (method === "notifications/resources/updated") updates.push(params);
+    });
+    await writeFile(gate, "");
+    await bridge.status("ref", "ready");
+    await bridge.call("ref__touch", { uri });
+
+    await waitFor(() => (updates.length > 0 ? true : undefined), "an update", 5_000);
+    expect(updates).toEqual([{ uri }]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("resources of a server that is not started yet are listed and read all the same", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-"));
+  const servers = { ref: { cmd: [...referenceMcpCommand] }, other: { cmd } };
+  const start = async () =>
+    startHost({
+      plugins: [toolsPlugin({ builtin: false }), mcpPlugin({ servers, ping_interval_ms: 0 })],
+      database: await createSqliteDatabase({ path: join(folder, "a2e.sqlite") }),
+    });
+  try {
+    const first = await start();
+    await waitFor(async () => {
+      const { servers: listed } = await first.client.mcp.listServers({ status_filter: "ready" });
+      return listed.length === 2 ? true : undefined;
+    }, "the first start");
+    await first.close();
+
+    await using second = await start();
+    const uris: string[] = [];
+    let cursor = "";
+    do {
+      const page = await second.client.mcp.listResources({ cursor });
+      uris.push(...page.resources.map(({ uri }) => uri));
+      cursor = page.next_cursor;
+    } while (cursor !== "");
+    await using third = await start();
+    const { contents } = await third.client.mcp.readResource({ uri: "ref://text" });
+
+    expect(uris).toEqual(["ref://text", "ref://blob"]);
+    expect(contents).toMatchObject([{ text: "some text" }]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("the tools that a server has for one agent are not shown to another before it has asked itself", async () => {
+  await using bridge = await startBridge({}, { registration });
+  await bridge.client.mcp.registerServer({ config: { server_id: "mine", cmd } });
+  const kept = bridge.database.prepare("SELECT count(*) AS rows FROM mcp_tools").get();
+
+  expect(kept).toEqual({ rows: 0 });
 });

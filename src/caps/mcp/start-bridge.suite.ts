@@ -35,6 +35,7 @@ export async function startBridge(servers: Record<string, ServerSettings>, optio
     (await client.tools.call({ tool_name, arguments: args, timeout: 20 })).data;
   return {
     ...started,
+    database,
     call,
     /** Waits for a server to have this status. */
     status: (server_id: string, status: string): Promise<ServerInfo> =>

@@ -425,4 +425,18 @@ export const mcp: readonly Requirement[] = [
         checkError(await peer.request("mcp/server/authorize/req", { server_id, code: "c", state: "s" }), "forbidden");
       }),
   },
+  {
+    id: "MCP-20",
+    title: "a tool that runs only as a task is called like any other, and its status is streamed",
+    source: "guide: mcp-bridge (tasks); MCP 2025-11-25, tasks",
+    level: "should",
+    needs,
+    run: (context) =>
+      withServer(context, async (peer) => {
+        const id = peer.post("tool/call/req", { tool_name: "reference__research", arguments: {}, streaming: true });
+        checkEqual(textOf(await peer.answerTo(id)), "what was found", "text");
+        const [first] = peer.eventsOf(id).map(({ kind, data }) => [kind, asObject(data, "data").status]);
+        checkEqual(first, ["status", "working"], "first event");
+      }),
+  },
 ];

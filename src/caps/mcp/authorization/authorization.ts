@@ -1,14 +1,15 @@
 // OAuth 2.1 for the servers of one owner: the host, or an agent. Discovery, PKCE, registration and refresh are the SDK's;
 // this is what it does not know: where credentials are kept, and how a user gets to the authorisation server and back.
-import { randomBytes } from "node:crypto";
-import type { OAuthClientMetadata, OAuthClientProvider } from "@modelcontextprotocol/client";
+import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Logger } from "../../../host/logger.ts";
 import { mcpLimits } from "../limits.ts";
 import { mcp } from "../protocol.ts";
 import { loadSdk } from "../sdk.ts";
-import type { OAuthSettings, ServerConfig } from "../server-config.ts";
+import type { ServerConfig } from "../server-config.ts";
 import type { CallbackServer } from "./callback-server.ts";
-import type { CredentialStore, Credentials } from "./credential-store.ts";
+import type { CredentialStore } from "./credential-store.ts";
+import { createMachineProvider } from "./machine-provider.ts";
+import { createUserProvider, type Redirect } from "./user-provider.ts";
 
 export interface AuthorizationOptions {
   /** Whose credentials these are: nobody else's session gets to use them. */
@@ -16,14 +17,15 @@ export interface AuthorizationOptions {
   readonly store: CredentialStore;
   readonly callbacks: CallbackServer;
   readonly log: Logger;
+  readonly fetch: typeof fetch;
   /** True where the agent may authorise unless a config says otherwise. */
   readonly isAgents: boolean;
 }
 
-interface Pending {
-  readonly url: string;
-  readonly state: string;
+/** A user on the way to an authorisation server. */
+interface Pending extends Redirect {
   readonly timer: NodeJS.Timeout;
+  isBack: boolean;
 }
 
 export class Authorization {
@@ -35,6 +37,10 @@ export class Authorization {
     this.#options = options;
   }
 
+  get owner(): string {
+    return this.#options.owner;
+  }
+
   /** What to do once a user has authorised. */
   onAuthorized(serverId: string, callback: () => Promise<void>): void {
     this.#onAuthorized.set(serverId, callback);
@@ -42,22 +48,31 @@ export class Authorization {
 
   /** What the SDK asks when a server wants a token; undefined where none is to be got. */
   async provider(config: ServerConfig): Promise<OAuthClientProvider | undefined> {
-    const { endpoint } = config;
+    const { id, endpoint } = config;
     if (endpoint.transport === "stdio" || endpoint.transport === "ws") return undefined;
-    const hasToken = Object.keys(endpoint.headers).some((name) => name.toLowerCase() === "authorization");
-    if (endpoint.oauth === undefined && hasToken) return undefined;
-    const { client_id, client_secret, scope = "", grant } = endpoint.oauth ?? {};
-    if (grant === "client_credentials") {
-      const { ClientCredentialsProvider } = await loadSdk();
-      if (client_id === undefined || client_secret === undefined)
-        throw new Error("oauth: client_credentials needs client_id and client_secret");
-      return new ClientCredentialsProvider({
-        clientId: client_id,
-        clientSecret: client_secret,
-        ...(scope === "" ? {} : { scope }),
-      });
-    }
-    return this.#createProvider(config, endpoint.url.href, endpoint.oauth);
+    const { oauth, headers, url } = endpoint;
+    const hasToken = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+    if (oauth === undefined && hasToken) return undefined;
+    const { owner, store, callbacks, fetch } = this.#options;
+    const machine = oauth === undefined ? undefined : createMachineProvider(oauth, await loadSdk(), fetch);
+    if (machine !== undefined) return machine;
+    const read = () => store.get(owner, url.href);
+    return createUserProvider({
+      redirectUrl: callbacks.url.href,
+      settings: oauth,
+      read,
+      change: (changes) => store.set(owner, url.href, { ...read(), ...changes }),
+      onRedirect: (redirect) => this.#await(config, redirect),
+      finishing: () => {
+        const pending = this.#pending.get(id);
+        return pending?.isBack === true ? pending : undefined;
+      },
+    });
+  }
+
+  /** True while a user is expected to come back. */
+  isAwaiting(serverId: string): boolean {
+    return this.#pending.has(serverId);
   }
 
   /** Where the agent's user has to go; empty where nobody is awaited, or where it is not for agents to know. */
@@ -70,98 +85,54 @@ export class Authorization {
   /** Takes what a user was sent back with. Throws where nobody asked for it. */
   async finish(config: ServerConfig, params: URLSearchParams): Promise<void> {
     const pending = this.#pending.get(config.id);
-    if (pending === undefined || params.get("state") !== pending.state)
+    if (pending === undefined || pending.isBack || params.get("state") !== pending.state)
       throw mcp.error("forbidden", `no authorisation of "${config.id}" with this state is awaited`);
     const { endpoint } = config;
     const provider = await this.provider(config);
     if (endpoint.transport === "stdio" || provider === undefined)
       throw mcp.error("mcp_capability_missing", `MCP server "${config.id}" takes no authorisation`);
-    this.#forget(config.id);
+    pending.isBack = true;
     const { StreamableHTTPClientTransport } = await loadSdk();
-    const transport = new StreamableHTTPClientTransport(endpoint.url, { authProvider: provider });
+    const transport = new StreamableHTTPClientTransport(endpoint.url, {
+      authProvider: provider,
+      fetch: this.#options.fetch,
+      skipIssuerMetadataValidation: endpoint.oauth?.issuer !== undefined,
+    });
     try {
       await transport.finishAuth(params);
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
       throw mcp.error("mcp_server_unavailable", `the authorisation of "${config.id}" failed: ${why}`, { cause });
+    } finally {
+      if (this.#pending.get(config.id) === pending) this.forget(config.id);
     }
     await this.#onAuthorized.get(config.id)?.();
   }
 
-  close(): void {
-    for (const id of [...this.#pending.keys()]) this.#forget(id);
-  }
-
-  #createProvider(config: ServerConfig, server: string, settings: OAuthSettings | undefined): OAuthClientProvider {
-    const { owner, store, callbacks } = this.#options;
-    const redirectUrl = callbacks.url.href;
-    const change = (changes: Credentials) => store.set(owner, server, { ...store.get(owner, server), ...changes });
-    const { client_id, client_secret, client_metadata_url } = settings ?? {};
-    let state = "";
-    return {
-      redirectUrl,
-      clientMetadata: toClientMetadata(redirectUrl, settings),
-      ...(client_metadata_url === undefined ? {} : { clientMetadataUrl: client_metadata_url }),
-      state() {
-        state = randomBytes(24).toString("base64url");
-        return state;
-      },
-      clientInformation() {
-        if (client_id === undefined) return store.get(owner, server).client;
-        return { client_id, ...(client_secret === undefined ? {} : { client_secret }) };
-      },
-      saveClientInformation(client) {
-        if (client_id === undefined) change({ client });
-      },
-      tokens: () => store.get(owner, server).tokens,
-      saveTokens: (tokens) => change({ tokens }),
-      redirectToAuthorization: (url) => this.#await(config, url.href, state),
-      saveCodeVerifier: (verifier) => change({ verifier }),
-      codeVerifier: () => store.get(owner, server).verifier ?? "",
-      saveDiscoveryState: (discovery) => change({ discovery }),
-      discoveryState: () => store.get(owner, server).discovery,
-      invalidateCredentials(scope) {
-        const isAll = scope === "all";
-        change({
-          ...(isAll || scope === "tokens" ? { tokens: undefined } : {}),
-          ...(isAll || scope === "client" ? { client: undefined } : {}),
-          ...(isAll || scope === "verifier" ? { verifier: undefined } : {}),
-          ...(isAll || scope === "discovery" ? { discovery: undefined } : {}),
-        });
-      },
-    };
-  }
-
-  #await(config: ServerConfig, url: string, state: string): void {
-    const { log, callbacks } = this.#options;
-    this.#forget(config.id);
-    const timer = setTimeout(() => this.#forget(config.id), mcpLimits.authorizationTimeoutMs).unref();
-    this.#pending.set(config.id, { url, state, timer });
-    callbacks.expect(state, (params) => this.finish(config, params));
-    // An agent that may authorise is told; whoever reads the log is the operator of everything else.
-    if (this.pendingUrlFor(config) === "")
-      log.warn("an MCP server wants an authorisation: open this address in a browser on this machine", {
-        server: config.id,
-        url,
-      });
-  }
-
-  #forget(serverId: string): void {
+  /** Nobody is awaited for this server any more. */
+  forget(serverId: string): void {
     const pending = this.#pending.get(serverId);
     if (pending === undefined) return;
     clearTimeout(pending.timer);
     this.#pending.delete(serverId);
     this.#options.callbacks.forget(pending.state);
   }
-}
 
-function toClientMetadata(redirectUrl: string, settings: OAuthSettings | undefined): OAuthClientMetadata {
-  return {
-    client_name: "A2E host",
-    redirect_uris: [redirectUrl],
-    grant_types: ["authorization_code", "refresh_token"],
-    response_types: ["code"],
-    token_endpoint_auth_method: settings?.client_secret === undefined ? "none" : "client_secret_post",
-    ...(settings === undefined || settings.scope === "" ? {} : { scope: settings.scope }),
-  };
+  close(): void {
+    for (const id of [...this.#pending.keys()]) this.forget(id);
+  }
+
+  #await(config: ServerConfig, redirect: Redirect): void {
+    const { log, callbacks } = this.#options;
+    this.forget(config.id);
+    const timer = setTimeout(() => this.forget(config.id), mcpLimits.authorizationTimeoutMs).unref();
+    this.#pending.set(config.id, { ...redirect, timer, isBack: false });
+    callbacks.expect(redirect.state, (params) => this.finish(config, params));
+    // An agent that may authorise is told; whoever reads the log is the operator of everything else.
+    if (this.pendingUrlFor(config) === "")
+      log.warn("an MCP server wants an authorisation: open this address in a browser on this machine", {
+        server: config.id,
+        url: redirect.url,
+      });
+  }
 }

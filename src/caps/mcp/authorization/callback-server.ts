@@ -53,6 +53,10 @@ export class CallbackServer {
       });
       if (this.#server === server) this.#server = undefined;
     });
+    // Nobody may be awaited any more by the time that it listens.
+    server.on("listening", () => {
+      if (this.#server !== server) server.close();
+    });
     server.listen(Number(this.url.port || 80), this.url.hostname.replaceAll(/[[\]]/g, ""));
     server.unref();
     return server;

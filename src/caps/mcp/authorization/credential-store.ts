@@ -11,7 +11,6 @@ import type { Secrets } from "../../../host/secrets.ts";
 export interface Credentials {
   readonly tokens?: StoredOAuthTokens | undefined;
   readonly client?: StoredOAuthClientInformation | undefined;
-  readonly verifier?: string | undefined;
   readonly discovery?: OAuthDiscoveryState | undefined;
 }
 

@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { A2EClientError } from "../../../client/errors.ts";
+import type { Principal } from "../../../host/principal.ts";
 import { createSecrets } from "../../../host/secrets.ts";
 import { createSqliteDatabase } from "../../../stores/sqlite-database.ts";
 import { startHost } from "../../../testing/start-host.ts";
@@ -59,7 +61,7 @@ async function findFreePort(): Promise<number> {
   return port;
 }
 
-async function startBridge(settings: ServerSettings) {
+async function startBridge(settings: ServerSettings, authenticate?: () => Principal) {
   const port = await findFreePort();
   const path = join(folder, "a2e.sqlite");
   const started = await startHost({
@@ -73,6 +75,7 @@ async function startBridge(settings: ServerSettings) {
     ],
     database: await createSqliteDatabase({ path }),
     secrets: createSecrets(Buffer.alloc(32, 7)),
+    ...(authenticate === undefined ? {} : { authenticate }),
   });
   const info = async () => (await started.client.mcp.listServers({})).servers[0];
   const until = (status: string) =>
@@ -186,4 +189,60 @@ test("tokens are sealed on the disk, and the next start of the host needs nobody
   expect(await counts()).toMatchObject({ authorizations: 1 });
   expect(stored).toContain("mcp_credentials");
   expect(stored).not.toMatch(/access_token|refresh_token/);
+});
+
+test("an authorisation that came to nothing can be begun anew by the next call", async () => {
+  const { url } = await startGuarded();
+  await using bridge = await startBridge({ url, scope: "session" });
+  const { authorization_url } = await bridge.until("error");
+  const callback = new URL(await browse(authorization_url));
+  callback.searchParams.set("code", "made up");
+
+  const failed = bridge.client.mcp.authorizeServer({ server_id: "tracker", callback_url: callback.href });
+  await expect(failed).rejects.toMatchObject({ code: "mcp_server_unavailable" });
+  const refused = await bridge.client.mcp.listPrompts({ server_id: "tracker" }).catch((error: A2EClientError) => error);
+  const again = refused instanceof A2EClientError ? String(refused.detail.authorization_url) : "";
+  await bridge.client.mcp.authorizeServer({ server_id: "tracker", callback_url: await browse(again) });
+
+  expect(again).not.toBe(authorization_url);
+  expect(await bridge.whoami()).toEqual(ada);
+});
+
+test("two sessions of one agent can be authorised at the same time", async () => {
+  const { url, counts } = await startGuarded();
+  await using bridge = await startBridge({ url, scope: "session" }, () => ({ id: "ada", isAuthenticated: true }));
+  const other = await bridge.connect();
+  const first = await bridge.until("error");
+  const second = await waitFor(async () => {
+    const [server] = (await other.mcp.listServers({})).servers;
+    return server?.authorization_url === "" ? undefined : server;
+  }, "an address");
+
+  const callbacks = [await browse(first.authorization_url), await browse(second?.authorization_url ?? "")] as const;
+  await bridge.client.mcp.authorizeServer({ server_id: "tracker", callback_url: callbacks[0] });
+  await other.mcp.authorizeServer({ server_id: "tracker", callback_url: callbacks[1] });
+
+  expect(await bridge.whoami()).toEqual(ada);
+  expect(await counts()).toMatchObject({ refused: 0 });
+});
+
+test("an authorisation server that is not the issuer its operator named is not used", async () => {
+  const { url, counts } = await startGuarded();
+  await using bridge = await startBridge({ url, scope: "session", oauth: { issuer: "https://issuer.test" } });
+
+  const { error, authorization_url } = await bridge.until("error");
+
+  expect(error).toContain("oauth.issuer is https://issuer.test");
+  expect(authorization_url).toBe("");
+  expect(await counts()).toMatchObject({ authorizations: 0 });
+});
+
+test.each([
+  [{ grant: "client_credentials" }, "client_credentials needs client_id"],
+  [{ grant: "client_credentials", client_id: "a" }, "client_secret or private_key"],
+  [{ grant: "identity_assertion", client_id: "a", client_secret: "b" }, "identity_assertion needs identity_provider"],
+] as const)("a grant that lacks something says what: %j", async (oauth, missing) => {
+  await using bridge = await startBridge({ url: "http://127.0.0.1:1/mcp", oauth });
+
+  expect((await bridge.until("error")).error).toContain(missing);
 });

@@ -1,5 +1,7 @@
 // The client that the MCP project's conformance suite tests: a host of ours whose agent uses one MCP server, through the
 // bridge and nothing else. Started by the suite, with the server's address as its last argument.
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { A2EClientError } from "../../../client/errors.ts";
 import { createSqliteDatabase } from "../../../stores/sqlite-database.ts";
 import { startHost } from "../../../testing/start-host.ts";
@@ -18,17 +20,31 @@ const settings: ServerSettings = {
   scope: "session",
   auto_reconnect: false,
   permissions: { elicitation: true },
-  ...(scenario.startsWith("auth/") ? { oauth: toOAuth() } : {}),
+  ...(scenario.startsWith("auth/") ? { oauth: await toOAuth() } : {}),
 };
 
-function toOAuth(): NonNullable<ServerSettings["oauth"]> {
-  const { client_id, client_secret } = context;
+async function toOAuth(): Promise<NonNullable<ServerSettings["oauth"]>> {
+  const { client_id, client_secret, private_key_pem, signing_algorithm } = context;
   return {
     ...(client_id === undefined ? {} : { client_id }),
     ...(client_secret === undefined ? {} : { client_secret }),
-    ...(scenario === "auth/client-credentials-basic" ? { grant: "client_credentials" } : {}),
+    ...(private_key_pem === undefined ? {} : { private_key: private_key_pem }),
+    ...(signing_algorithm === undefined ? {} : { signing_algorithm }),
+    ...(scenario.startsWith("auth/client-credentials-") ? { grant: "client_credentials" } : {}),
+    ...(context.idp_issuer === undefined ? {} : await toIdentityAssertion(context.idp_issuer)),
+    // Its metadata names another issuer than the address that it is at.
+    ...(scenario === "auth/2025-03-26-oauth-metadata-backcompat" ? { issuer: new URL("/oauth", url).href } : {}),
     client_metadata_url: "https://conformance-test.local/client-metadata.json",
   };
+}
+
+/** An operator has whatever logs the user in write its token to a file. The suite runs this in a folder that it removes. */
+async function toIdentityAssertion(issuer: string) {
+  const id_token_file = resolve(`id-token-${process.pid}`);
+  await writeFile(id_token_file, context.idp_id_token ?? "", { mode: 0o600 });
+  const { idp_client_id: client_id = "", idp_token_endpoint: token_endpoint = "" } = context;
+  const identity_provider = { issuer, token_endpoint, client_id, id_token_file };
+  return { grant: "identity_assertion", identity_provider } as const;
 }
 
 /** The user, who agrees to everything: follows the address and hands back where it led. */

@@ -5,14 +5,7 @@ import { describe, expect, test } from "vitest";
 import { runConformance } from "../../../federation/mcp/conformance/run-conformance.suite.ts";
 
 /** Scenarios that the bridge does not pass, each with the reason. One that passes must go. */
-const expectedFailures: Readonly<Record<string, string>> = {
-  "auth/2025-03-26-oauth-metadata-backcompat":
-    "Its server names another issuer than the one that was asked, which RFC 8414 (3.3) tells clients to refuse.",
-  "auth/client-credentials-jwt":
-    "An extension of the authorisation specification: a client that proves itself with a private key.",
-  "auth/cross-app-access-complete-flow":
-    "An extension of the authorisation specification: needs an identity provider that the host trusts.",
-};
+const expectedFailures: Readonly<Record<string, string>> = {};
 
 // One after another: one of them measures time, and all at once would be too much for a small machine.
 const scenarios = [

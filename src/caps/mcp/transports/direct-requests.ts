@@ -28,6 +28,7 @@ const prefix = "a2e-";
 export class DirectRequests {
   readonly #send: (message: JSONRPCMessage) => Promise<void>;
   readonly #pending = new Map<string, Pending>();
+  readonly #followed = new Map<string, DirectOptions["onProgress"]>();
   #count = 0;
   #isClosed = false;
 
@@ -67,13 +68,22 @@ export class DirectRequests {
     });
   }
 
+  /** A token for the progress of what outlives its request, as a task does. */
+  follow(onProgress: DirectOptions["onProgress"]): { readonly token: string; stop(): void } {
+    this.#count += 1;
+    const token = `${prefix}${this.#count}`;
+    this.#followed.set(token, onProgress);
+    return { token, stop: () => void this.#followed.delete(token) };
+  }
+
   /** True where a message belongs to one of these requests, which then has it. */
   take(message: JSONRPCMessage): boolean {
     if ("method" in message) {
       if (message.method !== "notifications/progress") return false;
       const { progressToken, ...progress } = (message.params ?? {}) as Progress & { progressToken?: unknown };
       if (!isOurs(progressToken)) return false;
-      if (typeof progress.progress === "number") this.#pending.get(progressToken)?.onProgress(progress);
+      const onProgress = this.#pending.get(progressToken)?.onProgress ?? this.#followed.get(progressToken);
+      if (typeof progress.progress === "number") onProgress?.(progress);
       return true;
     }
     if (!isOurs(message.id)) return false;

@@ -2,6 +2,7 @@
 import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
 import { DirectRequests } from "./direct-requests.ts";
+import { withTaskHandle } from "./task-handle.ts";
 
 export class GuardedTransport implements Transport {
   onclose?: () => void;
@@ -9,6 +10,7 @@ export class GuardedTransport implements Transport {
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
   readonly #inner: Transport;
   readonly #now: () => number;
+  readonly #onDropped: () => void;
   /** Requests that the SDK does not see. */
   readonly direct: DirectRequests;
   #second = 0;
@@ -19,9 +21,10 @@ export class GuardedTransport implements Transport {
   /** Notifications that came faster than they are taken. */
   dropped = 0;
 
-  constructor(inner: Transport, now: () => number) {
+  constructor(inner: Transport, now: () => number, onDropped: () => void = () => {}) {
     this.#inner = inner;
     this.#now = now;
+    this.#onDropped = onDropped;
     this.direct = new DirectRequests((message) => inner.send(message));
     inner.onclose = () => {
       this.direct.close();
@@ -30,7 +33,7 @@ export class GuardedTransport implements Transport {
     inner.onerror = (error) => this.onerror?.(error);
     inner.onmessage = (message, extra) => {
       if (isNotification(message) && !this.#hasRoom()) return;
-      if (!this.direct.take(message)) this.#deliver(message, extra);
+      if (!this.direct.take(message)) this.#deliver(withTaskHandle(message), extra);
     };
     // The SDK tells a pipe from a network by these two.
     if ("stderr" in inner && "pid" in inner) Object.assign(this, { stderr: inner.stderr, pid: null });
@@ -85,6 +88,8 @@ export class GuardedTransport implements Transport {
     this.#inSecond += 1;
     if (this.#inSecond <= mcpLimits.maxNotificationsPerSecond) return true;
     this.dropped += 1;
+    // Once a second is enough to make up for what was among them.
+    if (this.#inSecond === mcpLimits.maxNotificationsPerSecond + 1) this.#onDropped();
     return false;
   }
 }

@@ -1,21 +1,54 @@
-// fetch with an end: an answer longer than any message may be is cut off with an error. Streams of events are not:
-// they last as long as the connection does, and each of their events is a message that somebody waits for.
+// fetch with an end: an answer longer than any message may be is cut off with an error. A stream of events lasts as long
+// as the connection does; there each event is a message, and none may be longer than one.
 
 export function limitBodies(maxBytes: number, inner: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
     const response = await inner(input, init);
+    if (response.body === null) return response;
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
-    if (response.body === null || isStream) return response;
-    let bytes = 0;
+    const count = isStream ? createEventCounter() : createByteCounter();
     const counted = response.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, controller) {
-          bytes += chunk.byteLength;
-          if (bytes > maxBytes) controller.error(new Error(`the answer is longer than ${maxBytes} bytes`));
+          if (count(chunk) > maxBytes) controller.error(new Error(`the answer is longer than ${maxBytes} bytes`));
           else controller.enqueue(chunk);
         },
       }),
     );
     return new Response(counted, response);
+  };
+}
+
+/** Says how much there is by now. */
+type Counter = (chunk: Uint8Array) => number;
+
+function createByteCounter(): Counter {
+  let bytes = 0;
+  return (chunk) => {
+    bytes += chunk.byteLength;
+    return bytes;
+  };
+}
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** Counts from the last blank line on, however lines end and wherever the stream is cut. */
+function createEventCounter(): Counter {
+  let bytes = 0;
+  let isBlank = true;
+  let last = 0;
+  return (chunk) => {
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at] ?? 0;
+      bytes += 1;
+      const isSecondHalf = byte === lineFeed && last === carriageReturn;
+      last = byte;
+      if (isSecondHalf) continue;
+      const isEnd = byte === lineFeed || byte === carriageReturn;
+      if (isEnd && isBlank) bytes = 0;
+      isBlank = isEnd;
+    }
+    return bytes;
   };
 }

@@ -2,7 +2,6 @@ import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LineReader } from "./line-reader.ts";
-import { StderrLog } from "./stderr-log.ts";
 
 function read(options: { maxLineBytes?: number; maxLinesPerTurn?: number; maxUnreadable?: number } = {}) {
   const stream = new PassThrough();
@@ -87,23 +86,12 @@ test.each([
   expect(messages).toEqual([]);
 });
 
-test("stderr is kept as its last lines, each cut, and logged no faster than the log can take", () => {
-  const reported: string[] = [];
-  let now = 0;
-  const log = new StderrLog({
-    redact: (text) => text.replaceAll("secret", "***"),
-    report: (line) => reported.push(line),
-    now: () => now,
-  });
+test("a batch, as the revision of 2025-03-26 has them, is its messages", async () => {
+  const { stream, messages, problems, done } = read();
 
-  log.write(Buffer.from(Array.from({ length: 500 }, (_, at) => `line ${at} secret\n`).join("")));
-  log.write(Buffer.from(`${"x".repeat(5000)}`));
-  now = 1000;
-  log.write(Buffer.from("\nnext\n"));
+  stream.end(`${JSON.stringify([{ id: 1, result: {} }, { method: "a" }])}\n[1]\n`);
+  await done;
 
-  expect(log.lines).toHaveLength(50);
-  expect(log.lines.at(-1)).toBe("next");
-  expect(log.lines.at(-2)).toHaveLength(500);
-  expect(log.lines[0]).toBe("line 452 ***");
-  expect(reported).toHaveLength(22);
+  expect(messages).toEqual([{ id: 1, result: {} }, { method: "a" }]);
+  expect(problems).toHaveLength(1);
 });

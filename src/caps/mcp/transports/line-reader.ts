@@ -95,14 +95,14 @@ export class LineReader {
     } else if (line.length > this.#options.maxLineBytes) {
       return this.#fail(new Error(`a message is longer than ${this.#options.maxLineBytes} bytes`));
     }
-    const message = parse(line);
-    if (message === undefined) return;
-    if (message !== null) {
-      this.#unreadable = 0;
-      return this.#options.onMessage(message);
+    const messages = parseMessages(line.toString("utf8"));
+    if (messages !== undefined) {
+      if (messages.length > 0) this.#unreadable = 0;
+      for (const message of messages) this.#options.onMessage(message);
+      return;
     }
     this.#unreadable += 1;
-    const shown = JSON.stringify(line.toString("utf8", 0, 80));
+    const shown = JSON.stringify(line.toString("utf8", 0, maxShownBytes));
     if (this.#unreadable > this.#options.maxUnreadable)
       this.#fail(new Error(`what it writes are no messages: ${shown}`));
     else if (this.#unreadable === 1) this.#options.onProblem(new Error(`a line is no message: ${shown}`));
@@ -121,15 +121,29 @@ export class LineReader {
 
 const lastWordsMs = 200;
 
-/** The message on a line; undefined for an empty line, null for anything else. */
-function parse(line: Buffer): object | undefined | null {
-  const text = line.toString("utf8").trim();
-  if (text === "") return undefined;
+/** Of a line that is no message. Whoever shows it blots out secrets first, which must not be cut by then. */
+const maxShownBytes = 4000;
+
+/**
+ * The messages that a line or a frame holds: one or, in a batch as the revision of 2025-03-26 has them, several; none
+ * where it is empty. Undefined where it is anything else.
+ */
+export function parseMessages(line: string): object[] | undefined {
+  const text = line.trim();
+  if (text === "") return [];
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) return null;
-    return "method" in value || "result" in value || "error" in value ? value : null;
+    if (!Array.isArray(value)) return isMessage(value) ? [value] : undefined;
+    return value.length > 0 && value.length <= maxBatchLength && value.every(isMessage) ? value : undefined;
   } catch {
-    return null;
+    return undefined;
   }
+}
+
+/** A batch is taken in one turn. */
+const maxBatchLength = 100;
+
+function isMessage(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  return "method" in value || "result" in value || "error" in value;
 }

@@ -1,11 +1,16 @@
 // What a server says on stderr: always read, so that it never blocks; kept short, so that it never fills the host.
+import { StringDecoder } from "node:string_decoder";
 import { mcpLimits } from "../limits.ts";
+
+/** More than is shown is kept of a line whose end has not come: a secret that is cut in the middle is not found in it. */
+const maxRestLength = 8 * mcpLimits.maxStderrLineLength;
 
 export class StderrLog {
   readonly #lines: string[] = [];
   readonly #report: (line: string) => void;
   readonly #redact: (text: string) => string;
   readonly #now: () => number;
+  readonly #decoder = new StringDecoder("utf8");
   #rest = "";
   #second = 0;
   #inSecond = 0;
@@ -22,15 +27,15 @@ export class StderrLog {
   }
 
   write(chunk: Buffer): void {
-    const parts = (this.#rest + chunk.toString("utf8")).split("\n");
-    // A line without an end is cut, not kept until its end comes.
-    this.#rest = (parts.pop() ?? "").slice(0, mcpLimits.maxStderrLineLength);
+    const parts = (this.#rest + this.#decoder.write(chunk)).split("\n");
+    this.#rest = (parts.pop() ?? "").slice(0, maxRestLength);
     const skipped = parts.length - mcpLimits.maxStderrLines;
     for (const part of skipped > 0 ? parts.slice(skipped) : parts) this.note(part);
   }
 
   note(text: string): void {
-    const line = this.#redact(text.trimEnd().slice(0, mcpLimits.maxStderrLineLength));
+    const shown = this.#redact(text.slice(0, maxRestLength)).trimEnd();
+    const line = shown.slice(0, mcpLimits.maxStderrLineLength);
     if (line === "") return;
     this.#lines.push(line);
     if (this.#lines.length > mcpLimits.maxStderrLines) this.#lines.shift();

@@ -5,9 +5,12 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
+import { isDoneWithin } from "../within.ts";
 import { LineReader } from "./line-reader.ts";
 import type { ProcessKeeper } from "./process-keeper.ts";
 import type { StderrLog } from "./stderr-log.ts";
+import { maxUnsentBytes, ServerDoesNotRead } from "./unsent.ts";
+import { toWindowsCommand } from "./windows-command.ts";
 
 export interface StdioOptions {
   readonly cmd: readonly [string, ...string[]];
@@ -18,21 +21,22 @@ export interface StdioOptions {
   readonly keeper: ProcessKeeper;
 }
 
+const isWindows = process.platform === "win32";
+
 /** All that a server gets of the host's environment: what programs need to be found and to speak the user's language. */
-const inherited =
-  process.platform === "win32"
-    ? [
-        "APPDATA",
-        "COMSPEC",
-        "HOMEDRIVE",
-        "HOMEPATH",
-        "LOCALAPPDATA",
-        "PATH",
-        "PATHEXT",
-        "PROGRAMDATA",
-        "PROGRAMFILES",
-      ].concat(["SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "WINDIR"])
-    : ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+const inherited = isWindows
+  ? [
+      "APPDATA",
+      "COMSPEC",
+      "HOMEDRIVE",
+      "HOMEPATH",
+      "LOCALAPPDATA",
+      "PATH",
+      "PATHEXT",
+      "PROGRAMDATA",
+      "PROGRAMFILES",
+    ].concat(["SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "WINDIR"])
+  : ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 export function createStdioEnvironment(given: Readonly<Record<string, string>>): Record<string, string> {
   const kept = inherited.flatMap((name) => {
@@ -53,7 +57,7 @@ export class StdioTransport implements Transport {
   #child: ChildProcessWithoutNullStreams | undefined;
   #outbox = "";
   #flushing: Promise<void> | undefined;
-  #isClosing = false;
+  #closing: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(options: StdioOptions) {
@@ -66,14 +70,19 @@ export class StdioTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { cmd, cwd, env, keeper } = this.#options;
-    const child = spawn(cmd[0], cmd.slice(1), {
-      env: createStdioEnvironment(env),
+    const { cmd, cwd, keeper } = this.#options;
+    const env = createStdioEnvironment(this.#options.env);
+    const { command, args, isVerbatim } = isWindows
+      ? toWindowsCommand(cmd, env, cwd === "" ? process.cwd() : cwd)
+      : { command: cmd[0], args: cmd.slice(1), isVerbatim: false };
+    const child = spawn(command, args, {
+      env,
       ...(cwd === "" ? {} : { cwd }),
       stdio: "pipe",
       // A group of its own: what it starts itself ends with it, and what is meant for the host does not reach it.
-      detached: process.platform !== "win32",
+      detached: !isWindows,
       windowsHide: true,
+      windowsVerbatimArguments: isVerbatim,
     });
     this.#child = child;
     const lines = new LineReader(child.stdout, {
@@ -91,9 +100,10 @@ export class StdioTransport implements Transport {
     for (const stream of [child.stdin, child.stdout, child.stderr])
       stream.on("error", (error) => this.onerror?.(error));
     child.on("exit", (code, signal) => {
-      if (!this.#isClosing) this.stderr.note(`(ended ${signal === null ? `with code ${code}` : `by ${signal}`})`);
+      if (this.#closing === undefined)
+        this.stderr.note(`(ended ${signal === null ? `with code ${code}` : `by ${signal}`})`);
       // What it started may hold its pipes open: its own end is the end. What it wrote before is read first.
-      killGroup(child.pid, "SIGKILL");
+      if (!isWindows) killGroup(child.pid, "SIGKILL");
       if (child.pid !== undefined) keeper.delete(child.pid);
       lines.finish(() => this.#closed());
     });
@@ -110,8 +120,10 @@ export class StdioTransport implements Transport {
 
   send(message: JSONRPCMessage): Promise<void> {
     const child = this.#child;
-    if (child === undefined || this.#isClosing || !child.stdin.writable)
+    if (child === undefined || this.#closing !== undefined || !child.stdin.writable)
       return Promise.reject(new Error("the server has ended"));
+    if (child.stdin.writableLength + this.#outbox.length > maxUnsentBytes(this.#options))
+      return Promise.reject(new ServerDoesNotRead());
     this.#outbox += `${JSON.stringify(message)}\n`;
     this.#flushing ??= new Promise((resolve) => process.nextTick(() => this.#flush(child.stdin, resolve)));
     return this.#flushing;
@@ -132,9 +144,12 @@ export class StdioTransport implements Transport {
   }
 
   /** Closes its input, then asks its group to end, then ends it. */
-  async close(): Promise<void> {
-    if (this.#isClosing) return;
-    this.#isClosing = true;
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
       return this.#closed();
@@ -151,7 +166,7 @@ export class StdioTransport implements Transport {
   #closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#isClosing = true;
+    this.#closing ??= Promise.resolve();
     const { stdin, stdout, stderr } = this.#child ?? {};
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();
     this.onclose?.();
@@ -160,21 +175,18 @@ export class StdioTransport implements Transport {
 
 function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
+  if (isWindows) {
+    // Windows has no groups; what a .cmd file started is found by who started it.
+    if (signal === "SIGKILL")
+      spawn("taskkill", ["/pid", String(pid), "/t", "/f"], { stdio: "ignore", windowsHide: true }).on(
+        "error",
+        () => {},
+      );
+    return;
+  }
   try {
-    process.kill(process.platform === "win32" ? pid : -pid, signal);
+    process.kill(-pid, signal);
   } catch {
     // Nobody is left in it.
-  }
-}
-
-async function isDoneWithin(done: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, ms, false);
-  });
-  try {
-    return await Promise.race([done.then(() => true as const), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,7 +1,7 @@
 // The ways to a server: pipes, Streamable HTTP, HTTP with SSE, WebSocket; and the revisions that are spoken on them.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, request as httpRequest, type Server } from "node:http";
 import { type AddressInfo, createServer as createNetServer } from "node:net";
 import { createInterface } from "node:readline";
 import { afterEach, expect, test } from "vitest";
@@ -162,4 +162,73 @@ test("a stateless server that grows a tool has it in the list", async () => {
     const { tools } = await bridge.client.tools.list({});
     return tools.some(({ name }) => name === "modern__grown") ? true : undefined;
   }, "the grown tool");
+});
+
+/** Takes connections and says nothing on them. */
+async function startSilence(): Promise<number> {
+  const sockets = new Set<{ destroy(): void }>();
+  const door = createNetServer((socket) => void sockets.add(socket.on("error", () => {}))).listen(0, "127.0.0.1");
+  await once(door, "listening");
+  running.push({
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => door.close(resolve));
+    },
+  });
+  return (door.address() as AddressInfo).port;
+}
+
+test.each(["ws", "sse", "http"])(
+  "a %s server that takes the connection and says nothing is given up",
+  async (transport) => {
+    const url = `${transport === "ws" ? "ws" : "http"}://127.0.0.1:${await startSilence()}/mcp`;
+    await using bridge = await startBridge({ mute: { url, transport } }, { connect_timeout_ms: 200 });
+
+    const { error } = await bridge.status("mute", "error");
+
+    expect(error).toContain("not ready within 0.2 s");
+  },
+);
+
+test("a server over HTTP is told when its session is over", { timeout: 60_000 }, async () => {
+  const methods: unknown[] = [];
+  const port = await findFreePort();
+  await startEverything("streamableHttp", port);
+  const door = createServer((request, response) => {
+    methods.push(request.method);
+    const onward = httpRequest(
+      { port, path: request.url, method: request.method, headers: request.headers },
+      (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 500, answer.headers)),
+    );
+    onward.on("error", () => response.destroy());
+    request.pipe(onward);
+  }).listen(0, "127.0.0.1");
+  await once(door, "listening");
+  running.push({
+    close: async () => {
+      door.closeAllConnections();
+      await new Promise((resolve) => door.close(resolve));
+    },
+  });
+  const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/mcp`;
+  const bridge = await startBridge({ web: { url } });
+  await bridge.status("web", "ready");
+
+  await bridge.close();
+
+  expect(methods.at(-1)).toBe("DELETE");
+});
+
+test("what a stateless server logs during a call reaches the agent at the level that was asked for", async () => {
+  await using bridge = await startBridge({ modern: { cmd: ownServer("stateless"), log_level: "info" } });
+  await bridge.status("modern", "ready");
+  const logged: unknown[] = [];
+  bridge.client.onPush("mcp/server/push", ({ method, params }) => {
+    if (method === "notifications/message") logged.push(params);
+  });
+
+  await bridge.call("modern__log", { text: "said on the way" });
+
+  await waitFor(() => (logged.length > 0 ? true : undefined), "a message");
+  expect(logged).toMatchObject([{ level: "info", data: "said on the way" }]);
 });

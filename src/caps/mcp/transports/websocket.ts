@@ -1,6 +1,9 @@
 // MCP over a WebSocket: one message per frame, subprotocol "mcp". The SDK has no such transport any more.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { WebSocket } from "ws";
+import { mcpLimits } from "../limits.ts";
+import { parseMessages } from "./line-reader.ts";
+import { maxUnsentBytes, ServerDoesNotRead } from "./unsent.ts";
 
 export interface WebSocketOptions {
   readonly url: URL;
@@ -24,9 +27,9 @@ export class WebSocketTransport implements Transport {
     const socket = new WebSocket(url, "mcp", { headers, maxPayload: maxMessageBytes, followRedirects: false });
     this.#socket = socket;
     socket.on("message", (data) => {
-      const message = parse(String(data));
-      if (message === undefined) this.onerror?.(new Error("a frame is no JSON object"));
-      else this.onmessage?.(message);
+      const messages = parseMessages(String(data));
+      if (messages === undefined) this.onerror?.(new Error("a frame is no message"));
+      else for (const message of messages) this.onmessage?.(message as JSONRPCMessage);
     });
     socket.on("close", () => this.onclose?.());
     return new Promise((resolve, reject) => {
@@ -40,8 +43,10 @@ export class WebSocketTransport implements Transport {
 
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#socket?.readyState !== WebSocket.OPEN) return reject(new Error("the connection is closed"));
-      this.#socket.send(JSON.stringify(message), (error) => (error == null ? resolve() : reject(error)));
+      const socket = this.#socket;
+      if (socket?.readyState !== WebSocket.OPEN) return reject(new Error("the connection is closed"));
+      if (socket.bufferedAmount > maxUnsentBytes(this.#options)) return reject(new ServerDoesNotRead());
+      socket.send(JSON.stringify(message), (error) => (error == null ? resolve() : reject(error)));
     });
   }
 
@@ -50,20 +55,9 @@ export class WebSocketTransport implements Transport {
     if (socket === undefined || socket.readyState === WebSocket.CLOSED) return;
     const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
     // A peer that does not answer the goodbye is not waited for.
-    const timer = setTimeout(() => socket.terminate(), goodbyeMs);
+    const timer = setTimeout(() => socket.terminate(), mcpLimits.goodbyeMs);
     socket.close();
     await closed;
     clearTimeout(timer);
-  }
-}
-
-const goodbyeMs = 500;
-
-function parse(text: string): JSONRPCMessage | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JSONRPCMessage) : undefined;
-  } catch {
-    return undefined;
   }
 }

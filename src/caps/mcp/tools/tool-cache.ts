@@ -1,8 +1,9 @@
 // The tools that servers had the last time: shown before a server is started, so that it can wait until it is needed.
 import { createHash } from "node:crypto";
 import type { Tool } from "@modelcontextprotocol/client";
-import type { Database } from "../../host/database.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { Database } from "../../../host/database.ts";
+import { mcpLimits } from "../limits.ts";
+import type { ServerConfig } from "../server-config.ts";
 
 export interface CachedTools {
   readonly tools: readonly Tool[];
@@ -16,6 +17,7 @@ export interface ToolCache {
 
 const migrations = ["CREATE TABLE mcp_tools (server TEXT PRIMARY KEY, tools TEXT NOT NULL) WITHOUT ROWID"];
 
+/** For servers of the config: outlives the host. */
 export function openToolCache(database: Database): ToolCache {
   database.migrate("mcp_tools", migrations);
   const read = database.prepare("SELECT tools FROM mcp_tools WHERE server = ?");
@@ -32,12 +34,33 @@ export function openToolCache(database: Database): ToolCache {
   };
 }
 
+/** For servers that act for one agent: what they have for it is nobody else's to see, and not kept for long. */
+export class AgentToolCache {
+  readonly #remembered = new Map<string, CachedTools>();
+
+  of(owner: string): ToolCache {
+    return {
+      get: (config) => this.#remembered.get(keyOf(config, owner)),
+      set: (config, cached) => {
+        const key = keyOf(config, owner);
+        this.#remembered.delete(key);
+        this.#remembered.set(key, cached);
+        const [oldest] = this.#remembered.keys();
+        if (this.#remembered.size > mcpLimits.maxRememberedServers && oldest !== undefined)
+          this.#remembered.delete(oldest);
+      },
+    };
+  }
+}
+
 export const noToolCache: ToolCache = { get: () => undefined, set() {} };
 
 /** A server at another place, or started otherwise, is another server. The key tells nothing of what it is made from. */
-function keyOf({ id, endpoint }: ServerConfig): string {
+function keyOf({ id, endpoint }: ServerConfig, owner = ""): string {
   const place = endpoint.transport === "stdio" ? [...endpoint.cmd, endpoint.cwd] : [endpoint.url.href];
+  // Under which name one comes decides what one is shown; of servers of the config nobody has the choice.
+  const names = endpoint.transport === "stdio" ? endpoint.env : endpoint.headers;
   return createHash("sha256")
-    .update(JSON.stringify([id, endpoint.transport, place]))
+    .update(JSON.stringify([id, endpoint.transport, place, owner, owner === "" ? {} : names]))
     .digest("hex");
 }

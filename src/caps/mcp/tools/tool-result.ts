@@ -1,5 +1,6 @@
 // What tools return, in one look.
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { Sdk } from "../sdk.ts";
 
 /** Says what is wrong with a result; undefined where it is one. Blocks of a kind that is not known are passed on. */
 export function findFlaw(result: unknown): string | undefined {
@@ -14,8 +15,10 @@ export function findFlaw(result: unknown): string | undefined {
   return undefined;
 }
 
-/** A result without content has an empty one. */
-export function toCallResult(result: unknown): CallToolResult {
+/** A result without content has an empty one. Throws the error of the SDK where it is none. */
+export function toCallResult(result: unknown, { SdkError, SdkErrorCode }: Sdk): CallToolResult {
+  const flaw = findFlaw(result);
+  if (flaw !== undefined) throw new SdkError(SdkErrorCode.InvalidResult, `Invalid result for tools/call: ${flaw}`);
   return { content: [], ...(result as object) };
 }
 

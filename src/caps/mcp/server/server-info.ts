@@ -1,8 +1,9 @@
 // A server as agents see it.
+
+import { cut } from "../problems.ts";
+import type { ServerInfo } from "../protocol.ts";
+import type { ServerConfig } from "../server-config.ts";
 import type { HealthCheck } from "./health-check.ts";
-import { cut } from "./problems.ts";
-import type { ServerInfo } from "./protocol.ts";
-import type { ServerConfig } from "./server-config.ts";
 import type { LinkStatus, ServerLink } from "./server-link.ts";
 
 /** The protocol knows four words for it. */

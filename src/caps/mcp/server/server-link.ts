@@ -1,10 +1,10 @@
 // The link to one server: opened when it is needed, opened again after a growing wait when it is lost. Whoever needs it
 // waits for it or is told at once that it is down.
-import { A2EError } from "../../protocol/errors.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { BridgeEnvironment } from "../environment.ts";
+import { mcpLimits } from "../limits.ts";
+import { within } from "../within.ts";
 import type { Connection } from "./connection.ts";
-import type { BridgeEnvironment } from "./environment.ts";
-import { mcpLimits } from "./limits.ts";
-import { within } from "./within.ts";
 
 export type LinkStatus = "idle" | "connecting" | "ready" | "waiting" | "unauthorized" | "stopped";
 
@@ -20,6 +20,8 @@ export interface LinkPort {
   /** The connection is being given up. */
   onDrop(connection: Connection): void;
   onStatus(status: LinkStatus, error: string): void;
+  /** True while somebody is expected to authorise. */
+  isAuthorizing(): boolean;
   /** The error for those who need the link while there is none. */
   unavailable(retryAfterMs: number | undefined): A2EError;
 }
@@ -34,6 +36,8 @@ export class ServerLink {
   #attempts = 0;
   #retryAt = 0;
   #retryTimer: NodeJS.Timeout | undefined;
+  /** Connections that were given up and are not gone yet. */
+  readonly #closing = new Set<Promise<void>>();
   #isClosed = false;
   /** How often it was lost. */
   losses = 0;
@@ -58,7 +62,8 @@ export class ServerLink {
   /** The connection, once there is one. Rejects at once where the server is known to be down. */
   ready(signal?: AbortSignal): Promise<Connection> {
     if (this.#connection !== undefined) return Promise.resolve(this.#connection);
-    if (this.#status === "idle") this.#open();
+    // One that was denied and for whom nobody is on the way any more is asked again: the answer says where to go now.
+    if (this.#status === "idle" || (this.#status === "unauthorized" && !this.#port.isAuthorizing())) this.#open();
     if (this.#opening !== undefined) return within(this.#opening, signal);
     return Promise.reject(this.#unavailable());
   }
@@ -89,8 +94,9 @@ export class ServerLink {
   }
 
   /** The server takes nothing more before somebody has authorised it. */
-  denied(connection?: Connection): void {
-    if (connection !== undefined && this.#connection === connection) this.#drop(connection);
+  deny(connection: Connection): void {
+    if (this.#connection !== connection) return;
+    this.#drop(connection);
     this.#turn("unauthorized", "it wants an authorisation");
   }
 
@@ -99,9 +105,10 @@ export class ServerLink {
     this.#isClosed = true;
     this.#status = "stopped";
     clearTimeout(this.#retryTimer);
-    if (connection !== undefined) this.#forgetConnection(connection);
+    if (connection !== undefined) this.#drop(connection);
     this.#stopOpening?.abort(new A2EError("cancelled", "the server is being removed"));
-    await Promise.all([connection?.close(), this.#opening?.catch(() => {})]);
+    await this.#opening?.catch(() => {});
+    await Promise.all(this.#closing);
   }
 
   #open(): void {
@@ -144,7 +151,7 @@ export class ServerLink {
   #failed(cause: unknown): never {
     if (this.#isClosed) throw cause;
     const { reason, isUnauthorized } = this.#port.judge(cause);
-    if (isUnauthorized) this.denied();
+    if (isUnauthorized) this.#turn("unauthorized", "it wants an authorisation");
     else this.#wait(reason);
     throw this.#unavailable();
   }
@@ -167,14 +174,14 @@ export class ServerLink {
   }
 
   #drop(connection: Connection): void {
-    this.#forgetConnection(connection);
-    void connection.close().catch(() => {});
-  }
-
-  #forgetConnection(connection: Connection): void {
     this.#connection = undefined;
     connection.client.onclose = () => {};
     this.#port.onDrop(connection);
+    const closing: Promise<void> = connection
+      .close()
+      .catch(() => {})
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
   }
 
   #unavailable(): A2EError {

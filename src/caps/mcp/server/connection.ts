@@ -4,21 +4,22 @@ import type {
   Client,
   ClientCapabilities,
   OAuthClientProvider,
+  Progress,
   Transport,
 } from "@modelcontextprotocol/client";
-import type { JsonObject } from "../../protocol/json.ts";
-import { coalesceRefreshes } from "./authorization/coalesced-fetch.ts";
-import { mcpLimits } from "./limits.ts";
-import type { Sdk } from "./sdk.ts";
-import type { Endpoint, ServerConfig } from "./server-config.ts";
-import { findFlaw, toCallResult } from "./tool-result.ts";
-import type { DirectFailure, DirectOptions, DirectRequests } from "./transports/direct-requests.ts";
-import { GuardedTransport } from "./transports/guarded.ts";
-import { limitBodies } from "./transports/limited-fetch.ts";
-import type { ProcessKeeper } from "./transports/process-keeper.ts";
-import type { StderrLog } from "./transports/stderr-log.ts";
-import { StdioTransport } from "./transports/stdio.ts";
-import { WebSocketTransport } from "./transports/websocket.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { mcpLimits } from "../limits.ts";
+import type { Sdk } from "../sdk.ts";
+import type { Endpoint, ServerConfig } from "../server-config.ts";
+import { callDirectly } from "../tools/direct-call.ts";
+import type { DirectOptions } from "../transports/direct-requests.ts";
+import { GuardedTransport } from "../transports/guarded.ts";
+import type { ProcessKeeper } from "../transports/process-keeper.ts";
+import type { StderrLog } from "../transports/stderr-log.ts";
+import { StdioTransport } from "../transports/stdio.ts";
+import { tasksExtension } from "../transports/task-handle.ts";
+import { WebSocketTransport } from "../transports/websocket.ts";
+import { isDoneWithin, within } from "../within.ts";
 
 export interface ConnectionOptions {
   readonly sdk: Sdk;
@@ -27,11 +28,14 @@ export interface ConnectionOptions {
   readonly maxMessageBytes: number;
   readonly stderr: StderrLog;
   readonly keeper: ProcessKeeper;
+  readonly fetch: typeof fetch;
   readonly authorization: OAuthClientProvider | undefined;
   readonly signal: AbortSignal;
   now(): number;
   /** Says what the client can do before it is connected. */
   prepare(client: Client): void;
+  /** Notifications came faster than they are taken: anything may have been among them. */
+  onDropped(): void;
   onError(error: Error): void;
 }
 
@@ -41,7 +45,10 @@ export interface Connection {
   readonly version: string;
   readonly isStateless: boolean;
   readonly dropped: number;
+  /** The result, or what stands for the task that the server made of the call. */
   callTool(name: string, args: JsonObject, options: DirectOptions): Promise<CallToolResult>;
+  /** A token for the progress of what outlives its request. */
+  followProgress(onProgress: (progress: Progress) => void): { readonly token: string; stop(): void };
   close(): Promise<void>;
 }
 
@@ -68,8 +75,51 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 
 async function open(options: ConnectionOptions, inner: Transport, prior?: { kind: "legacy" }): Promise<Connection> {
   const { sdk, config, connectTimeoutMs, signal } = options;
-  const transport = new GuardedTransport(inner, options.now);
-  const client = new sdk.Client(
+  const transport = new GuardedTransport(inner, options.now, options.onDropped);
+  const client = createClient(options);
+  client.onerror = options.onError;
+  options.prepare(client);
+  try {
+    const connectOptions = { timeout: connectTimeoutMs, signal, ...(prior === undefined ? {} : { prior }) };
+    // The SDK waits for a transport to start, however long that takes.
+    await within(client.connect(transport, connectOptions), signal);
+  } catch (error) {
+    await inner.close().catch(() => {});
+    throw error;
+  }
+  const isStateless = client.getProtocolEra() === "modern";
+  // What belongs to one request only, as its headers and its questions do, the SDK knows best.
+  const isPlain = !isStateless && (inner instanceof StdioTransport || inner instanceof WebSocketTransport);
+  return {
+    client,
+    openedAt: options.now(),
+    version: client.getNegotiatedProtocolVersion() ?? "",
+    isStateless,
+    callTool: isPlain
+      ? (name, args, rest) => callDirectly(transport.direct, sdk, name, args, rest)
+      : createToolCall(client, isStateless ? { [sdk.LOG_LEVEL_META_KEY]: config.logLevel } : {}),
+    followProgress: (onProgress) => transport.direct.follow(onProgress),
+    get dropped() {
+      return transport.dropped;
+    },
+    async close() {
+      // A server that has sessions can end this one; one that does not hear of it does so in its own time.
+      if (inner instanceof sdk.StreamableHTTPClientTransport)
+        await isDoneWithin(
+          inner.terminateSession().catch(() => {}),
+          mcpLimits.goodbyeMs,
+        );
+      await client.close();
+      // The client closes what it was connected to; one that never got that far is closed here.
+      await inner.close();
+    },
+  };
+}
+
+const clientVersion = "0.1.0";
+
+function createClient({ sdk, config, connectTimeoutMs }: ConnectionOptions): Client {
+  return new sdk.Client(
     { name: "a2e", version: clientVersion },
     {
       capabilities: toCapabilities(config),
@@ -85,76 +135,27 @@ async function open(options: ConnectionOptions, inner: Transport, prior?: { kind
       },
     },
   );
-  client.onerror = options.onError;
-  options.prepare(client);
-  const close = async () => {
-    // Not waited for: a session that the server keeps a while longer does no harm.
-    if (inner instanceof sdk.StreamableHTTPClientTransport) inner.terminateSession().catch(() => {});
-    await client.close();
-    // The client closes what it was connected to; one that never got that far is closed here.
-    await inner.close();
-  };
-  try {
-    await client.connect(transport, { timeout: connectTimeoutMs, signal, ...(prior === undefined ? {} : { prior }) });
-  } catch (error) {
-    await inner.close().catch(() => {});
-    throw error;
-  }
-  const isStateless = client.getProtocolEra() === "modern";
-  // What belongs to one request only, as its headers and its questions do, the SDK knows best.
-  const isPlain = !isStateless && (inner instanceof StdioTransport || inner instanceof WebSocketTransport);
+}
+
+function toCapabilities({ permissions }: ServerConfig): ClientCapabilities {
   return {
-    client,
-    openedAt: options.now(),
-    version: client.getNegotiatedProtocolVersion() ?? "",
-    isStateless,
-    callTool: isPlain
-      ? (name, args, rest) => callDirectly(transport.direct, sdk, name, args, rest)
-      : (name, args, { signal, timeoutMs: timeout, onProgress: onprogress }) =>
-          client.callTool({ name, arguments: args }, { signal, timeout, onprogress }),
-    get dropped() {
-      return transport.dropped;
-    },
-    close,
+    ...(permissions.sampling ? { sampling: { tools: {} } } : {}),
+    ...(permissions.elicitation ? { elicitation: { form: { applyDefaults: true }, url: {} } } : {}),
+    ...(permissions.roots ? { roots: {} } : {}),
+    extensions: { [tasksExtension]: {} },
   };
 }
 
-const clientVersion = "0.1.0";
-
-/** The same as the SDK's `callTool`, with the same errors. */
-function callDirectly(
-  direct: DirectRequests,
-  sdk: Sdk,
-  name: string,
-  args: JsonObject,
-  options: DirectOptions,
-): Promise<CallToolResult> {
-  const { ProtocolError, SdkError, SdkErrorCode } = sdk;
-  return direct.request("tools/call", { name, arguments: args }, options).then(
-    (result) => {
-      const flaw = findFlaw(result);
-      if (flaw !== undefined) throw new SdkError(SdkErrorCode.InvalidResult, `Invalid result for tools/call: ${flaw}`);
-      return toCallResult(result);
-    },
-    (failure: DirectFailure) => {
-      switch (failure.kind) {
-        case "answered":
-          throw ProtocolError.fromError(failure.code, failure.message, failure.data);
-        case "timeout":
-          throw new SdkError(SdkErrorCode.RequestTimeout, "Request timed out");
-        case "aborted":
-          throw options.signal.reason;
-        case "closed":
-          throw new SdkError(SdkErrorCode.ConnectionClosed, "Connection closed");
-        case "unsent":
-          throw failure.cause;
-      }
-    },
-  );
+/** The stateless revision has no level of logging to set: each request says which it wants. */
+function createToolCall(client: Client, meta: { [key: string]: string | undefined }): Connection["callTool"] {
+  const given = Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
+  const rest = Object.keys(given).length === 0 ? {} : { _meta: given };
+  return (name, args, { signal, timeoutMs: timeout, onProgress: onprogress }) =>
+    client.callTool({ name, arguments: args, ...rest }, { signal, timeout, onprogress });
 }
 
 function createTransport(endpoint: Endpoint, options: ConnectionOptions): Transport {
-  const { sdk, maxMessageBytes, authorization } = options;
+  const { sdk, maxMessageBytes, authorization, fetch } = options;
   switch (endpoint.transport) {
     case "stdio":
       return new StdioTransport({ ...endpoint, ...options });
@@ -163,22 +164,16 @@ function createTransport(endpoint: Endpoint, options: ConnectionOptions): Transp
     default: {
       const shared = {
         requestInit: { headers: endpoint.headers },
-        fetch: coalesceRefreshes(limitBodies(maxMessageBytes)),
+        fetch,
         ...(authorization === undefined ? {} : { authProvider: authorization }),
+        // Whoever names the issuer has it checked where the metadata is kept.
+        skipIssuerMetadataValidation: endpoint.oauth?.issuer !== undefined,
       };
       return endpoint.transport === "sse"
         ? new sdk.SSEClientTransport(endpoint.url, shared)
         : new sdk.StreamableHTTPClientTransport(endpoint.url, shared);
     }
   }
-}
-
-function toCapabilities({ permissions }: ServerConfig): ClientCapabilities {
-  return {
-    ...(permissions.sampling ? { sampling: { tools: {} } } : {}),
-    ...(permissions.elicitation ? { elicitation: { form: { applyDefaults: true }, url: {} } } : {}),
-    ...(permissions.roots ? { roots: {} } : {}),
-  };
 }
 
 function isConnectError(error: unknown, { SdkError, SdkErrorCode }: Sdk): boolean {

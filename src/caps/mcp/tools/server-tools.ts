@@ -1,16 +1,16 @@
 // The tools of one server in a catalogue: what did not change stays, so that agents hear only of what did.
 import type { Tool } from "@modelcontextprotocol/client";
-import type { CallContext } from "../../host/call-context.ts";
-import type { CatalogueTool, ToolCatalogue, ToolOutput } from "../../host/tool-catalogue.ts";
-import { isLargerThan } from "../../host/validation/json-size.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import { mcpLimits } from "./limits.ts";
-import { isOnList } from "./patterns.ts";
-import { cut } from "./problems.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { CallContext } from "../../../host/call-context.ts";
+import type { CatalogueTool, ToolCatalogue, ToolOutput } from "../../../host/tool-catalogue.ts";
+import { isLargerThan } from "../../../host/validation/json-size.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { mcpLimits } from "../limits.ts";
+import { isOnList } from "../patterns.ts";
+import { cut } from "../problems.ts";
+import type { ServerConfig } from "../server-config.ts";
 import { toolNameOf } from "./tool-names.ts";
 
-export type RunTool = (tool: string, args: JsonObject, context: CallContext) => Promise<ToolOutput>;
+export type RunTool = (tool: Tool, args: JsonObject, context: CallContext) => Promise<ToolOutput>;
 
 interface Added {
   readonly definition: string;
@@ -24,6 +24,8 @@ export class ServerTools {
   readonly #added = new Map<string, Added>();
   /** Names of tools that could not be added, because somebody else's have them. */
   collisions: string[] = [];
+  /** How many were left out, because there are too many. */
+  leftOut = 0;
 
   constructor(config: ServerConfig, catalogue: ToolCatalogue, run: RunTool) {
     this.#config = config;
@@ -41,8 +43,6 @@ export class ServerTools {
     const wanted = new Map<string, Tool>();
     const collisions: string[] = [];
     for (const tool of tools.slice(0, mcpLimits.maxTools)) {
-      // Runs only as a task, an experiment that the next revision dropped.
-      if (tool.execution?.taskSupport === "required") continue;
       const name = toolNameOf(id, tool.name);
       if (!isOnList(toolAllowList, tool.name) && !isOnList(toolAllowList, name)) continue;
       if (wanted.has(name)) collisions.push(name);
@@ -67,6 +67,7 @@ export class ServerTools {
       }
     }
     this.collisions = collisions;
+    this.leftOut = Math.max(0, tools.length - mcpLimits.maxTools);
   }
 
   clear(): void {
@@ -98,9 +99,9 @@ function toCatalogueTool(
     source: `mcp:${id}`,
     annotations: { ...(title === undefined ? {} : { title }), ...annotations } as JsonObject,
     timeoutMs,
-    // The server checks its own input; see openConnection for why its schema is not run here.
+    // The server checks its own input; see createClient for why its schema is not run here.
     check: (value) => ({ value }),
-    run: (args, context) => run(tool.name, args, context),
+    run: (args, context) => run(tool, args, context),
   };
 }
 

@@ -1,9 +1,9 @@
 // What a bridge must know of a server before it is of use.
 import type { Tool } from "@modelcontextprotocol/client";
+import { mcpLimits } from "../limits.ts";
+import type { ServerConfig } from "../server-config.ts";
+import { within } from "../within.ts";
 import type { Connection } from "./connection.ts";
-import { mcpLimits } from "./limits.ts";
-import type { ServerConfig } from "./server-config.ts";
-import { within } from "./within.ts";
 
 export interface ServerContents {
   readonly tools: readonly Tool[];

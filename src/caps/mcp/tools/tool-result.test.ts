@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
-import { toToolOutput } from "./content.ts";
+import { toToolOutput } from "../content.ts";
+import { loadSdk } from "../sdk.ts";
 import { findFlaw, toCallResult } from "./tool-result.ts";
+
+const sdk = await loadSdk();
 
 test.each([
   [null],
@@ -29,7 +32,7 @@ test("what a server returns is passed on: known blocks in our spelling, others a
   };
 
   expect(findFlaw(result)).toBeUndefined();
-  expect(toToolOutput(toCallResult(result)).data).toEqual({
+  expect(toToolOutput(toCallResult(result, sdk), "s").data).toEqual({
     content: [
       { type: "text", text: "a", annotations: { priority: 1 } },
       { type: "audio", data: "AA", mime_type: "audio/wav" },
@@ -41,6 +44,6 @@ test("what a server returns is passed on: known blocks in our spelling, others a
 });
 
 test("a result without content is an empty one, and a failure without words says so", () => {
-  expect(toToolOutput(toCallResult({}))).toEqual({ data: { content: [] } });
-  expect(toToolOutput(toCallResult({ isError: true })).error).toBe("the tool failed and did not say why");
+  expect(toToolOutput(toCallResult({}, sdk), "s")).toEqual({ data: { content: [] } });
+  expect(toToolOutput(toCallResult({ isError: true }, sdk), "s").error).toBe("the tool failed and did not say why");
 });

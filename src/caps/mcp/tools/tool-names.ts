@@ -1,6 +1,6 @@
 // What the tools of a server are called in the catalogue.
 import { createHash } from "node:crypto";
-import { mcpLimits } from "./limits.ts";
+import { mcpLimits } from "../limits.ts";
 
 const hashLength = 8;
 

@@ -1,11 +1,13 @@
 // Whether a server still answers, and how fast.
+import type { BridgeEnvironment } from "../environment.ts";
+import { mcpLimits } from "../limits.ts";
 import type { Connection } from "./connection.ts";
-import type { BridgeEnvironment } from "./environment.ts";
-import { mcpLimits } from "./limits.ts";
 
 interface CheckedServer {
   readonly environment: BridgeEnvironment;
   readonly isInUse: boolean;
+  /** True where a failure is something that the server said. */
+  isAnswer(cause: unknown): boolean;
   renew(reason: string): void;
 }
 
@@ -22,26 +24,30 @@ export function createHealthCheck(server: CheckedServer): HealthCheck {
   let missed = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  const ping = async ({ client, isStateless }: Connection) => {
+  /** False where there was no answer. A server that says that it knows no pings has answered. */
+  const ping = async ({ client, isStateless }: Connection): Promise<boolean> => {
     const startedAt = performance.now();
-    const options = { timeout: mcpLimits.pingTimeoutMs };
-    // The stateless revision has no ping; what it does have costs as little.
-    await (isStateless ? client.discover(options) : client.ping(options));
+    const options = { timeout: server.environment.options.ping_timeout_ms };
+    try {
+      // The stateless revision has no ping; what it does have costs as little.
+      await (isStateless ? client.discover(options) : client.ping(options));
+    } catch (cause) {
+      if (!server.isAnswer(cause)) return false;
+    }
     lastPingMs = Math.round((performance.now() - startedAt) * 100) / 100;
-    missed = 0;
+    return true;
   };
 
   const schedule = (connection: Connection, delayMs: number) => {
-    timer = setTimeout(async () => {
-      const current = timer;
-      await ping(connection).catch(() => {
-        missed += 1;
-      });
+    const current = setTimeout(async () => {
+      const isAnswered = await ping(connection);
       if (timer !== current) return;
+      missed = isAnswered ? 0 : missed + 1;
       // One that is at work may be too busy to answer: its callers have their own patience.
       if (missed >= mcpLimits.maxMissedPings && !server.isInUse) return server.renew("it does not answer pings");
       schedule(connection, server.environment.options.ping_interval_ms);
     }, delayMs).unref();
+    timer = current;
   };
 
   const stop = () => {

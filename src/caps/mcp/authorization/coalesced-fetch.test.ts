@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { coalesceRefreshes } from "./coalesced-fetch.ts";
+
+function startCounting(status = 200) {
+  const bodies: string[] = [];
+  const send = coalesceRefreshes(async (_input, init) => {
+    bodies.push(String(init?.body));
+    return new Response(JSON.stringify({ access_token: `token ${bodies.length}` }), { status });
+  });
+  const post = async (fields: Record<string, string>) =>
+    (await send("https://issuer.test/token", { method: "POST", body: new URLSearchParams(fields) })).json();
+  return { bodies, post };
+}
+
+const refresh = { grant_type: "refresh_token", refresh_token: "r1" };
+
+test("a refresh token is spent once, by whoever is first, and all have the new token", async () => {
+  const { bodies, post } = startCounting();
+
+  const atOnce = await Promise.all([post(refresh), post(refresh)]);
+  const late = await post(refresh);
+
+  expect(bodies).toHaveLength(1);
+  expect([...atOnce, late]).toEqual(Array(3).fill({ access_token: "token 1" }));
+});
+
+test("another refresh token, and anything that is no refresh, goes its own way", async () => {
+  const { bodies, post } = startCounting();
+
+  await post(refresh);
+  await post({ ...refresh, refresh_token: "r2" });
+  await post({ grant_type: "client_credentials" });
+  await post({ grant_type: "client_credentials" });
+
+  expect(bodies).toHaveLength(4);
+});
+
+test("a refresh that failed is tried again", async () => {
+  const { bodies, post } = startCounting(500);
+
+  await post(refresh);
+  await post(refresh);
+
+  expect(bodies).toHaveLength(2);
+});

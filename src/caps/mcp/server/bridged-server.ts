@@ -1,0 +1,267 @@
+// One server of the bridge: its tools in a catalogue, its requests and notifications for the sessions that use it.
+// Whatever it does delays nobody but those who call it.
+import type { ServerCapabilities } from "@modelcontextprotocol/client";
+import type { ToolCatalogue } from "../../../host/tool-catalogue.ts";
+import type { Authorization } from "../authorization/authorization.ts";
+import type { BridgeEnvironment } from "../environment.ts";
+import { cut } from "../problems.ts";
+import type { ServerInfo } from "../protocol.ts";
+import { loadSdk, type Sdk } from "../sdk.ts";
+import { type ServerFault, toServerFault } from "../sdk-errors.ts";
+import { createRedaction, type ServerConfig } from "../server-config.ts";
+import type { TaskPort } from "../tools/task-call.ts";
+import type { ToolCache } from "../tools/tool-cache.ts";
+import { callTool } from "../tools/tool-call.ts";
+import { ToolMirror } from "../tools/tool-mirror.ts";
+import { StderrLog } from "../transports/stderr-log.ts";
+import { Availability } from "./availability.ts";
+import { type Connection, openConnection } from "./connection.ts";
+import { Conversation } from "./conversation.ts";
+import { createHealthCheck } from "./health-check.ts";
+import type { ServerListener } from "./listening.ts";
+import { toServerInfo } from "./server-info.ts";
+import { ServerLink } from "./server-link.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { synchronize } from "./synchronization.ts";
+
+/** Where a server lives: in the host, for all sessions, or in one of them. */
+export interface ServerHome {
+  readonly environment: BridgeEnvironment;
+  readonly tools: ToolCatalogue;
+  readonly toolCache: ToolCache;
+  readonly authorization: Authorization;
+  listeners(): Iterable<ServerListener>;
+}
+
+/** Who uses a server, and when to stop. */
+export interface Caller {
+  readonly sessionId: string;
+  readonly signal?: AbortSignal;
+}
+
+const maxErrorLength = 1000;
+
+export class BridgedServer {
+  readonly config: ServerConfig;
+  readonly subscriptions: Subscriptions;
+  readonly #home: ServerHome;
+  readonly #link: ServerLink;
+  readonly #availability: Availability;
+  readonly #conversation: Conversation;
+  readonly #tools: ToolMirror;
+  readonly #stderr: StderrLog;
+  readonly #redact: (text: string) => string;
+  readonly #counts = { calls: 0, failures: 0, resources: 0, prompts: 0, dropped: 0 };
+  readonly #health = createHealthCheck(this);
+  #sdk: Sdk | undefined;
+
+  constructor(config: ServerConfig, home: ServerHome) {
+    const { environment, authorization } = home;
+    const listeners = () => home.listeners();
+    this.config = config;
+    this.#home = home;
+    this.#redact = createRedaction(config);
+    this.#availability = new Availability({ config, environment, authorization, listeners, link: () => this.#link });
+    this.#conversation = new Conversation({ config, environment, listeners, onToolsChanged: () => this.syncSoon() });
+    this.#tools = new ToolMirror({
+      config,
+      environment,
+      catalogue: home.tools,
+      cache: home.toolCache,
+      connection: () => this.#link.connection,
+      run: (tool, args, context) => callTool(this, tool, args, context),
+      report: (what, error) => this.#report(what, error),
+    });
+    this.#stderr = new StderrLog({
+      redact: this.#redact,
+      report: (line) => environment.log.info("mcp server stderr", { server: config.id, line }),
+      now: () => environment.clock.now(),
+    });
+    this.subscriptions = new Subscriptions(config.id, (error) => this.#report("an mcp subscription failed", error));
+    this.#link = new ServerLink({
+      environment,
+      autoReconnect: config.autoReconnect,
+      connect: (signal) => this.#connect(signal),
+      judge: (cause) => this.#judge(cause),
+      onOpen: (connection) => this.#opened(connection),
+      onDrop: (connection) => this.#dropped(connection),
+      onStatus: (status, error) => this.#availability.tell(status, error),
+      isAuthorizing: () => authorization.isAwaiting(config.id),
+      unavailable: (retryAfterMs) => this.#availability.toError(retryAfterMs),
+    });
+    authorization.onAuthorized(config.id, () => this.#link.reopen());
+  }
+
+  get environment(): BridgeEnvironment {
+    return this.#home.environment;
+  }
+
+  get isReady(): boolean {
+    return this.#link.connection !== undefined;
+  }
+
+  /** False where it is known to be of no use now. */
+  get canBeReady(): boolean {
+    return ["idle", "connecting", "ready"].includes(this.#link.status);
+  }
+
+  /** What it said it can do; undefined where it is not connected. */
+  get capabilities(): ServerCapabilities | undefined {
+    return this.#link.connection?.client.getServerCapabilities();
+  }
+
+  get isInUse(): boolean {
+    return this.#conversation.callers.count > 0;
+  }
+
+  /** Shows the tools it had the last time, or else connects, in the background, to learn them. */
+  start(): void {
+    const isShown = this.config.isLazy && this.#tools.showRemembered();
+    if (!isShown) void this.ready().catch(() => {});
+  }
+
+  ready(signal?: AbortSignal): Promise<Connection> {
+    return this.#link.ready(signal);
+  }
+
+  /** It is of no use as it is: the connection is ended and opened anew. */
+  renew(reason: string): void {
+    const { connection } = this.#link;
+    if (connection !== undefined) this.#link.lose(connection, reason);
+  }
+
+  /** Goes on with a subscription of before: at once, or as soon as the server is there. */
+  watchAgain(uri: string): void {
+    const { connection } = this.#link;
+    this.subscriptions.expect(uri);
+    if (connection === undefined) void this.ready().catch(() => {});
+    else this.subscriptions.tellRest(connection);
+  }
+
+  /** Does something with the connection for a caller. What fails is told as an error of this protocol. */
+  async use<Result>({ sessionId, signal }: Caller, work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    this.#counts.calls += 1;
+    try {
+      const connection = this.#link.connection ?? (await this.#link.ready(signal));
+      const end = this.#conversation.callers.begin(sessionId);
+      let isAnswered = true;
+      try {
+        return await work(connection);
+      } catch (cause) {
+        const fault = signal?.aborted === true ? undefined : this.#handle(cause, connection);
+        isAnswered = fault !== undefined && fault.error.code !== "timeout";
+        // The server refused before it did anything, so asking again asks once.
+        if (fault?.connection === "forgotten") return await work(await this.#link.ready(signal));
+        throw cause;
+      } finally {
+        end(isAnswered);
+      }
+    } catch (cause) {
+      this.#counts.failures += 1;
+      if (signal?.aborted === true) throw signal.reason;
+      const { error, isUnauthorized } = this.#judge(cause);
+      throw isUnauthorized ? this.#availability.toError(undefined) : error;
+    }
+  }
+
+  tasksOf(sessionId: string): Pick<TaskPort, "sdk" | "own" | "answer"> {
+    if (this.#sdk === undefined) throw new Error("there is no task without a connection");
+    return { sdk: this.#sdk, ...this.#conversation.tasksOf(sessionId) };
+  }
+
+  /** Lists its tools again, once for all reasons there are to do so. */
+  syncSoon(): void {
+    this.#tools.syncSoon();
+  }
+
+  isAnswer(cause: unknown): boolean {
+    return this.#sdk?.ProtocolError.isInstance(cause) === true;
+  }
+
+  info(): ServerInfo {
+    return toServerInfo({
+      config: this.config,
+      link: this.#link,
+      health: this.#health,
+      counts: this.#counts,
+      inFlight: this.#conversation.callers.count,
+      toolsCount: this.#tools.size,
+      collisions: this.#tools.collisions,
+      stderr: this.#stderr.lines,
+      authorizationUrl: this.#availability.authorizationUrl,
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#tools.clear();
+    this.#conversation.stop();
+    this.#home.authorization.forget(this.config.id);
+    await this.#link.close();
+  }
+
+  async #connect(signal: AbortSignal): Promise<Connection> {
+    const sdk = await loadSdk();
+    this.#sdk = sdk;
+    const { environment, authorization } = this.#home;
+    const connection = await openConnection({
+      sdk,
+      config: this.config,
+      connectTimeoutMs: environment.options.connect_timeout_ms,
+      maxMessageBytes: environment.options.max_message_bytes,
+      stderr: this.#stderr,
+      keeper: environment.keeper,
+      fetch: environment.fetch,
+      authorization: await authorization.provider(this.config),
+      signal,
+      now: () => environment.clock.now(),
+      prepare: (client) => this.#conversation.attach(client, sdk),
+      onDropped: () => this.syncSoon(),
+      onError: (error) => this.#report("mcp server", error),
+    });
+    try {
+      const { tools, resources, prompts } = await synchronize(connection, this.config, signal);
+      await this.subscriptions.renew(connection, signal);
+      this.#counts.resources = resources;
+      this.#counts.prompts = prompts;
+      if (!signal.aborted) this.#tools.learn(tools, connection);
+      return connection;
+    } catch (error) {
+      await connection.close().catch(() => {});
+      throw error;
+    }
+  }
+
+  #opened(connection: Connection): void {
+    this.#health.start(connection);
+    this.subscriptions.tellRest(connection);
+  }
+
+  #dropped(connection: Connection): void {
+    this.#counts.dropped += connection.dropped;
+    this.#health.stop();
+    this.#tools.stop();
+    this.#conversation.callers.forgetUnanswered();
+  }
+
+  #judge(cause: unknown): ServerFault & { reason: string } {
+    if (this.#sdk === undefined) throw cause;
+    const { id, endpoint } = this.config;
+    const isRemote = endpoint.transport !== "stdio";
+    const fault = toServerFault(cause, { sdk: this.#sdk, serverId: id, isRemote, redact: this.#redact });
+    return { ...fault, reason: cut(fault.error.message, maxErrorLength) };
+  }
+
+  /** Does to the link what a failure calls for. */
+  #handle(cause: unknown, connection: Connection): ServerFault {
+    const fault = this.#judge(cause);
+    if (fault.isUnauthorized) this.#link.deny(connection);
+    else if (fault.connection === "lost") this.#link.lose(connection, fault.reason);
+    else if (fault.connection === "forgotten") this.#link.forget(connection);
+    return fault;
+  }
+
+  #report(what: string, error: Error): void {
+    const text = cut(this.#redact(error.message), maxErrorLength);
+    this.environment.log.warn(what, { server: this.config.id, error: text });
+  }
+}

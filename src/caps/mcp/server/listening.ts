@@ -1,0 +1,71 @@
+// What a server says without being asked, and to whom it goes.
+import type { Client } from "@modelcontextprotocol/client";
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import type { Coalescing } from "../coalescing.ts";
+import type { BridgeEnvironment } from "../environment.ts";
+import type { ServerConfig } from "../server-config.ts";
+import type { Agent } from "./asks.ts";
+import type { Callers } from "./callers.ts";
+
+/** A session that hears of a server. */
+export interface ServerListener extends Agent {
+  readonly sessionId: string;
+  push(serverId: string, method: string, params: JsonObject): void;
+  isSubscribed(serverId: string, uri: string): boolean;
+}
+
+export interface ListeningPort {
+  readonly config: ServerConfig;
+  readonly environment: BridgeEnvironment;
+  readonly callers: Callers;
+  readonly changes: Coalescing;
+  listeners(): Iterable<ServerListener>;
+  onToolsChanged(): void;
+}
+
+export function listen(client: Client, port: ListeningPort): void {
+  const { environment, changes } = port;
+  const { id } = port.config;
+  const tellAll = (method: string) =>
+    changes.say(method, () => {
+      for (const listener of port.listeners()) listener.push(id, method, {});
+    });
+  client.setNotificationHandler("notifications/tools/list_changed", ({ method }) => {
+    port.onToolsChanged();
+    tellAll(method);
+  });
+  client.setNotificationHandler("notifications/resources/list_changed", ({ method }) => tellAll(method));
+  client.setNotificationHandler("notifications/prompts/list_changed", ({ method }) => tellAll(method));
+  client.setNotificationHandler("notifications/resources/updated", ({ method, params: { uri } }) => {
+    const watching = () => [...port.listeners()].filter((listener) => listener.isSubscribed(id, uri));
+    // What nobody watches is not remembered, not even for a moment: addresses may be made up without end.
+    if (watching().length === 0) return;
+    changes.say(`${method} ${uri}`, () => {
+      for (const listener of watching()) listener.push(id, method, { uri });
+    });
+  });
+  client.setNotificationHandler("notifications/message", ({ method, params: { level, logger = "", data } }) => {
+    const entry = { level, logger, data: (data ?? null) as JsonValue };
+    const listener = soleListener(port);
+    if (listener === undefined) environment.log.info("mcp server message", { server: id, ...entry });
+    else listener.push(id, method, entry);
+  });
+  client.setNotificationHandler("notifications/elicitation/complete", ({ method, params: { elicitationId } }) =>
+    soleListener(port)?.push(id, method, { elicitation_id: elicitationId }),
+  );
+}
+
+/**
+ * The one agent that a server can mean: the only one that it works for or, where it works for none, the only one there
+ * is. With several, a guess could hand the data of one to another.
+ */
+export function soleListener({
+  callers,
+  listeners,
+}: Pick<ListeningPort, "callers" | "listeners">): ServerListener | undefined {
+  const busy = callers.sessions();
+  if (busy.size > 1) return undefined;
+  const all = [...listeners()];
+  const [first, second] = busy.size === 0 ? all : all.filter(({ sessionId }) => busy.has(sessionId));
+  return second === undefined ? first : undefined;
+}

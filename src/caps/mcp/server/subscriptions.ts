@@ -1,0 +1,145 @@
+// Which resources of a server are watched, by how many sessions, and how that is told to servers of either kind.
+import type { McpSubscription, SubscriptionFilter } from "@modelcontextprotocol/client";
+import { mcpLimits } from "../limits.ts";
+import { capabilityMissing } from "../problems.ts";
+import { within } from "../within.ts";
+import type { Connection } from "./connection.ts";
+
+interface Watch {
+  sessions: number;
+  /** Settles when the connection has been told; undefined where it has not been. */
+  told: Promise<void> | undefined;
+}
+
+export class Subscriptions {
+  readonly #serverId: string;
+  readonly #report: (error: Error) => void;
+  readonly #watched = new Map<string, Watch>();
+  /** What a stateless server tells of, all on one stream. */
+  #stream: McpSubscription | undefined;
+  #listening: Promise<void> = Promise.resolve();
+
+  constructor(serverId: string, report: (error: Error) => void) {
+    this.#serverId = serverId;
+    this.#report = report;
+  }
+
+  /** Counts one more session, which waits until the server has been told. */
+  async add(uri: string, connection: Connection, signal?: AbortSignal): Promise<void> {
+    if (!isAble(connection)) throw capabilityMissing(this.#serverId, "subscriptions of resources");
+    this.expect(uri);
+    try {
+      await within(this.#tell(uri, connection), signal);
+    } catch (error) {
+      await this.delete(uri, connection).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Counts one more session, which does not wait: the server is told when there is a connection. */
+  expect(uri: string): void {
+    const watch = this.#watched.get(uri);
+    if (watch === undefined) this.#watched.set(uri, { sessions: 1, told: undefined });
+    else watch.sessions += 1;
+  }
+
+  /** Counts one less; after the last the server is told, where it is there to be told. */
+  async delete(uri: string, connection: Connection | undefined): Promise<void> {
+    const watch = this.#watched.get(uri);
+    if (watch === undefined) return;
+    watch.sessions -= 1;
+    if (watch.sessions > 0) return;
+    this.#watched.delete(uri);
+    if (connection === undefined || watch.told === undefined) return;
+    if (connection.isStateless) await this.#listen(connection);
+    else await connection.client.unsubscribeResource({ uri });
+  }
+
+  /** Tells a new connection everything again. What a server no longer has is its affair: it must not keep it away. */
+  async renew(connection: Connection, signal: AbortSignal): Promise<void> {
+    this.#stream = undefined;
+    for (const watch of this.#watched.values()) watch.told = undefined;
+    // A stateless server tells of changes of its lists on the same stream, whether or not anything is watched.
+    const telling = connection.isStateless ? [this.#tellAtOnce(connection)] : this.#tellRest(connection);
+    await within(this.#settle(telling), signal);
+  }
+
+  /** Tells what was expected since the connection was told everything. */
+  tellRest(connection: Connection): void {
+    void this.#settle(this.#tellRest(connection));
+  }
+
+  #tellRest(connection: Connection): Promise<void>[] {
+    const untold = [...this.#watched].filter(([, { told }]) => told === undefined);
+    if (untold.length === 0 || !isAble(connection)) return [];
+    return connection.isStateless ? [this.#tellAtOnce(connection)] : untold.map(([uri]) => this.#tell(uri, connection));
+  }
+
+  async #settle(telling: Promise<void>[]): Promise<void> {
+    const outcomes = await Promise.allSettled(telling);
+    for (const outcome of outcomes) if (outcome.status === "rejected") this.#report(outcome.reason as Error);
+  }
+
+  /** Once for all sessions that watch it. */
+  #tell(uri: string, connection: Connection): Promise<void> {
+    const watch = this.#watched.get(uri);
+    if (watch?.told !== undefined) return watch.told;
+    if (connection.isStateless) return this.#tellAtOnce(connection);
+    const told = connection.client.subscribeResource({ uri }).then(() => {});
+    if (watch !== undefined) note(watch, told);
+    return told;
+  }
+
+  /** Everything that is watched, with one stream. */
+  #tellAtOnce(connection: Connection): Promise<void> {
+    const told = this.#listen(connection);
+    for (const watch of this.#watched.values()) if (watch.told === undefined) note(watch, told);
+    return told;
+  }
+
+  /** One after another: each new stream has all that the last one had. */
+  #listen(connection: Connection): Promise<void> {
+    const listening = this.#listening.catch(() => {}).then(() => this.#replaceStream(connection));
+    this.#listening = listening;
+    return listening;
+  }
+
+  async #replaceStream(connection: Connection): Promise<void> {
+    const filter = toFilter(connection, isAble(connection) ? [...this.#watched.keys()] : []);
+    const last = this.#stream;
+    const stream = Object.keys(filter).length === 0 ? undefined : await connection.client.listen(filter);
+    this.#stream = stream;
+    void stream?.closed.then((how) => {
+      if (how !== "local" && this.#stream === stream) this.#listenAgain(connection, stream);
+    });
+    await last?.close();
+  }
+
+  #listenAgain(connection: Connection, stream: McpSubscription): void {
+    setTimeout(() => {
+      if (this.#stream === stream) this.#listen(connection).catch((error: Error) => this.#report(error));
+    }, mcpLimits.initialBackoffMs).unref();
+  }
+}
+
+/** What failed has not been told, and may be tried again. */
+function note(watch: Watch, told: Promise<void>): void {
+  watch.told = told;
+  told.catch(() => {
+    if (watch.told === told) watch.told = undefined;
+  });
+}
+
+function isAble({ client }: Connection): boolean {
+  return client.getServerCapabilities()?.resources?.subscribe === true;
+}
+
+function toFilter({ client }: Connection, uris: string[]): SubscriptionFilter {
+  const { tools, prompts, resources } = client.getServerCapabilities() ?? {};
+  return {
+    ...(tools?.listChanged === true ? { toolsListChanged: true } : {}),
+    ...(prompts?.listChanged === true ? { promptsListChanged: true } : {}),
+    ...(resources?.listChanged === true ? { resourcesListChanged: true } : {}),
+    ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
+  };
+}

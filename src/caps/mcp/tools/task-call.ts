@@ -1,0 +1,203 @@
+// A tool that runs as a task: it is begun, looked after and asked for its result. In the revision of 2025-11-25 the caller
+// says so, and questions come while the result is waited for; by the extension of 2026-07-28 the server says so, and
+// questions and result are in what it says of the task.
+import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
+import * as z from "zod";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { mcpLimits } from "../limits.ts";
+import type { Sdk } from "../sdk.ts";
+import { rejected } from "../server/asks.ts";
+import type { Connection } from "../server/connection.ts";
+import { sleep, within } from "../within.ts";
+import { toCallResult } from "./tool-result.ts";
+
+const taskSchema = z.looseObject({
+  taskId: z.string(),
+  status: z.string(),
+  statusMessage: z.string().optional(),
+  pollInterval: z.number().optional(),
+  pollIntervalMs: z.number().optional(),
+  inputRequests: z.record(z.string(), z.unknown()).optional(),
+  result: z.unknown().optional(),
+  error: z.looseObject({ code: z.number(), message: z.string(), data: z.unknown().optional() }).optional(),
+});
+
+export type Task = z.output<typeof taskSchema>;
+
+const anything = z.looseObject({});
+
+export interface TaskPort {
+  readonly sdk: Sdk;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** Notes whose task it is, until the returned function is called. */
+  own(taskId: string): () => void;
+  onStatus(task: Task): void;
+  onProgress(progress: Progress): void;
+  /** Has the agent answer a question of the task. */
+  answer(question: unknown, signal: AbortSignal): Promise<JsonObject>;
+}
+
+export class TaskCall {
+  readonly #port: TaskPort;
+  #task: Task | undefined;
+  #shown = "";
+  readonly #answered = new Set<string>();
+
+  constructor(port: TaskPort) {
+    this.#port = port;
+  }
+
+  /** True once there is a task that has not come to its end. */
+  get isUnderWay(): boolean {
+    return this.#task !== undefined && !isOver(this.#task);
+  }
+
+  /** Begins a task; on another connection, because the server forgot the first, goes on with the one it began there. */
+  async run(connection: Connection, name: string, args: JsonObject): Promise<CallToolResult> {
+    const progress = connection.followProgress((value) => this.#port.onProgress(value));
+    try {
+      return await this.#guard(connection, async (signal) => {
+        this.#task ??= await this.#begin(connection, name, args, progress.token);
+        return this.#follow(connection, signal, this.#task);
+      });
+    } finally {
+      progress.stop();
+    }
+  }
+
+  /** Goes on with a task that the server began of itself. */
+  resume(connection: Connection, handle: JsonObject): Promise<CallToolResult> {
+    return this.#guard(connection, async (signal) => {
+      this.#task ??= this.#parse(handle);
+      return this.#follow(connection, signal, this.#task);
+    });
+  }
+
+  /** Whoever gives up, or is refused, has the server give up too. */
+  async #guard(
+    connection: Connection,
+    work: (signal: AbortSignal) => Promise<CallToolResult>,
+  ): Promise<CallToolResult> {
+    const { signal, timeoutMs, sdk } = this.#port;
+    const stop = new AbortController();
+    const onAbort = () => stop.abort(signal.reason);
+    const tooLate = () => stop.abort(new sdk.SdkError(sdk.SdkErrorCode.RequestTimeout, "Request timed out"));
+    const timer = setTimeout(tooLate, timeoutMs);
+    signal.addEventListener("abort", onAbort);
+    if (signal.aborted) onAbort();
+    const working = work(stop.signal);
+    try {
+      return await within(working, stop.signal);
+    } catch (error) {
+      // It may only be told its id after nobody waits any more; until then there is nothing to cancel by.
+      if (stop.signal.aborted) void working.catch(() => this.#cancel(connection));
+      // A stateless server is not told of a refusal otherwise.
+      else if (connection.isStateless && isRefusal(error)) this.#cancel(connection);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async #begin(connection: Connection, name: string, args: JsonObject, progressToken: string): Promise<Task> {
+    const { timeoutMs } = this.#port;
+    const params = { name, arguments: args, task: { ttl: timeoutMs }, _meta: { progressToken } };
+    const options = { timeout: timeoutMs };
+    const { task } = await connection.client.request({ method: "tools/call", params }, anything, options);
+    return this.#parse(task);
+  }
+
+  async #follow(connection: Connection, signal: AbortSignal, begun: Task): Promise<CallToolResult> {
+    const disown = this.#port.own(begun.taskId);
+    const settled = new AbortController();
+    const woken = AbortSignal.any([signal, settled.signal]);
+    let result: Promise<CallToolResult> | undefined;
+    const getResult = () => {
+      result ??= this.#getResult(connection, signal, begun.taskId).finally(() => settled.abort());
+      result.catch(() => {});
+      return result;
+    };
+    try {
+      for (let task = begun; ; task = await this.#look(connection, signal, begun.taskId)) {
+        signal.throwIfAborted();
+        this.#task = task;
+        if (isOver(task)) return connection.isStateless ? this.#conclude(task) : await getResult();
+        this.#show(task);
+        if (task.status === "input_required") {
+          if (connection.isStateless) await this.#answer(connection, signal, task);
+          else void getResult();
+        }
+        await sleep(pollIntervalOf(task), woken);
+        if (settled.signal.aborted) return await getResult();
+      }
+    } finally {
+      disown();
+    }
+  }
+
+  async #look({ client }: Connection, signal: AbortSignal, taskId: string): Promise<Task> {
+    const options = { signal, timeout: this.#port.timeoutMs };
+    return this.#parse(await client.request({ method: "tasks/get", params: { taskId } }, anything, options));
+  }
+
+  async #getResult({ client }: Connection, signal: AbortSignal, taskId: string): Promise<CallToolResult> {
+    const options = { signal, timeout: this.#port.timeoutMs };
+    const request = { method: "tasks/result", params: { taskId } };
+    return toCallResult(await client.request(request, anything, options), this.#port.sdk);
+  }
+
+  #conclude({ status, statusMessage = "", result, error }: Task): CallToolResult {
+    const { ProtocolError, ProtocolErrorCode } = this.#port.sdk;
+    if (status === "completed") return toCallResult(result, this.#port.sdk);
+    if (error !== undefined) throw ProtocolError.fromError(error.code, error.message, error.data);
+    throw new ProtocolError(ProtocolErrorCode.InternalError, `the server gave the task up: ${statusMessage || status}`);
+  }
+
+  async #answer({ client }: Connection, signal: AbortSignal, { taskId, inputRequests = {} }: Task): Promise<void> {
+    // A server shows a question until it has taken the answer.
+    const asked = Object.entries(inputRequests).filter(([key]) => !this.#answered.has(key));
+    if (asked.length === 0) return;
+    const answers = await Promise.all(
+      asked.map(async ([key, question]) => [key, await this.#port.answer(question, signal)] as const),
+    );
+    for (const [key] of answers) this.#answered.add(key);
+    const params = { taskId, inputResponses: Object.fromEntries(answers) };
+    await client.request({ method: "tasks/update", params }, anything, { signal, timeout: this.#port.timeoutMs });
+  }
+
+  #cancel({ client, isStateless }: Connection): void {
+    if (this.#task === undefined || isOver(this.#task)) return;
+    if (!isStateless && client.getServerCapabilities()?.tasks?.cancel === undefined) return;
+    const request = { method: "tasks/cancel", params: { taskId: this.#task.taskId } };
+    client.request(request, anything, { timeout: mcpLimits.pingTimeoutMs }).catch(() => {});
+  }
+
+  #show(task: Task): void {
+    const shown = JSON.stringify([task.status, task.statusMessage]);
+    if (shown !== this.#shown) this.#port.onStatus(task);
+    this.#shown = shown;
+  }
+
+  #parse(value: unknown): Task {
+    const parsed = taskSchema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    const { SdkError, SdkErrorCode } = this.#port.sdk;
+    throw new SdkError(SdkErrorCode.InvalidResult, `what the server says of its task is none: ${parsed.error.message}`);
+  }
+}
+
+function isOver({ status }: Task): boolean {
+  return status !== "working" && status !== "input_required";
+}
+
+/** The agent was asked and would not. */
+function isRefusal(error: unknown): boolean {
+  return (error as { code?: unknown }).code === rejected;
+}
+
+function pollIntervalOf({ pollInterval, pollIntervalMs }: Task): number {
+  const wanted = pollIntervalMs ?? pollInterval ?? mcpLimits.taskPollIntervalMs;
+  return Math.max(mcpLimits.minTaskPollIntervalMs, Math.min(wanted, mcpLimits.maxTaskPollIntervalMs));
+}

@@ -1,0 +1,85 @@
+// One call of a tool, from the catalogue to the server and back.
+import type { CallToolResult, Progress, Tool } from "@modelcontextprotocol/client";
+import type { CallContext } from "../../../host/call-context.ts";
+import type { ToolOutput } from "../../../host/tool-catalogue.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { toToolOutput } from "../content.ts";
+import { cut, toolNotFound } from "../problems.ts";
+import { mcp } from "../protocol.ts";
+import type { Connection } from "../server/connection.ts";
+import type { ServerConfig } from "../server-config.ts";
+import { taskHandleOf } from "../transports/task-handle.ts";
+import { type Task, TaskCall, type TaskPort } from "./task-call.ts";
+
+export interface ToolServer {
+  readonly config: ServerConfig;
+  use<Result>(
+    caller: { sessionId: string; signal: AbortSignal },
+    work: (connection: Connection) => Promise<Result>,
+  ): Promise<Result>;
+  /** What tasks of a session need of the server. */
+  tasksOf(sessionId: string): Pick<TaskPort, "sdk" | "own" | "answer">;
+  syncSoon(): void;
+}
+
+export function callTool(server: ToolServer, tool: Tool, args: JsonObject, context: CallContext): Promise<ToolOutput> {
+  const { signal, session } = context;
+  const { id, timeoutMs } = server.config;
+  const options = { signal, timeoutMs, onProgress: (progress: Progress) => emitProgress(context, progress) };
+  let task: TaskCall | undefined;
+  const createTask = () => {
+    const onStatus = (state: Task) => emitStatus(context, state);
+    task ??= new TaskCall({ ...server.tasksOf(session.id), ...options, onStatus });
+    return task;
+  };
+  const work = (connection: Connection): Promise<CallToolResult> => {
+    if (runsAsTask(tool, connection)) return createTask().run(connection, tool.name, args);
+    const calling = connection.callTool(tool.name, args, options);
+    if (!connection.isStateless) return calling;
+    return calling.then((result) => {
+      const handle = taskHandleOf(result);
+      return handle === undefined ? result : createTask().resume(connection, handle);
+    });
+  };
+  return server.use({ sessionId: session.id, signal }, work).then(
+    (result) => toToolOutput(result, id),
+    (error: unknown) => {
+      throw task?.isUnderWay === true ? error : toToolError(error, tool.name, server);
+    },
+  );
+}
+
+function emitProgress(context: CallContext, { progress, total, message }: Progress): void {
+  context.emit("progress", {
+    progress,
+    ...(typeof total === "number" ? { total } : {}),
+    ...(typeof message === "string" ? { message: cut(message) } : {}),
+  });
+}
+
+function emitStatus(context: CallContext, { taskId, status, statusMessage }: Task): void {
+  context.emit("status", {
+    task_id: cut(taskId),
+    status,
+    ...(statusMessage === undefined ? {} : { message: cut(statusMessage) }),
+  });
+}
+
+/** The caller has to say so in the one revision that knows it; in the next the server does it of itself. */
+function runsAsTask({ execution }: Tool, { client, isStateless }: Connection): boolean {
+  if (isStateless || execution?.taskSupport !== "required") return false;
+  return client.getServerCapabilities()?.tasks?.requests?.tools?.call !== undefined;
+}
+
+/** The code of JSON-RPC for both a tool that there is not and arguments that it does not take. */
+const invalidParams = -32602;
+
+/** A server tells the one from the other in words alone. */
+function toToolError(error: unknown, name: string, server: ToolServer): unknown {
+  if (!(error instanceof A2EError) || error.detail.mcp_code !== invalidParams) return error;
+  if (!/unknown tool|tool .*not found|no such tool/i.test(error.message))
+    return mcp.error("schema_violation", error.message, { detail: error.detail });
+  server.syncSoon();
+  return toolNotFound(server.config.id, name);
+}
