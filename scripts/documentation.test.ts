@@ -98,7 +98,8 @@ test("shell blocks name only scripts and commands that exist", async () => {
   };
   const lines = ofLanguage("sh").flatMap(({ text }) => text.trim().split("\n"));
   // Programs of others, which only show how to use ours.
-  const isForeign = (line: string) => /^(claude mcp|npx @modelcontextprotocol\/inspector) .*\ba2e\b/.test(line);
+  const isForeign = (line: string) =>
+    /^(claude mcp|codex mcp|npx @modelcontextprotocol\/inspector) .*\ba2e\b/.test(line);
   const unknown = lines.filter((line) => {
     if (isForeign(line)) return false;
     const script = /^npm (?:run )?([\w:]+)/.exec(line)?.[1];

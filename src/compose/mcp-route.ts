@@ -14,13 +14,16 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
   return {
     paths: ["/mcp", "/mcp/sse", "/mcp/messages"],
     methods: ["GET", "POST", "DELETE"],
+    isOriginChecked: true,
     async handle(request, response, token) {
       if (!isClosed) loading ??= load();
-      await (await loading)?.handle(request, response, token);
+      // Clients that are there already still reach what they have begun.
+      if (loading === undefined) return void response.writeHead(503, { "retry-after": "1" }).end();
+      await (await loading).handle(request, response, token);
     },
-    async close() {
+    async close(drainMs) {
       isClosed = true;
-      await (await loading)?.close();
+      await (await loading)?.close(drainMs);
     },
   };
 }

@@ -32,6 +32,9 @@ export const keepAliveComment = ": keep-alive\n\n";
 /** Names the run of the host behind a stream. When it changes, requests that were taken but not answered must come again. */
 export const bootHeader = "a2e-boot";
 
+/** Says how many milliseconds a quiet stream is silent at most: after several times as long, its reader takes it for dead. */
+export const keepAliveHeader = "a2e-keep-alive";
+
 const anyLineEnd = /\r\n?|\n/g;
 
 export function createSseParser({ maxDataLength, onEvent, onTooLong, onRetry }: SseParserOptions): SseParser {

@@ -15,6 +15,7 @@ export interface OpenStream {
 export interface Door {
   readonly host: A2EHost;
   readonly streams: Set<OpenStream>;
+  readonly keepAliveMs: number;
   /** Many readers of one session are given the same lines: formatted once, written many times. */
   readonly formatted: WeakMap<readonly OutboundLine[], Buffer>;
   isDraining: boolean;

@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from "vitest";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import type { FurtherRoute } from "./further-route.ts";
-import { startServer } from "./http-server.ts";
+import { type ServerOptions, startServer } from "./http-server.ts";
 
 const running: { close(): Promise<void> }[] = [];
 afterEach(async () => {
   for (const item of running.splice(0)) await item.close();
 });
 
-async function start(route: Partial<FurtherRoute>, authToken?: string) {
+async function start(route: Partial<FurtherRoute>, authToken?: string, options: ServerOptions = {}) {
   const host = await startEchoHost(authToken === undefined ? {} : { authToken });
   const whole: FurtherRoute = {
     paths: ["/further", "/further/more"],
@@ -19,7 +19,7 @@ async function start(route: Partial<FurtherRoute>, authToken?: string) {
     close: async () => {},
     ...route,
   };
-  const server = await startServer(host, { port: 0, routes: [whole] });
+  const server = await startServer(host, { port: 0, routes: [whole], ...options });
   running.push({ close: () => host.close(0) }, server);
   return server;
 }
@@ -70,4 +70,20 @@ test("it is closed once, with the server", async () => {
   await Promise.all([server.close(), server.close()]);
 
   expect(closed).toBe(1);
+});
+
+test("where it wants origins checked, only pages of the host itself and those that are listed are let in", async () => {
+  const options = { host: "0.0.0.0", corsOrigins: ["https://friend.example"] };
+  const { port } = await start({ isOriginChecked: true }, "s3cret", options);
+  const from = async (origin?: string) => {
+    const headers = { authorization: "Bearer s3cret", ...(origin === undefined ? {} : { origin }) };
+    return (await fetch(`http://127.0.0.1:${port}/further`, { headers })).status;
+  };
+
+  expect(await from()).toBe(200);
+  expect(await from(`http://127.0.0.1:${port}`)).toBe(200);
+  expect(await from("https://friend.example")).toBe(200);
+  expect(await from("https://evil.example")).toBe(403);
+  expect(await from("http://localhost:3000")).toBe(403);
+  expect(await from("null")).toBe(403);
 });

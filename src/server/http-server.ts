@@ -81,12 +81,12 @@ function listRoutes(routes: Routes): string {
 export async function startServer(host: A2EHost, options: ServerOptions = {}): Promise<RunningServer> {
   const { host: boundTo = "127.0.0.1", port = 8765, keepAliveMs = 15_000 } = options;
   const { corsOrigins = [], allowedHosts = [], routes: further = [] } = options;
+  const guard = createRequestGuard({ boundTo, corsOrigins, allowedHosts });
   const routes: Routes = new Map([
-    ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route)] as const)),
+    ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route, guard)] as const)),
     ...ownRoutes,
   ]);
-  const guard = createRequestGuard({ boundTo, corsOrigins, allowedHosts });
-  const door: Door = { host, streams: new Set(), formatted: new WeakMap(), isDraining: false };
+  const door: Door = { host, streams: new Set(), keepAliveMs, formatted: new WeakMap(), isDraining: false };
   const webSockets = createWebSocketDoor(door);
 
   // An agent thinks for minutes between two calls; its connection should still be there.
@@ -140,12 +140,13 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
 
   async function close(drainMs: number): Promise<void> {
     door.isDraining = true;
+    const furtherClosed = Promise.all(further.map((route) => route.close(drainMs)));
     const deadline = Date.now() + drainMs;
     while (door.streams.size > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
     clearInterval(keepAlive);
     const isClosed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const stream of [...door.streams]) stream.end();
-    await Promise.all(further.map((route) => route.close()));
+    await furtherClosed;
     server.closeIdleConnections();
     // What was written last is on its way; whoever does not take it is not waited for.
     const force = setTimeout(() => {

@@ -13,6 +13,8 @@ interface GuardOptions {
 export interface RequestGuard {
   /** Why this request is refused, or undefined. */
   refuse(headers: IncomingHttpHeaders): string | undefined;
+  /** The same for protocols that want every web origin checked, also where a token keeps strangers out. */
+  refuseOrigin(headers: IncomingHttpHeaders): string | undefined;
   /** Headers that let this origin read the answer; undefined where it may not. */
   corsHeaders(origin: string): Record<string, string> | undefined;
 }
@@ -34,18 +36,27 @@ export function createRequestGuard({ boundTo, corsOrigins, allowedHosts }: Guard
         lastGoodHost = host;
       }
       if (origin === undefined || isListed(origin) || isLoopbackName(originName(origin))) return undefined;
-      return "this web origin may not use this host: list it in corsOrigins";
+      return foreignOrigin;
+    },
+    refuseOrigin({ host = "", origin }) {
+      if (origin === undefined || isListed(origin)) return undefined;
+      const name = originName(origin);
+      const isOwn = isGuarded ? isLoopbackName(name) : name !== "" && name === hostName(host);
+      return isOwn ? undefined : foreignOrigin;
     },
     corsHeaders(origin) {
       if (!isListed(origin)) return undefined;
       return {
         "access-control-allow-origin": isOpenToAll ? "*" : origin,
-        "access-control-expose-headers": "Last-Event-ID, A2E-Boot, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version",
+        "access-control-expose-headers":
+          "Last-Event-ID, A2E-Boot, A2E-Keep-Alive, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version",
         vary: "Origin",
       };
     },
   };
 }
+
+const foreignOrigin = "this web origin may not use this host: list it in corsOrigins";
 
 export const preflightHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { OutboundLine } from "../host/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound-pump.ts";
-import { bootHeader, formatSseEvent, keepAliveComment } from "../protocol/sse.ts";
+import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../protocol/sse.ts";
 import { type Door, type OpenStream, parseSeq, resumeFrom } from "./door.ts";
 import { replyError } from "./reply.ts";
 
@@ -29,6 +29,8 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
   let isQuiet = true;
   const stream: OpenStream = {
     keepAlive() {
+      // The session has ended, and the reader does not even take the last of it. Nothing may be written any more.
+      if (isQuiet && response.writableEnded) return void response.destroy();
       if (isQuiet && !response.writableNeedDrain) response.write(keepAliveComment);
       isQuiet = true;
     },
@@ -51,7 +53,10 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
       socket?.uncork();
       return isTaken;
     },
-    ended: () => response.end(),
+    ended() {
+      isQuiet = false;
+      response.end();
+    },
   });
   response.writeHead(200, {
     "content-type": "text/event-stream; charset=utf-8",
@@ -59,6 +64,7 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
     "x-accel-buffering": "no",
     "last-event-id": pump.start,
     [bootHeader]: host.bootId,
+    [keepAliveHeader]: door.keepAliveMs,
   });
   response.write(": open\n\n");
   streams.add(stream);

@@ -29,8 +29,8 @@ export interface McpAgent {
   readonly surface: Surface;
   readonly questions: QuestionDesk;
   readonly parked: ParkedCalls;
-  /** Ends the session. Twice is once. */
-  close(): Promise<void>;
+  /** Ends the session; calls in flight may still finish for `drainMs`. Twice is once. */
+  close(drainMs: number): Promise<void>;
 }
 
 interface AgentOptions {
@@ -66,7 +66,7 @@ export async function openAgent(
     surface: createSurface(client, callTools),
     questions,
     parked,
-    close: () => client.disconnect(),
+    close: (drainMs) => client.disconnect({ timeoutMs: drainMs }),
   };
 }
 

@@ -17,8 +17,8 @@ export interface Connection {
   readonly server: Server;
   /** Opens the session of a client of this name; where it is open already, that one. */
   open(clientName: string): Promise<McpAgent>;
-  /** Ends the session. The server is closed by whoever connected it. */
-  close(): Promise<void>;
+  /** Ends the session; calls in flight may still finish for `drainMs`. The server is closed by whoever connected it. */
+  close(drainMs?: number): Promise<void>;
 }
 
 export function createConnection(setting: AgentSetting, options: ConnectionOptions): Connection {
@@ -34,7 +34,7 @@ export function createConnection(setting: AgentSetting, options: ConnectionOptio
     if (era === "legacy") {
       // The way for questions that come while no request is being served.
       const capabilities = () => server.getClientCapabilities();
-      const timeout = setting.host.limits.askTimeoutMs;
+      const timeout = setting.host.limits.maxCallTimeoutMs;
       agent.questions.offer(carrierOf(capabilities, (request, signal) => server.request(request, { signal, timeout })));
     }
     return agent;
@@ -48,14 +48,15 @@ export function createConnection(setting: AgentSetting, options: ConnectionOptio
     });
     return opened;
   };
-  const server = createMcpServer({ era, setting, openAgent: open });
+  // In the newest revision such requests do not reach the server, but whoever holds its streams.
+  const server = createMcpServer({ era, setting, canWatch: era === "legacy", openAgent: open });
   return {
     server,
     open,
-    async close() {
+    async close(drainMs = 0) {
       isClosed = true;
       const agent = await opened?.catch(() => undefined);
-      await agent?.close();
+      await agent?.close(drainMs);
     },
   };
 }

@@ -54,4 +54,6 @@ test("the tools that the guide names exist, and its limits are the limits", () =
   expect(guide).toContain(`${mcpLimits.maxListed} entries a page (files ${mcpLimits.maxListedFiles})`);
   expect(guide).toContain(`${mcpLimits.maxResourceBytes / 1024 / 1024} MiB is not handed out`);
   expect(guide).toContain(`${mcpLimits.maxReplayedEvents.toLocaleString("en")} messages`);
+  expect(guide).toContain(`have ${mcpLimits.bridgedListMs / 1000} s to list`);
+  expect(guide).toContain(`within ${mcpLimits.lastAnswersMs / 1000} s, and the host ends`);
 });

@@ -12,6 +12,10 @@ export const mcpLimits = {
   maxParkedCalls: 16,
   /** How long such a call is kept for a client that does not come back. */
   parkedCallMs: 10 * 60_000,
+  /** How long a client that has ended its input gets answers. Most kill what does not end within two seconds. */
+  lastAnswersMs: 1_000,
+  /** How long servers behind the host may take to list what they have; what is not there by then is not listed. */
+  bridgedListMs: 5_000,
   /** Messages kept per session for a client whose stream was cut. */
   maxReplayedEvents: 1_000,
   /** Bytes of them. */

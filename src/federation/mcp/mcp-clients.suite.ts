@@ -41,10 +41,9 @@ type Connect = (url: string, setting?: ClientSetting) => Promise<McpClient>;
 
 /** By the revision that is spoken, and who speaks it. */
 export const httpClients: Readonly<Record<string, Connect>> = {
-  "2025-11-25, SDK 1": (url, setting) =>
-    connectFirst(new FirstHttp(new URL(`${url}/mcp`), withToken(setting)), setting),
+  "2025-11-25, SDK 1": (url, setting) => connectBy(new FirstHttp(new URL(`${url}/mcp`), withToken(setting)), setting),
   "2024-11-05 over SSE, SDK 1": (url, setting) =>
-    connectFirst(new FirstSse(new URL(`${url}/mcp/sse`), withToken(setting)), setting),
+    connectBy(new FirstSse(new URL(`${url}/mcp/sse`), withToken(setting)), setting),
   "2025-11-25, SDK 2": (url, setting) =>
     connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), withToken(setting)), "legacy", setting),
   "2024-11-05 over SSE, SDK 2": (url, setting) =>
@@ -60,7 +59,7 @@ interface ChildSetting {
 }
 
 export const stdioClients: Readonly<Record<string, (child: ChildSetting) => Promise<McpClient>>> = {
-  "2025-11-25, SDK 1": (child) => connectFirst(new FirstStdio({ ...child, stderr: "ignore" })),
+  "2025-11-25, SDK 1": (child) => connectBy(new FirstStdio({ ...child, stderr: "ignore" })),
   "2025-11-25, SDK 2": (child) => connect(new StdioClientTransport({ ...child, stderr: "ignore" }), "legacy"),
   "2026-07-28, SDK 2": (child) => connect(new StdioClientTransport({ ...child, stderr: "ignore" }), "auto"),
 };
@@ -68,7 +67,7 @@ export const stdioClients: Readonly<Record<string, (child: ChildSetting) => Prom
 /** A client of the second generation with all that it can do. */
 export async function connectSecond(
   url: string,
-  mode: "legacy" | "auto",
+  mode: "legacy" | "auto" = "legacy",
   setting: ClientSetting = {},
   prepare: (client: Client) => void = () => {},
 ): Promise<Client> {
@@ -85,7 +84,19 @@ function withToken({ token }: ClientSetting = {}): { requestInit?: RequestInit }
   return token === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${token}` } } };
 }
 
-async function connectFirst(
+/** A client of the first generation, called as those of the second are. */
+export async function connectFirst(url: string) {
+  const client = new FirstClient({ name: "first", version: "1.0.0" }, { capabilities: {} });
+  await client.connect(new FirstHttp(new URL(`${url}/mcp`)) as Parameters<FirstClient["connect"]>[0]);
+  onTestFinished(() => client.close());
+  return {
+    listTools: () => client.listTools(),
+    callTool: (params: { name: string; arguments: Record<string, unknown> }, options: { signal: AbortSignal }) =>
+      client.callTool(params, undefined, options),
+  };
+}
+
+async function connectBy(
   transport: FirstHttp | FirstSse | FirstStdio,
   { name = "first", capabilities = {} }: ClientSetting = {},
 ): Promise<McpClient> {

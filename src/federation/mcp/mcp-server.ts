@@ -6,13 +6,10 @@ import {
   type ClientCapabilities,
   type Implementation,
   isInputRequiredResult,
-  ProtocolError,
-  ProtocolErrorCode,
   Server,
   type ServerCapabilities,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { A2EClientError, A2EConnectionError } from "../../client/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { AgentSetting, McpAgent } from "./agent.ts";
 import type { Carrier } from "./asks/question-desk.ts";
@@ -20,21 +17,27 @@ import { canAnswer } from "./asks/questions.ts";
 import { createEventForwarder } from "./call-events.ts";
 import { mcpLimits } from "./limits.ts";
 import { pageAfter } from "./paging.ts";
+import { explained } from "./rpc-errors.ts";
 
 export interface McpServerOptions {
   era: "legacy" | "modern";
   setting: AgentSetting;
+  /** Whether somebody sees to it that resources which the client subscribes to are watched. */
+  canWatch: boolean;
   /** The session of this client, opened on first use: only then is it known who the client is. */
   openAgent(clientName: string): Promise<McpAgent>;
 }
 
 export function createMcpServer(options: McpServerOptions): Server {
-  const { era, setting } = options;
-  const capabilities = toServerCapabilities(setting.host.capabilities, era);
+  const { era, setting, canWatch } = options;
+  const capabilities = toServerCapabilities(setting.host.capabilities, canWatch);
   const server = new Server(setting.serverInfo, { capabilities, instructions });
-  const agentOf = (context: ServerContext) => options.openAgent(clientNameOf(server, context));
+  const { limits, log } = setting.host;
   const capabilitiesOf = ({ mcpReq }: ServerContext): ClientCapabilities | undefined =>
     era === "modern" ? envelopeOf(mcpReq)[CLIENT_CAPABILITIES_META_KEY] : server.getClientCapabilities();
+
+  const withAgent = <Result>(context: ServerContext, work: (agent: McpAgent) => Promise<Result>): Promise<Result> =>
+    explained(log, async () => work(await options.openAgent(clientNameOf(server, context))));
 
   /** Serves a request along which the host may ask the client. */
   const serve = <Result>(context: ServerContext, agent: McpAgent, start: (signal: AbortSignal) => Promise<Result>) => {
@@ -43,90 +46,88 @@ export function createMcpServer(options: McpServerOptions): Server {
     if (era === "modern") {
       const requestState = mcpReq.requestState<string>();
       const { inputResponses, signal } = mcpReq;
-      return explained(agent.parked.run({ requestState, inputResponses, capabilities, signal }, start));
+      return agent.parked.run({ requestState, inputResponses, capabilities, signal }, start);
     }
     const withdraw = agent.questions.offer(
       carrierOf(
         () => capabilities,
-        (request, signal) => mcpReq.send(request, { signal, timeout: setting.host.limits.askTimeoutMs }),
+        (request, signal) => mcpReq.send(request, { signal, timeout: limits.maxCallTimeoutMs }),
       ),
     );
-    return explained(start(mcpReq.signal).finally(withdraw));
+    return start(mcpReq.signal).finally(withdraw);
   };
 
-  server.setRequestHandler("tools/list", async ({ params }, context) => {
-    const { surface } = await agentOf(context);
-    const { items, ...rest } = pageAfter(
-      await explained(surface.listTools()),
-      byName,
-      params?.cursor,
-      mcpLimits.maxListed,
-    );
-    return { tools: items, ...rest };
-  });
-  server.setRequestHandler("tools/call", async ({ params }, context) => {
-    const agent = await agentOf(context);
-    const onEvent = createEventForwarder(context, params.name);
-    const answer = await serve(context, agent, (signal) =>
-      agent.surface.callTool(params.name, (params.arguments ?? {}) as JsonObject, { signal, onEvent }),
-    );
-    if (isInputRequiredResult(answer)) return answer;
-    return server.projectCallToolResult(answer.result, answer.outputSchema);
-  });
+  server.setRequestHandler("tools/list", ({ params }, context) =>
+    withAgent(context, async ({ surface }) => {
+      const { items, ...rest } = pageAfter(await surface.listTools(), byName, params?.cursor, mcpLimits.maxListed);
+      return { tools: items, ...rest };
+    }),
+  );
+  server.setRequestHandler("tools/call", ({ params }, context) =>
+    withAgent(context, async (agent) => {
+      const onEvent = createEventForwarder(context, params.name);
+      const answer = await serve(context, agent, (signal) =>
+        agent.surface.callTool(params.name, (params.arguments ?? {}) as JsonObject, { signal, onEvent }),
+      );
+      if (isInputRequiredResult(answer)) return answer;
+      return server.projectCallToolResult(answer.result, answer.outputSchema);
+    }),
+  );
 
   if (server.getCapabilities().prompts !== undefined) {
-    server.setRequestHandler("prompts/list", async ({ params }, context) => {
-      const { surface } = await agentOf(context);
-      const all = await explained(surface.listPrompts());
-      const { items, ...rest } = pageAfter(all, byName, params?.cursor, mcpLimits.maxListed);
-      return { prompts: items, ...rest };
-    });
-    server.setRequestHandler("prompts/get", async ({ params }, context) => {
-      const agent = await agentOf(context);
-      return serve(context, agent, (signal) => agent.surface.getPrompt(params.name, params.arguments ?? {}, signal));
-    });
+    server.setRequestHandler("prompts/list", ({ params }, context) =>
+      withAgent(context, async ({ surface }) => {
+        const { items, ...rest } = pageAfter(await surface.listPrompts(), byName, params?.cursor, mcpLimits.maxListed);
+        return { prompts: items, ...rest };
+      }),
+    );
+    server.setRequestHandler("prompts/get", ({ params }, context) =>
+      withAgent(context, (agent) =>
+        serve(context, agent, (signal) => agent.surface.getPrompt(params.name, params.arguments ?? {}, signal)),
+      ),
+    );
   }
 
   if (server.getCapabilities().resources !== undefined) {
-    server.setRequestHandler("resources/list", async ({ params }, context) => {
-      const { surface } = await agentOf(context);
-      const all = await explained(surface.listResources());
-      const { items, ...rest } = pageAfter(all, ({ uri }) => uri, params?.cursor, mcpLimits.maxListedFiles);
-      return { resources: items, ...rest };
-    });
-    server.setRequestHandler("resources/templates/list", async ({ params }, context) => {
-      const { surface } = await agentOf(context);
-      const all = await explained(surface.listTemplates());
-      const { items, ...rest } = pageAfter(all, ({ uriTemplate }) => uriTemplate, params?.cursor, mcpLimits.maxListed);
-      return { resourceTemplates: items, ...rest };
-    });
-    server.setRequestHandler("resources/read", async ({ params }, context) => {
-      const agent = await agentOf(context);
-      return serve(context, agent, (signal) => agent.surface.readResource(params.uri, signal));
-    });
-  }
-
-  if (server.getCapabilities().resources?.subscribe === true) {
-    server.setRequestHandler("resources/subscribe", async ({ params }, context) => {
-      await explained((await agentOf(context)).surface.watchResource(params.uri, true));
-      return {};
-    });
-    server.setRequestHandler("resources/unsubscribe", async ({ params }, context) => {
-      await explained((await agentOf(context)).surface.watchResource(params.uri, false));
-      return {};
-    });
-  }
-
-  server.setRequestHandler("completion/complete", async ({ params: { ref, argument } }, context) => {
-    const { surface } = await agentOf(context);
-    const values = await explained(
-      ref.type === "ref/prompt"
-        ? surface.completePrompt(ref.name, argument.name, argument.value)
-        : surface.completeResource(ref.uri, argument.value),
+    server.setRequestHandler("resources/list", ({ params }, context) =>
+      withAgent(context, async ({ surface }) => {
+        const all = await surface.listResources();
+        const { items, ...rest } = pageAfter(all, byUri, params?.cursor, mcpLimits.maxListedFiles);
+        return { resources: items, ...rest };
+      }),
     );
-    const shown = values.slice(0, mcpLimits.maxCompletions);
-    return { completion: { values: shown, total: values.length, hasMore: values.length > shown.length } };
-  });
+    server.setRequestHandler("resources/templates/list", ({ params }, context) =>
+      withAgent(context, async ({ surface }) => {
+        const all = await surface.listTemplates();
+        const { items, ...rest } = pageAfter(all, byTemplate, params?.cursor, mcpLimits.maxListed);
+        return { resourceTemplates: items, ...rest };
+      }),
+    );
+    server.setRequestHandler("resources/read", ({ params }, context) =>
+      withAgent(context, (agent) => serve(context, agent, (signal) => agent.surface.readResource(params.uri, signal))),
+    );
+  }
+
+  if (era === "legacy" && server.getCapabilities().resources?.subscribe === true) {
+    const watch = (uri: string, isWatched: boolean, context: ServerContext) =>
+      withAgent(context, async ({ surface }) => {
+        await surface.watchResource(uri, isWatched);
+        return {};
+      });
+    server.setRequestHandler("resources/subscribe", ({ params }, context) => watch(params.uri, true, context));
+    server.setRequestHandler("resources/unsubscribe", ({ params }, context) => watch(params.uri, false, context));
+  }
+
+  server.setRequestHandler("completion/complete", ({ params: { ref, argument } }, context) =>
+    withAgent(context, async ({ surface }) => {
+      const values =
+        ref.type === "ref/prompt"
+          ? await surface.completePrompt(ref.name, argument.name, argument.value)
+          : await surface.completeResource(ref.uri, argument.value);
+      const shown = values.slice(0, mcpLimits.maxCompletions);
+      return { completion: { values: shown, total: values.length, hasMore: values.length > shown.length } };
+    }),
+  );
   return server;
 }
 
@@ -134,18 +135,18 @@ const instructions =
   "Tools, memory, environments, plans and workspace files of an A2E host. What is remembered outlives the conversation.";
 
 const byName = ({ name }: { name: string }) => name;
+const byUri = ({ uri }: { uri: string }) => uri;
+const byTemplate = ({ uriTemplate }: { uriTemplate: string }) => uriTemplate;
 
-function toServerCapabilities(capabilities: readonly string[], era: "legacy" | "modern"): ServerCapabilities {
+function toServerCapabilities(capabilities: readonly string[], canWatch: boolean): ServerCapabilities {
   const has = (name: string) => capabilities.includes(name);
-  // In the newest revision the SDK keeps subscriptions to itself, and the servers behind the host would not hear of them.
-  const canWatch = has("mcp") && era === "legacy";
   return {
     tools: { listChanged: true },
     logging: {},
     completions: {},
     ...(has("skill") || has("mcp") ? { prompts: { listChanged: true } } : {}),
     ...(has("tools") || has("mcp")
-      ? { resources: { listChanged: true, ...(canWatch ? { subscribe: true } : {}) } }
+      ? { resources: { listChanged: true, ...(has("mcp") && canWatch ? { subscribe: true } : {}) } }
       : {}),
   };
 }
@@ -175,18 +176,4 @@ export function carrierOf(capabilities: () => ClientCapabilities | undefined, se
     canCarry: ({ request }) => canAnswer(request, capabilities()),
     carry: async ({ request }, signal) => (await send(request, signal)) as JsonObject,
   };
-}
-
-/** What the session could not do is told to the client; what went wrong inside is not. */
-async function explained<Value>(work: Promise<Value>): Promise<Value> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof A2EClientError) {
-      const data = { code: error.code, retryable: error.retryable, detail: error.detail };
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message, data);
-    }
-    if (error instanceof A2EConnectionError) throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
-    throw error;
-  }
 }

@@ -21,6 +21,8 @@ export interface StartedMcpHost {
   readonly url: string;
   readonly workspace: string;
   readonly audited: readonly AuditEntry[];
+  /** Stops host and server together, as those do who serve. */
+  stop(drainMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -67,13 +69,17 @@ async function startMcpHost({
     ...options,
   });
   const server = await startServer(host, { port: 0, routes: [createMcpRoute(host)] });
+  const stop = async (drainMs: number) => {
+    await Promise.all([host.close(drainMs), server.close(drainMs)]);
+  };
   return {
     host,
     url: server.url,
     workspace,
     audited,
+    stop,
     async close() {
-      await Promise.all([host.close(0), server.close(0)]);
+      await stop(0);
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,9 +1,10 @@
 // `a2e mcp`: one client over stdin and stdout, in whichever revision it opens with.
 import type { Readable, Writable } from "node:stream";
-import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { A2EHost } from "../../host/host.ts";
 import { createAgentSetting } from "./agent.ts";
 import { type Connection, createConnection } from "./connection.ts";
+import { createStdioTransport } from "./stdio-transport.ts";
 
 interface McpStdioOptions {
   input: Readable;
@@ -16,7 +17,7 @@ interface McpStdioOptions {
 }
 
 export interface McpStdio {
-  /** Resolves when the client has gone, or this was closed. */
+  /** Resolves when the client has gone, or this was closed, and all that was said has left. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
@@ -34,17 +35,13 @@ export function serveMcpOverStdio(host: A2EHost, options: McpStdioOptions): McpS
       return connection.server;
     },
     {
-      transport: new StdioServerTransport(input, output, { maxBufferSize: host.limits.maxLineBytes }),
+      transport: createStdioTransport({ input, output, limits: host.limits, onEnded: end }),
       onerror: (error) => host.log.info("a message of the MCP client was refused", { error: error.message }),
     },
   );
-  input.once("end", end);
-  input.once("close", end);
-  output.once("error", end);
   return {
     ended,
     async close() {
-      end();
       await handle.close();
       await Promise.all([...connections].map((connection) => connection.close()));
     },

@@ -175,6 +175,25 @@ test("a resource that is subscribed to announces its changes; a file of the work
   await expect(client.subscribeResource({ uri: "workspace:///notes.md" })).rejects.toThrow("cannot be watched");
 });
 
+test("in the revision of 2026-07-28 too, as long as the client listens", async () => {
+  const { url, audited } = await startHost({ plugins: [testServerPlugin()] });
+  const updated: string[] = [];
+  const client = await connectSecond(url, "auto", {}, (created) => {
+    created.setNotificationHandler("notifications/resources/updated", ({ params }) => void updated.push(params.uri));
+  });
+
+  const subscription = await client.listen({
+    resourceSubscriptions: ["test://watched-resource", "workspace:///notes.md"],
+  });
+
+  expect(subscription.honoredFilter).toEqual({ resourceSubscriptions: ["test://watched-resource"] });
+  const countOf = (type: string) => audited.filter((entry) => entry.type === type && entry.success).length;
+  expect(countOf("mcp/resource/subscribe/req")).toBe(1);
+  await expect.poll(() => updated).toEqual(["test://watched-resource"]);
+  await subscription.close();
+  await expect.poll(() => countOf("mcp/resource/unsubscribe/req")).toBe(1);
+});
+
 test("a question that comes while no request is being served finds its way where the revision has one", async () => {
   let askLater = async (): Promise<unknown> => undefined;
   const later = plugin(guard, {

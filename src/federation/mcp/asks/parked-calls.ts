@@ -11,12 +11,13 @@ import {
 import { A2EError } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
-import type { Carrier } from "./question-desk.ts";
+import { type Carrier, WayEnded } from "./question-desk.ts";
 import { canAnswer, type Question } from "./questions.ts";
 
 interface OpenQuestion {
   readonly question: Question;
-  readonly resolve: (answer: JsonObject) => void;
+  resolve(answer: JsonObject): void;
+  reject(reason: Error): void;
 }
 
 /** One request of the client, from its first round to its last. */
@@ -95,7 +96,7 @@ class ParkedCall<Result> implements Carrier {
   ) {
     this.#capabilities = capabilities;
     this.#withdraw = offer(this);
-    this.#result = start(this.#abort.signal).finally(() => this.#withdraw());
+    this.#result = start(this.#abort.signal).finally(() => this.#end());
     // Looked at by `next`, which may come late or never.
     this.#result.catch(() => {});
   }
@@ -107,11 +108,26 @@ class ParkedCall<Result> implements Carrier {
   carry(question: Question, signal: AbortSignal): Promise<JsonObject> {
     return new Promise((resolve, reject) => {
       const key = `question-${++this.#count}`;
-      const given = new A2EError("cancelled", "nobody waits for this answer any more");
-      signal.addEventListener("abort", () => this.#open.delete(key) && reject(given), { once: true });
-      this.#open.set(key, { question, resolve });
+      const giveUp = () => settle(() => reject(new A2EError("cancelled", "nobody waits for this answer any more")));
+      const settle = (end: () => void) => {
+        if (!this.#open.delete(key)) return;
+        signal.removeEventListener("abort", giveUp);
+        end();
+      };
+      signal.addEventListener("abort", giveUp);
+      this.#open.set(key, {
+        question,
+        resolve: (answer) => settle(() => resolve(answer)),
+        reject: (reason) => settle(() => reject(reason)),
+      });
       this.#asked?.();
     });
+  }
+
+  /** Whose question is still open now was not this call: it goes another way. */
+  #end(): void {
+    this.#withdraw();
+    for (const { reject } of [...this.#open.values()]) reject(new WayEnded());
   }
 
   /** Takes what the client brought, then waits until the call ends or asks. */
@@ -119,18 +135,20 @@ class ParkedCall<Result> implements Carrier {
     clearTimeout(this.#timer);
     for (const [key, { resolve }] of [...this.#open]) {
       const answer = inputResponses?.[key];
-      if (!isJsonObject(answer) || !this.#open.delete(key)) continue;
-      resolve(answer);
+      if (isJsonObject(answer)) resolve(answer);
     }
     const stop = () => this.abort();
     signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    const done = this.#result.then((result): Outcome<Result> => ({ isDone: true, result }));
     try {
+      if (signal.aborted) return await done;
       const isAsked = new Promise<void>((resolve) => {
         this.#asked = resolve;
         if (this.#open.size > 0) resolve();
       });
       return await Promise.race([
-        this.#result.then((result): Outcome<Result> => ({ isDone: true, result })),
+        done,
         isAsked.then((): Outcome<Result> => ({ isDone: false, requests: this.#requests() })),
       ]);
     } finally {

@@ -10,9 +10,12 @@ import { type Question, toQuestion } from "./questions.ts";
 /** A way to the client. */
 export interface Carrier {
   canCarry(question: Question): boolean;
-  /** Resolves with the client's answer as MCP has it. */
+  /** Resolves with the client's answer as MCP has it; rejects with `WayEnded` where the way ends before the client is there. */
   carry(question: Question, signal: AbortSignal): Promise<JsonObject>;
 }
+
+/** The question may go another way. */
+export class WayEnded extends Error {}
 
 export class QuestionDesk {
   readonly #carriers = new Set<Carrier>();
@@ -35,11 +38,19 @@ export class QuestionDesk {
   async #answer(ask: Call, request: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const question = toQuestion(ask, request);
     if (question === undefined) throw new A2EError("unknown_type", `an MCP client cannot be asked "${ask.type}"`);
-    // The newest: most likely it is the call that the question comes from, and any other does as well.
-    const carrier = [...this.#carriers].toReversed().find((candidate) => candidate.canCarry(question));
-    if (carrier === undefined) {
-      throw new A2EError("forbidden", `this MCP client takes no "${question.request.method}"`);
+    // The newest first: most likely it is the call that the question comes from, and any other does as well. Those that
+    // begin later are not tried: the question is none of theirs.
+    const ways = [...this.#carriers].toReversed().filter((carrier) => carrier.canCarry(question));
+    if (ways.length === 0) throw new A2EError("forbidden", `this MCP client takes no "${question.request.method}"`);
+    for (const carrier of ways) {
+      if (!this.#carriers.has(carrier)) continue;
+      const answer = await carrier.carry(question, signal).catch(unlessWayEnded);
+      if (answer !== undefined) return question.toAnswer(answer);
     }
-    return question.toAnswer(await carrier.carry(question, signal));
+    throw new A2EError("cancelled", "the MCP client left before it could be asked");
   }
+}
+
+function unlessWayEnded(error: unknown): undefined {
+  if (!(error instanceof WayEnded)) throw error;
 }

@@ -74,10 +74,9 @@ export function testServerPlugin(): Plugin<typeof mcp> {
             return { contents: [{ uri, ...found }], server_id };
           },
           subscribeResource({ uri }) {
-            // Tells of one change at once.
-            setImmediate(() =>
-              context.push(serverPush, { server_id, method: "notifications/resources/updated", params: { uri } }),
-            );
+            // Tells of one change, when whoever subscribes has had the time to listen.
+            const method = "notifications/resources/updated";
+            setTimeout(() => context.push(serverPush, { server_id, method, params: { uri } }), 50).unref();
             return { ok: true };
           },
           unsubscribeResource: () => ({ ok: true }),

@@ -38,3 +38,18 @@ test("a session keeps no more events, and no more bytes, than the limits say", a
   await store.storeEvent("one", message(2, "x".repeat(mcpLimits.maxReplayedBytes / 2)));
   expect(await store.getStreamIdForEventId?.(large)).toBeUndefined();
 });
+
+test("a message that is too large to be kept ends the replay of its own stream, and of no other", async () => {
+  const store = createEventStore();
+  const [one, two] = [
+    await store.storeEvent("one", {} as JSONRPCMessage),
+    await store.storeEvent("two", {} as JSONRPCMessage),
+  ];
+
+  const large = await store.storeEvent("one", message(1, "x".repeat(mcpLimits.maxReplayedBytes)));
+  await store.storeEvent("two", message(2));
+
+  for (const id of [one, large]) expect(await store.getStreamIdForEventId?.(id)).toBeUndefined();
+  expect(await store.getStreamIdForEventId?.(two)).toBe("two");
+  expect(await replay(store, two)).toEqual([2]);
+});

@@ -13,17 +13,28 @@ export function createEventStore(): EventStore {
   const events = new Map<string, StoredEvent>();
   let bytes = 0;
   let lastNumber = 0;
+  const forget = (id: string, event: StoredEvent) => {
+    events.delete(id);
+    bytes -= event.bytes;
+  };
   const forgetOldest = () => {
     for (const [id, event] of events) {
       if (events.size <= mcpLimits.maxReplayedEvents && bytes <= mcpLimits.maxReplayedBytes) return;
-      events.delete(id);
-      bytes -= event.bytes;
+      forget(id, event);
     }
+  };
+  const forgetStream = (streamId: string) => {
+    for (const [id, event] of events) if (event.streamId === streamId) forget(id, event);
   };
   return {
     async storeEvent(streamId, message) {
       const id = `${streamId}/${++lastNumber}`;
       const size = JSON.stringify(message).length;
+      // What cannot be kept leaves a gap in its own stream, and must not make one in all the others.
+      if (size > mcpLimits.maxReplayedBytes) {
+        forgetStream(streamId);
+        return id;
+      }
       events.set(id, { streamId, message, bytes: size });
       bytes += size;
       forgetOldest();

@@ -18,7 +18,8 @@ import { createAgentSetting } from "../agent.ts";
 import { toAgentId } from "../connection.ts";
 import { HttpSessions } from "./http-session.ts";
 import { readJsonBody } from "./json-body.ts";
-import { replyRpcError } from "./rpc-reply.ts";
+import { toWebRequest } from "./node-handler.ts";
+import { replyRpcError, replyUnknownSession } from "./rpc-reply.ts";
 import { openSseSession } from "./sse-session.ts";
 import { openStatelessSession } from "./stateless-session.ts";
 import { openStreamableSession } from "./streamable-session.ts";
@@ -32,7 +33,8 @@ export interface McpDoor {
   readonly size: number;
   /** Ends the sessions that nobody has used for long; done by itself from time to time. */
   expire(): void;
-  close(): Promise<void>;
+  /** Ends all sessions; calls in flight may still finish for `drainMs`. */
+  close(drainMs?: number): Promise<void>;
 }
 
 interface McpDoorOptions {
@@ -62,21 +64,28 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
         if (pathname === mcpPaths.messages) {
           return await handleKnown(searchParams.get("session_id") ?? "", request, response, token, body);
         }
-        if (await isLegacyRequest(toProbe(request), body)) await handleLegacy(request, response, token, agentId, body);
+        if (await isLegacyRequest(toWebRequest(request), body))
+          await handleLegacy(request, response, token, agentId, body);
         else await handleStateless(request, response, token, agentId, body);
       } catch (error) {
         replyFailure(host, response, error);
       }
     },
     expire: () => sessions.expire(),
-    close: () => sessions.close(),
+    close: (drainMs = 0) => sessions.close(drainMs),
   };
 
   async function openSse(response: ServerResponse, token: string, agentId: string | undefined): Promise<void> {
+    // Its session of the host is opened later, when the client has said who it is.
+    if (sessions.isClosed) throw new A2EError("cancelled", "the host is shutting down");
+    if (sessions.size >= host.limits.maxSessions)
+      throw new A2EError("rate_limited", "this host takes no more sessions");
     const id = randomUUID();
     const endpoint = `${mcpPaths.messages}?session_id=${id}`;
-    const onClosed = () => sessions.remove(id);
-    sessions.add(id, await openSseSession(setting, { response, endpoint, token, agentId, onClosed }));
+    const session = await openSseSession(setting, { response, endpoint, token, agentId });
+    if (response.destroyed) return session.close();
+    sessions.add(id, session);
+    sessions.hold(id, response);
   }
 
   /** GET opens the stream of a session, DELETE ends it. */
@@ -96,9 +105,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
   ): Promise<void> {
     const session = sessions.get(id);
     // Whoever has another token learns nothing, not even that there is such a session.
-    if (session === undefined || session.token !== token) {
-      return replyRpcError(response, 404, "unknown session: it has ended; initialize again");
-    }
+    if (session === undefined || session.token !== token) return replyUnknownSession(response);
     await sessions.handle(id, request, response, body);
   }
 
@@ -117,9 +124,13 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     }
     const id = randomUUID();
     const clientName = first.params.clientInfo.name;
-    const onClosed = () => sessions.remove(id);
-    sessions.add(id, await openStreamableSession(setting, { id, token, agentId, clientName, onClosed }));
+    const session = await openStreamableSession(setting, { id, token, agentId, clientName });
+    // Whoever has left meanwhile will never learn how it is called.
+    if (response.destroyed) return session.close();
+    sessions.add(id, session);
     await sessions.handle(id, request, response, body);
+    // The same where the SDK found something wrong with the request.
+    if (response.statusCode >= 400) await session.close();
   }
 
   async function handleStateless(
@@ -135,10 +146,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
       .update(JSON.stringify([token, agent]))
       .digest("hex");
     if (sessions.get(key) === undefined) {
-      const open = async () => {
-        const onClosed = () => sessions.remove(key);
-        sessions.add(key, await openStatelessSession(setting, { token, agentId: agent, onClosed }));
-      };
+      const open = async () => sessions.add(key, await openStatelessSession(setting, { token, agentId: agent }));
       const opened = opening.get(key) ?? open().finally(() => opening.delete(key));
       opening.set(key, opened);
       await opened;
@@ -165,16 +173,6 @@ async function readPost(
   return undefined;
 }
 
-/** The SDK tells the revisions apart by the headers and the body; it is given the body apart, as it was read already. */
-function toProbe({ headers }: IncomingMessage): Request {
-  const names = ["mcp-protocol-version", "mcp-method", "mcp-name", "content-type"];
-  const given = names.flatMap((name): [string, string][] => {
-    const value = headers[name];
-    return typeof value === "string" ? [[name, value]] : [];
-  });
-  return new Request("http://localhost/mcp", { method: "POST", headers: given });
-}
-
 function clientNameOf(body: JsonValue): string {
   const params = isJsonObject(body) ? body.params : undefined;
   const meta = isJsonObject(params) ? params._meta : undefined;
@@ -183,6 +181,7 @@ function clientNameOf(body: JsonValue): string {
 }
 
 function replyFailure(host: A2EHost, response: ServerResponse, error: unknown): void {
+  if (response.destroyed) return;
   if (error instanceof A2EError && (error.code === "rate_limited" || error.code === "cancelled")) {
     return replyRpcError(response, 503, error.message);
   }

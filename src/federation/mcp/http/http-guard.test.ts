@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { connectSecond } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";
-import { initialize, json, listTools, send } from "./raw-requests.suite.ts";
+import { initialize, json, listTools, send, statelessList } from "./raw-requests.suite.ts";
 
 const startHost = useMcpHosts();
 
@@ -37,6 +37,37 @@ test("a session does not answer to another token, though the host knows it", asy
 
   expect(stranger.status).toBe(404);
   expect(owner.status).toBe(200);
+});
+
+test("clients without sessions that have the same name and other tokens do not meet", async () => {
+  const known = ["one", "two"];
+  const { url, host } = await startHost({
+    authenticate: ({ agent_id, token }) =>
+      known.includes(token) ? { id: agent_id, isAuthenticated: true } : undefined,
+  });
+  const stateless = { ...json, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
+  const as = (token: string) =>
+    send(`${url}/mcp`, "POST", { ...stateless, authorization: `Bearer ${token}` }, statelessList("twin"));
+
+  const replies = await Promise.all([as("one"), as("two"), as("one"), as("three")]);
+
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 401]);
+  expect(host.sessions.size).toBe(2);
+});
+
+test.each(["2025-11-25", "2026-07-28"])("an agent that the host does not take is refused in %s", async (revision) => {
+  // The token is good, but not for this agent.
+  const { url, host } = await startHost({
+    authenticate: ({ agent_id }) => (agent_id === "" ? { id: "", isAuthenticated: true } : undefined),
+  });
+  const isStateless = revision === "2026-07-28";
+  const headers = isStateless ? { ...json, "mcp-protocol-version": revision, "mcp-method": "tools/list" } : json;
+
+  const { status } = await send(`${url}/mcp`, "POST", headers, isStateless ? statelessList() : initialize());
+
+  expect(status).toBe(403);
+  await expect.poll(() => host.sessions.size).toBe(0);
+  expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 
 test("a host that is full says so, and lets a client in when another has gone", async () => {

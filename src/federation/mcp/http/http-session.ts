@@ -1,12 +1,15 @@
 // What the door keeps of a client that comes by HTTP, whichever revision it speaks.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { replyUnknownSession } from "./rpc-reply.ts";
 
 export interface HttpSession {
   /** Only requests with the token it was opened with reach it. */
   readonly token: string;
   handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
-  /** Ends it with all its streams. Twice is once. */
-  close(): Promise<void>;
+  /** Ends it with all its streams; calls in flight may still finish for `drainMs`. Twice is once. */
+  close(drainMs?: number): Promise<void>;
+  /** Resolves when it takes no more requests, whoever ended it. */
+  readonly ended: Promise<void>;
 }
 
 interface Kept {
@@ -22,6 +25,7 @@ export class HttpSessions {
   readonly #idleMs: number;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
+  #isClosed = false;
 
   constructor(idleMs: number, now: () => number) {
     this.#idleMs = idleMs;
@@ -33,28 +37,42 @@ export class HttpSessions {
     return this.#kept.size;
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   get(key: string): HttpSession | undefined {
     return this.#kept.get(key)?.session;
   }
 
   add(key: string, session: HttpSession): void {
+    // It was being opened while the door closed.
+    if (this.#isClosed) return void session.close();
     this.#kept.set(key, { session, active: 0, lastActiveAt: this.#now() });
+    void session.ended.then(() => {
+      // Meanwhile there may be another of this key.
+      if (this.get(key) === session) this.#kept.delete(key);
+    });
   }
 
-  remove(key: string): void {
-    this.#kept.delete(key);
-  }
-
-  /** Hands a request to the session of this key, which is in use until its response is closed. */
-  async handle(key: string, request: IncomingMessage, response: ServerResponse, body?: unknown): Promise<void> {
+  /** The session of this key is in use until the response is closed. */
+  hold(key: string, response: ServerResponse): void {
     const kept = this.#kept.get(key);
-    if (kept === undefined) return;
+    // Of one that is closed already nobody will hear again.
+    if (kept === undefined || response.destroyed) return;
     kept.active++;
     response.once("close", () => {
       kept.active--;
       kept.lastActiveAt = this.#now();
     });
-    await kept.session.handle(request, response, body);
+  }
+
+  /** Hands a request to the session of this key. */
+  async handle(key: string, request: IncomingMessage, response: ServerResponse, body?: unknown): Promise<void> {
+    const session = this.get(key);
+    if (session === undefined) return replyUnknownSession(response);
+    this.hold(key, response);
+    await session.handle(request, response, body);
   }
 
   expire(): void {
@@ -66,10 +84,36 @@ export class HttpSessions {
     }
   }
 
-  async close(): Promise<void> {
+  /** Takes no more sessions, and ends those there are. While they finish, their clients still reach them. */
+  async close(drainMs: number): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#timer);
-    const all = [...this.#kept.values()];
-    this.#kept.clear();
-    await Promise.all(all.map(({ session }) => session.close()));
+    await Promise.all([...this.#kept.values()].map(({ session }) => session.close(drainMs)));
   }
+}
+
+/** The end of a session, in the order in which no answer is lost. */
+export function createEnding(
+  endAgent: (drainMs: number) => Promise<void>,
+  endStreams: () => Promise<void>,
+): Pick<HttpSession, "close" | "ended"> {
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  let closing: Promise<void> | undefined;
+  const close = async (drainMs: number) => {
+    await endAgent(drainMs);
+    end();
+    // Calls that have just ended are still to be answered.
+    await new Promise((resolve) => setImmediate(resolve));
+    await endStreams();
+  };
+  return {
+    ended,
+    close(drainMs = 0) {
+      closing ??= close(drainMs);
+      return closing;
+    },
+  };
 }

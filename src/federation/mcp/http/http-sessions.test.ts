@@ -1,10 +1,11 @@
 import { request as httpRequest } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
-import { createFakeClock } from "../../../testing/fake-clock.ts";
+import { plugin } from "../../../host/plugin.ts";
+import { capability } from "../../../protocol/capability.ts";
 import { connectSecond, httpClients } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";
-import { createMcpDoor } from "./http-door.ts";
-import { initialize, json, listTools, send } from "./raw-requests.suite.ts";
+import { initialize, json, listTools, send, statelessList } from "./raw-requests.suite.ts";
+import { received, sendRaw, startDoor } from "./started-door.suite.ts";
 
 const startHost = useMcpHosts();
 
@@ -70,24 +71,8 @@ test("two sessions of the same client share what belongs to the agent and nothin
 
 test("stateless clients of one name are told apart by the agent in their address", async () => {
   const { url, host } = await startHost();
-  const sent = (path: string) =>
-    send(
-      `${url}${path}`,
-      "POST",
-      { ...json, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" },
-      JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method: "tools/list",
-        params: {
-          _meta: {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { name: "twin", version: "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-          },
-        },
-      }),
-    );
+  const headers = { ...json, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
+  const sent = (path: string) => send(`${url}${path}`, "POST", headers, statelessList("twin"));
 
   const replies = await Promise.all([
     sent("/mcp?agent=left"),
@@ -129,15 +114,7 @@ test("a session that its client deletes ends at once, with its stream", async ()
 
 test("a session that nobody uses ends; one whose stream is open does not", async () => {
   const { host } = await startHost({ limits: { sessionIdleMs: 60_000 } });
-  const clock = createFakeClock();
-  const door = createMcpDoor(host, { version: "1", clock });
-  onTestFinished(() => door.close());
-  const { createServer } = await import("node:http");
-  const server = createServer((request, response) => void door.handle(request, response, "")).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as { port: number };
-  const url = `http://127.0.0.1:${port}`;
+  const { door, url, clock } = await startDoor(host);
   await send(`${url}/mcp`, "POST", json, initialize());
   const { headers } = await send(`${url}/mcp`, "POST", json, initialize());
   const stream = httpRequest(`${url}/mcp`, { headers: { ...json, "mcp-session-id": headers["mcp-session-id"] } }).end();
@@ -150,4 +127,125 @@ test("a session that nobody uses ends; one whose stream is open does not", async
 
   expect(door.size).toBe(1);
   await expect.poll(() => host.sessions.size).toBe(1);
+});
+
+test("a session of the revision of 2024-11-05 lasts as long as its stream, however silent it is", async () => {
+  const { host } = await startHost({ limits: { sessionIdleMs: 60_000 } });
+  const { door, url, clock } = await startDoor(host);
+  const socket = await sendRaw(url, "GET /mcp/sse HTTP/1.1");
+  await received(socket, /event: endpoint/);
+
+  clock.advance(61_000);
+  door.expire();
+  expect(door.size).toBe(1);
+
+  socket.destroy();
+  await expect.poll(() => door.size).toBe(0);
+});
+
+test("streams of the revision of 2024-11-05 count as sessions", async () => {
+  const { host } = await startHost({ limits: { maxSessions: 1 } });
+  const { url } = await startDoor(host);
+  await received(await sendRaw(url, "GET /mcp/sse HTTP/1.1"), /event: endpoint/);
+
+  expect((await send(`${url}/mcp/sse`, "GET")).status).toBe(503);
+});
+
+/** Opens sessions only when it is told to. */
+function slowPlugin() {
+  let go = () => {};
+  const opened = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  let isAsked = false;
+  const slow = plugin(capability("slow", { doc: "Takes its time.", calls: {} }), {
+    async session() {
+      isAsked = true;
+      await opened;
+      return { handlers: {} };
+    },
+  });
+  return { plugins: [slow], go: () => go(), isAsked: () => isAsked };
+}
+
+test.each(["2025-11-25", "2026-07-28"])(
+  "of a client of %s that leaves while its session is being opened nothing stays that never ends",
+  async (revision) => {
+    const { plugins, go, isAsked } = slowPlugin();
+    const { host } = await startHost({ plugins, limits: { sessionIdleMs: 60_000 } });
+    const { door, url, clock, open } = await startDoor(host);
+    const isStateless = revision === "2026-07-28";
+    const socket = isStateless
+      ? await sendRaw(
+          url,
+          `POST /mcp HTTP/1.1\r\nmcp-protocol-version: ${revision}\r\nmcp-method: tools/list`,
+          statelessList(),
+        )
+      : await sendRaw(url, "POST /mcp HTTP/1.1", initialize(revision));
+    await expect.poll(isAsked).toBe(true);
+
+    socket.destroy();
+    await expect.poll(() => open.size).toBe(0);
+    go();
+    // The next client of this kind finds the door working, and what the first left behind goes in time.
+    expect((await send(`${url}/mcp`, "POST", json, initialize())).status).toBe(200);
+    clock.advance(61_000);
+    door.expire();
+
+    await expect.poll(() => host.sessions.size).toBe(0);
+    expect(door.size).toBe(0);
+  },
+);
+
+test("a client without sessions that comes back while its idle session ends gets another, which stays", async () => {
+  const ends: (() => void)[] = [];
+  const lingering = plugin(capability("lingering", { doc: "Ends when it is told to.", calls: {} }), {
+    session: () => ({ handlers: {}, close: () => new Promise<void>((resolve) => void ends.push(resolve)) }),
+  });
+  const { host } = await startHost({ plugins: [lingering], limits: { sessionIdleMs: 60_000 } });
+  const { door, url, clock } = await startDoor(host);
+  const headers = { ...json, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
+  const list = () => send(`${url}/mcp`, "POST", headers, statelessList());
+  const expire = () => {
+    clock.advance(61_000);
+    door.expire();
+  };
+  await list();
+
+  expire();
+  await expect.poll(() => ends.length).toBe(1);
+  expect((await list()).status).toBe(200);
+  ends[0]?.();
+  await expect.poll(() => host.sessions.size).toBe(1);
+
+  expect((await list()).status).toBe(200);
+  expect([door.size, host.sessions.size]).toEqual([1, 1]);
+  expire();
+  await expect.poll(() => ends.length).toBe(2);
+  ends[1]?.();
+  await expect.poll(() => host.sessions.size).toBe(0);
+});
+
+test("a session whose first request was refused is not kept", async () => {
+  const { host } = await startHost();
+  const { door, url } = await startDoor(host);
+
+  const { status } = await send(`${url}/mcp`, "POST", { "content-type": "application/json" }, initialize());
+
+  expect(status).toBe(406);
+  await expect.poll(() => [door.size, host.sessions.size]).toEqual([0, 0]);
+});
+
+test("a door that is closed while a session is being opened keeps no session, and answers", async () => {
+  const { plugins, go, isAsked } = slowPlugin();
+  const { host } = await startHost({ plugins });
+  const { door, url } = await startDoor(host);
+  const reply = send(`${url}/mcp`, "POST", json, initialize());
+  await expect.poll(isAsked).toBe(true);
+
+  await door.close();
+  go();
+
+  expect((await reply).status).toBe(404);
+  await expect.poll(() => host.sessions.size).toBe(0);
 });

@@ -36,3 +36,13 @@ export function initialize(protocolVersion = "2025-11-25", name = "raw"): string
 }
 
 export const listTools = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+
+/** The same in the revision of 2026-07-28, where each request says who sends it. */
+export function statelessList(name = "raw"): string {
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name, version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta } });
+}

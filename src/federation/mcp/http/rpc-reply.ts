@@ -10,3 +10,8 @@ export function replyRpcError(response: ServerResponse, status: number, message:
   response.writeHead(status, { "content-type": "application/json", ...retry });
   response.end(JSON.stringify({ jsonrpc: "2.0", error: { code, message }, id: null }));
 }
+
+/** The status by which clients know that they must begin anew. */
+export function replyUnknownSession(response: ServerResponse): void {
+  replyRpcError(response, 404, "unknown session: it has ended; initialize again");
+}

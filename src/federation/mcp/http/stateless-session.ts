@@ -4,35 +4,48 @@ import { createMcpHandler } from "@modelcontextprotocol/server";
 import { type AgentSetting, openAgent } from "../agent.ts";
 import { forwardChanges } from "../changes.ts";
 import { createMcpServer } from "../mcp-server.ts";
-import type { HttpSession } from "./http-session.ts";
+import { ResourceWatches } from "../resource-watches.ts";
+import { createEnding, type HttpSession } from "./http-session.ts";
 import { createNodeHandler } from "./node-handler.ts";
 
 interface StatelessOptions {
   token: string;
   agentId: string;
-  onClosed(): void;
 }
 
 /** Rejects with an A2EError where the host takes no more sessions. */
 export async function openStatelessSession(
   setting: AgentSetting,
-  { token, agentId, onClosed }: StatelessOptions,
+  { token, agentId }: StatelessOptions,
 ): Promise<HttpSession> {
-  let closing: Promise<void> | undefined;
-  const close = () => {
-    closing ??= (async () => {
-      onClosed();
-      await handler.close();
-      await agent.close();
-    })();
-    return closing;
-  };
-  const agent = await openAgent(setting, { agentId, token, onClosed: () => setImmediate(() => void close()) });
-  const handler = createMcpHandler(() => createMcpServer({ era: "modern", setting, openAgent: async () => agent }), {
+  /** Not there where it could not be opened. */
+  let session: HttpSession | undefined;
+  const agent = await openAgent(setting, {
+    agentId,
+    token,
+    onClosed: () => setImmediate(() => void session?.close()),
+  });
+  const createServer = () => createMcpServer({ era: "modern", setting, canWatch: true, openAgent: async () => agent });
+  const handler = createMcpHandler(createServer, {
     legacy: "reject",
     onerror: (error) => setting.host.log.info("an MCP request was refused", { error: error.message }),
   });
   forwardChanges(agent.client, handler.notify);
-  const serve = createNodeHandler(handler);
-  return { token, handle: serve, close };
+  const serve = createNodeHandler(handler.fetch, setting.host.limits.maxOutboundBytes);
+  const watches = new ResourceWatches((uri, isWatched) => agent.surface.watchResource(uri, isWatched));
+  const ending = createEnding(
+    (drainMs) => agent.close(drainMs),
+    () => handler.close(),
+  );
+  session = {
+    token,
+    async handle(request, response, given) {
+      const { body, end } = await watches.begin(given);
+      response.once("close", end);
+      if (response.destroyed) end();
+      await serve(request, response, body);
+    },
+    ...ending,
+  };
+  return session;
 }

@@ -1,9 +1,15 @@
 // Streamable HTTP with sessions: the revisions 2025-03-26 to 2025-11-25.
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import {
+  isJSONRPCNotification,
+  type JSONRPCMessage,
+  type RequestId,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
 import type { AgentSetting } from "../agent.ts";
 import { createConnection } from "../connection.ts";
 import { createEventStore } from "./event-store.ts";
-import type { HttpSession } from "./http-session.ts";
+import { createEnding, type HttpSession } from "./http-session.ts";
 import { createNodeHandler } from "./node-handler.ts";
 
 interface StreamableOptions {
@@ -11,13 +17,11 @@ interface StreamableOptions {
   token: string;
   agentId: string | undefined;
   clientName: string;
-  /** The client has deleted it, or the host has ended it. */
-  onClosed(): void;
 }
 
 /** Rejects with an A2EError where the host takes no more sessions. */
 export async function openStreamableSession(setting: AgentSetting, options: StreamableOptions): Promise<HttpSession> {
-  const { id, token, agentId, onClosed } = options;
+  const { id, token, agentId, clientName } = options;
   const transport = new WebStandardStreamableHTTPServerTransport({
     sessionIdGenerator: () => id,
     eventStore: createEventStore(),
@@ -27,24 +31,56 @@ export async function openStreamableSession(setting: AgentSetting, options: Stre
     era: "legacy",
     token,
     agentId,
-    // Answers that are already made still find their way out.
-    onClosed: () => setImmediate(() => void close()),
+    onClosed: () => setImmediate(() => void ending.close()),
   });
-  let closing: Promise<void> | undefined;
-  const close = () => {
-    closing ??= (async () => {
-      onClosed();
-      await connection.server.close();
-      await connection.close();
-    })();
-    return closing;
-  };
-  await connection.open(options.clientName);
-  await connection.server.connect(transport);
-  connection.server.onclose = () => void close();
-  const serve = createNodeHandler({ fetch: (request, given) => transport.handleRequest(request, given) });
-  return { token, handle: serve, close };
+  const { server } = connection;
+  const ending = createEnding(
+    (drainMs) => connection.close(drainMs),
+    () => server.close(),
+  );
+  await connection.open(clientName);
+  await server.connect(transport);
+  server.onclose = () => void ending.close();
+  endCancelledCalls(transport);
+  const serve = createNodeHandler((request, given) => {
+    agreeOnRevision(request.headers, server.getNegotiatedProtocolVersion());
+    return transport.handleRequest(request, given);
+  }, setting.host.limits.maxOutboundBytes);
+  return { token, handle: serve, ...ending };
 }
 
 /** Told to clients whose stream ends. */
 const reconnectAfterMs = 1_000;
+
+/** What was agreed on in the beginning holds, also for clients that do not repeat it, or repeat it wrongly. */
+function agreeOnRevision(headers: Headers, revision: string | undefined): void {
+  const named = headers.get(revisionHeader);
+  const isKnown = named === null || SUPPORTED_PROTOCOL_VERSIONS.includes(named);
+  if (revision !== undefined && isKnown) headers.set(revisionHeader, revision);
+}
+
+const revisionHeader = "mcp-protocol-version";
+
+/**
+ * The SDK does not answer a call that its client has cancelled, and keeps the stream of the call open for the answer. To
+ * end the stream is not enough: clients come back to streams that ended without an answer. So there is one after all,
+ * which clients are told to ignore.
+ */
+function endCancelledCalls(transport: WebStandardStreamableHTTPServerTransport): void {
+  const { onmessage } = transport;
+  transport.onmessage = (message, extra) => {
+    onmessage?.(message, extra);
+    const id = cancelledBy(message);
+    // Where the call has ended already, there is no stream to end.
+    if (id !== undefined) transport.send({ jsonrpc: "2.0", id, error: cancelled }).catch(() => {});
+  };
+}
+
+/** The code that the language server protocol has for it; MCP has none. */
+const cancelled = { code: -32_800, message: "cancelled by the client" };
+
+function cancelledBy(message: JSONRPCMessage): RequestId | undefined {
+  if (!isJSONRPCNotification(message) || message.method !== "notifications/cancelled") return undefined;
+  const requestId = message.params?.requestId;
+  return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined;
+}

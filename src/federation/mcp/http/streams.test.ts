@@ -59,25 +59,34 @@ test("a session of the revision of 2024-11-05 ends with its stream", async () =>
   await expect.poll(() => host.sessions.size).toBe(0);
 });
 
-test("a host that stops lets a call finish, and then ends every stream", async () => {
-  let isRunning = false;
-  const brief = defineTool({
-    name: "brief",
-    description: "Takes a moment.",
-    input: { type: "object", properties: {} },
-    async run() {
-      isRunning = true;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      return "done";
-    },
-  });
-  const { url, host } = await startHost({ tools: [brief, addTool] });
-  const client = await httpClients["2025-11-25, SDK 2"]?.(url);
+test.each(Object.entries(httpClients))(
+  "a host that stops with its server lets a call of a client of %s finish, and then ends every stream",
+  async (_revision, connect) => {
+    let isRunning = false;
+    let finish = () => {};
+    const brief = defineTool({
+      name: "brief",
+      description: "Takes a moment.",
+      input: { type: "object", properties: {} },
+      run: () =>
+        new Promise<string>((resolve) => {
+          isRunning = true;
+          finish = () => resolve("done");
+        }),
+    });
+    const { url, host, stop } = await startHost({ tools: [brief, addTool] });
+    const client = await connect(url);
+    // Has a stream, and nothing to finish.
+    await connect(url, { name: "idle" });
 
-  const called = client?.callTool({ name: "brief", arguments: {} });
-  await expect.poll(() => isRunning).toBe(true);
-  await host.close(5_000);
+    const called = client.callTool({ name: "brief", arguments: {} });
+    await expect.poll(() => isRunning).toBe(true);
+    const stopped = stop(20_000);
+    await expect.poll(() => host.sessions.size).toBe(1);
+    finish();
 
-  expect(await called).toMatchObject({ content: [{ text: "done" }] });
-  await expect(client?.callTool({ name: "add", arguments: { a: 1, b: 1 } })).rejects.toThrow();
-});
+    expect(await called).toMatchObject({ content: [{ text: "done" }] });
+    await stopped;
+    await expect(client.callTool({ name: "add", arguments: { a: 1, b: 1 } })).rejects.toThrow();
+  },
+);

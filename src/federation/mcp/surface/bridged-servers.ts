@@ -4,6 +4,7 @@ import { isSpecType } from "@modelcontextprotocol/server";
 import { mcp } from "../../../caps/mcp/protocol.ts";
 import type { A2EClient } from "../../../client/client.ts";
 import { A2EClientError } from "../../../client/errors.ts";
+import type { ResultOf } from "../../../protocol/capability.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
 import { toContentBlock } from "./content-blocks.ts";
@@ -19,8 +20,8 @@ function createResources(client: A2EClient): ResourceSource {
   return {
     async list() {
       if (!isThere()) return [];
-      const all = await collect(async (cursor) => {
-        const { resources, next_cursor } = await client.rpc(mcp.calls.listResources, { cursor });
+      const all = await collect(async (cursor, signal) => {
+        const { resources, next_cursor } = await client.rpc(mcp.calls.listResources, { cursor }, { signal });
         return { items: resources, next_cursor };
       });
       return all.map(({ uri, name, description, mime_type, size, server_id }) => ({
@@ -34,8 +35,8 @@ function createResources(client: A2EClient): ResourceSource {
     },
     async templates() {
       if (!isThere()) return [];
-      const all = await collect(async (cursor) => {
-        const { templates, next_cursor } = await client.rpc(mcp.calls.listResourceTemplates, { cursor });
+      const all = await collect(async (cursor, signal) => {
+        const { templates, next_cursor } = await client.rpc(mcp.calls.listResourceTemplates, { cursor }, { signal });
         return { items: templates, next_cursor };
       });
       return all.map(({ uri_template, name, description, mime_type, server_id }) => ({
@@ -69,33 +70,53 @@ function createResources(client: A2EClient): ResourceSource {
 }
 
 function createPrompts(client: A2EClient): PromptSource {
+  /** By the names under which they are shown. */
   const list = async () => {
-    if (!client.has(mcp.name)) return [];
-    return collect(async (cursor) => {
-      const { prompts, next_cursor } = await client.rpc(mcp.calls.listPrompts, { cursor });
-      return { items: prompts, next_cursor };
-    });
+    if (!client.has(mcp.name)) return new Map<string, BridgedPrompt>();
+    return byShownName(
+      await collect(async (cursor, signal) => {
+        const { prompts, next_cursor } = await client.rpc(mcp.calls.listPrompts, { cursor }, { signal });
+        return { items: prompts, next_cursor };
+      }),
+    );
   };
   return {
     async list() {
-      return (await list()).map(({ name, description, arguments: args, server_id }) => ({
+      return [...(await list())].map(([name, { description, arguments: args, server_id }]) => ({
         name,
         ...(description === "" ? {} : { description }),
         arguments: args.filter((argument) => isSpecType.PromptArgument(argument)) as unknown as PromptArgument[],
         _meta: { "a2e/server": server_id },
       }));
     },
-    get: (name, args, signal) =>
+    get: (shownName, args, signal) =>
       unlessUnknown(async () => {
         if (!client.has(mcp.name)) return undefined;
-        const answer = await client.rpc(mcp.calls.getPrompt, { name, arguments: args }, { signal, timeoutMs: 0 });
+        // A server may have more than it lists.
+        const { name, server_id } = (await list()).get(shownName) ?? { name: shownName, server_id: "" };
+        const request = { name, server_id, arguments: args };
+        const answer = await client.rpc(mcp.calls.getPrompt, request, { signal, timeoutMs: 0 });
         return { description: answer.description, messages: answer.messages.map(toMessage) };
       }),
     async complete(name) {
       // The bridge asks its servers for no completions.
-      return (await list()).some((prompt) => prompt.name === name) ? [] : undefined;
+      return (await list()).has(name) ? [] : undefined;
     },
   };
+}
+
+type BridgedPrompt = ResultOf<typeof mcp.calls.listPrompts>["prompts"][number];
+
+/** Names that several servers use are told apart as those of their tools are. */
+function byShownName(prompts: readonly BridgedPrompt[]): Map<string, BridgedPrompt> {
+  const counts = new Map<string, number>();
+  for (const { name } of prompts) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return new Map(
+    prompts.map((prompt) => {
+      const { name, server_id } = prompt;
+      return [counts.get(name) === 1 ? name : `${server_id}__${name}`, prompt];
+    }),
+  );
 }
 
 function toMessage({ role, content }: { role: string; content: JsonObject }): PromptMessage {
@@ -105,15 +126,21 @@ function toMessage({ role, content }: { role: string; content: JsonObject }): Pr
   };
 }
 
+/** All pages, or those that came in time: a server that hangs must not hide everything else there is. */
 async function collect<Item>(
-  readPage: (cursor: string) => Promise<{ items: Item[]; next_cursor: string }>,
+  readPage: (cursor: string, signal: AbortSignal) => Promise<{ items: Item[]; next_cursor: string }>,
 ): Promise<Item[]> {
   const all: Item[] = [];
-  for (let cursor = ""; all.length < maxCollected; ) {
-    const { items, next_cursor } = await readPage(cursor);
-    all.push(...items);
-    if (next_cursor === "" || next_cursor === cursor) break;
-    cursor = next_cursor;
+  const signal = AbortSignal.timeout(mcpLimits.bridgedListMs);
+  try {
+    for (let cursor = ""; all.length < maxCollected; ) {
+      const { items, next_cursor } = await readPage(cursor, signal);
+      all.push(...items);
+      if (next_cursor === "" || next_cursor === cursor) break;
+      cursor = next_cursor;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
   return all;
 }

@@ -31,13 +31,14 @@ export function createCatalogueTools(client: A2EClient): CatalogueTools {
     list: async () => [...(await list()).values()],
     has: async (name) => (await list()).has(name),
     async call(name, args, { signal, onEvent }) {
+      // Looked up before: what was done must not fail because of how it is shown.
+      const outputSchema = (await list()).get(name)?.outputSchema;
       const request = { tool_name: name, arguments: args, timeout: 0 };
       const { data } = await client.rpc(tools.calls.call, request, {
         signal,
         ...(onEvent && { onEvent }),
         timeoutMs: 0,
       });
-      const outputSchema = (await list()).get(name)?.outputSchema;
       return { result: toCallResult(data, outputSchema), outputSchema };
     },
   };

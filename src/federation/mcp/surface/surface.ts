@@ -23,18 +23,8 @@ export function createSurface(client: A2EClient, callTools: readonly CallTool[])
   const resources = [createWorkspaceResources(client, catalogue), bridged.resources];
 
   return {
-    async listTools() {
-      const listed = [...(hasTools ? await catalogue.list() : [])];
-      const taken = new Set(listed.map(({ name }) => name));
-      for (const source of others) {
-        for (const tool of await source.list()) {
-          // A tool that somebody named like one of ours is the one that stands, as it does for every agent.
-          if (!taken.has(tool.name)) listed.push(tool);
-          taken.add(tool.name);
-        }
-      }
-      return listed;
-    },
+    // A tool that somebody named like one of ours is the one that stands, as it does for every agent.
+    listTools: async () => firstOfEach(await listAll(hasTools ? [catalogue, ...others] : others), ({ name }) => name),
 
     async callTool(name: string, args: JsonObject, scope: CallScope): Promise<ToolAnswer> {
       const source = hasTools && (await catalogue.has(name)) ? [catalogue] : hasTools ? [...others, catalogue] : others;
@@ -50,7 +40,7 @@ export function createSurface(client: A2EClient, callTools: readonly CallTool[])
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `unknown tool: ${name}`);
     },
 
-    listPrompts: async () => (await Promise.all(prompts.map((source) => source.list()))).flat(),
+    listPrompts: async () => firstOfEach(await listAll(prompts), ({ name }) => name),
 
     async getPrompt(name: string, args: JsonObject, signal: AbortSignal) {
       for (const source of prompts) {
@@ -68,8 +58,12 @@ export function createSurface(client: A2EClient, callTools: readonly CallTool[])
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `unknown prompt: ${name}`);
     },
 
-    listResources: async () => (await Promise.all(resources.map((source) => source.list()))).flat(),
-    listTemplates: async () => (await Promise.all(resources.map((source) => source.templates()))).flat(),
+    listResources: async () => firstOfEach(await listAll(resources), ({ uri }) => uri),
+    listTemplates: async () =>
+      firstOfEach(
+        (await Promise.all(resources.map((source) => source.templates()))).flat(),
+        ({ uriTemplate }) => uriTemplate,
+      ),
 
     async readResource(uri: string, signal: AbortSignal) {
       for (const source of resources) {
@@ -92,4 +86,15 @@ export function createSurface(client: A2EClient, callTools: readonly CallTool[])
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "changes of this resource cannot be watched", { uri });
     },
   };
+}
+
+async function listAll<Item>(sources: readonly { list(): Promise<readonly Item[]> }[]): Promise<Item[]> {
+  return (await Promise.all(sources.map((source) => source.list()))).flat();
+}
+
+/** What is named twice can be asked for once, and pages go on after a name: it must be one of its kind. */
+function firstOfEach<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
+  const known = new Map<string, Item>();
+  for (const item of items) if (!known.has(keyOf(item))) known.set(keyOf(item), item);
+  return [...known.values()];
 }

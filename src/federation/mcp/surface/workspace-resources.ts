@@ -24,7 +24,7 @@ export function createWorkspaceResources(client: A2EClient, catalogue: Catalogue
   const call = async (tool_name: string, args: JsonObject, signal?: AbortSignal) => {
     const request = { tool_name, arguments: args, timeout: 0 };
     const { data } = await client.rpc(tools.calls.call, request, { timeoutMs: 0, ...(signal && { signal }) });
-    if (!data.success) throw new Error(data.error ?? `${tool_name} failed`);
+    if (!data.success) throw new ProtocolError(ProtocolErrorCode.InternalError, data.error ?? `${tool_name} failed`);
     return { data: isJsonObject(data.data) ? data.data : {}, truncated: data.truncated ?? false };
   };
   const listPaths = async (): Promise<string[]> => {
@@ -125,5 +125,6 @@ function toReadError(uri: string, error: unknown): unknown {
 }
 
 function tooLarge(path: string): Error {
-  return new Error(`"${path}" is larger than ${mcpLimits.maxResourceBytes} bytes: read it in parts with read_file`);
+  const message = `"${path}" is larger than ${mcpLimits.maxResourceBytes} bytes: read it in parts with read_file`;
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
 }

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { ResourceWatches } from "./resource-watches.ts";
+
+function start() {
+  const calls: string[] = [];
+  const watches = new ResourceWatches(async (uri, isWatched) => {
+    calls.push(`${isWatched ? "+" : "-"}${uri}`);
+    if (uri.startsWith("workspace:")) throw new Error("cannot be watched");
+  });
+  const listen = (...uris: unknown[]) =>
+    watches.begin({
+      method: "subscriptions/listen",
+      params: { notifications: { toolsListChanged: true, resourceSubscriptions: uris } },
+    });
+  return { calls, watches, listen };
+}
+
+test("a resource is watched once for all streams, from the first to the last", async () => {
+  const { calls, listen } = start();
+
+  const [one, two] = await Promise.all([listen("a:1", "a:2", "a:1"), listen("a:1")]);
+  one.end();
+  one.end();
+  expect(calls).toEqual(["+a:1", "+a:2", "-a:2"]);
+
+  two.end();
+  expect(calls.at(-1)).toBe("-a:1");
+  await listen("a:1");
+  expect(calls.at(-1)).toBe("+a:1");
+});
+
+test("what cannot be watched is not promised", async () => {
+  const { listen, calls } = start();
+
+  const { body, end } = await listen("workspace:///notes.md", 7, "a:1");
+  end();
+
+  expect(body).toMatchObject({ params: { notifications: { toolsListChanged: true, resourceSubscriptions: ["a:1"] } } });
+  expect(calls).toEqual(["+workspace:///notes.md", "+a:1", "-a:1"]);
+});
+
+test("other requests are left as they are", async () => {
+  const { watches, calls } = start();
+  const bodies = [
+    undefined,
+    [],
+    { method: "tools/list" },
+    { method: "subscriptions/listen", params: { notifications: 1 } },
+  ];
+  for (const body of bodies) expect((await watches.begin(body)).body).toBe(body);
+  expect(calls).toEqual([]);
+});

@@ -1,0 +1,73 @@
+// Subscriptions to single resources in the revision of 2026-07-28. A client names them when it opens the stream on which
+// it wants to be told, and the SDK keeps that to itself: the servers behind the host have to hear of it too.
+import { isJsonObject, type JsonObject } from "../../protocol/json.ts";
+
+interface Watched {
+  /** Streams on which it is told. */
+  count: number;
+  readonly isWatched: Promise<boolean>;
+}
+
+interface Listening {
+  /** The request without the resources that nobody can watch: what is left is what the client is promised. */
+  readonly body: unknown;
+  end(): void;
+}
+
+export class ResourceWatches {
+  readonly #watched = new Map<string, Watched>();
+  readonly #watch: (uri: string, isWatched: boolean) => Promise<void>;
+
+  /** `watch` rejects where a resource cannot be watched. */
+  constructor(watch: (uri: string, isWatched: boolean) => Promise<void>) {
+    this.#watch = watch;
+  }
+
+  /** Watches what a request names for as long as its stream is open. Other requests are returned as they are. */
+  async begin(body: unknown): Promise<Listening> {
+    const filter = filterOf(body);
+    if (filter === undefined) return { body, end() {} };
+    const uris = [...new Set(filter.resourceSubscriptions.filter((uri) => typeof uri === "string"))];
+    const areWatched = await Promise.all(uris.map((uri) => this.#begin(uri)));
+    const watched = uris.filter((_uri, index) => areWatched[index]);
+    filter.resourceSubscriptions = watched;
+    let isEnded = false;
+    return {
+      body,
+      end: () => {
+        if (!isEnded) for (const uri of watched) this.#end(uri);
+        isEnded = true;
+      },
+    };
+  }
+
+  async #begin(uri: string): Promise<boolean> {
+    const known = this.#watched.get(uri);
+    const isWatched =
+      known?.isWatched ??
+      this.#watch(uri, true).then(
+        () => true,
+        () => false,
+      );
+    const watched = known ?? { count: 0, isWatched };
+    watched.count++;
+    this.#watched.set(uri, watched);
+    if (await isWatched) return true;
+    this.#watched.delete(uri);
+    return false;
+  }
+
+  #end(uri: string): void {
+    const watched = this.#watched.get(uri);
+    if (watched === undefined || --watched.count > 0) return;
+    this.#watched.delete(uri);
+    // Where the session has ended, so has the subscription.
+    this.#watch(uri, false).catch(() => {});
+  }
+}
+
+function filterOf(body: unknown): (JsonObject & { resourceSubscriptions: unknown[] }) | undefined {
+  if (!isJsonObject(body) || body.method !== "subscriptions/listen" || !isJsonObject(body.params)) return undefined;
+  const filter = body.params.notifications;
+  return isJsonObject(filter) && Array.isArray(filter.resourceSubscriptions) ? (filter as never) : undefined;
+}

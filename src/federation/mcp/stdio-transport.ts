@@ -1,0 +1,116 @@
+// Messages of JSON-RPC as lines of two streams. The SDK has such a transport too, which ends with the first line that is
+// too long, leaves lines that it cannot read unanswered, and drops what was asked right before the end of input.
+import type { Readable, Writable } from "node:stream";
+import {
+  INVALID_REQUEST,
+  isJSONRPCErrorResponse,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  PARSE_ERROR,
+  parseJSONRPCMessage,
+  type Transport,
+} from "@modelcontextprotocol/server";
+import { isDeeperThan, isJsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
+import type { Limits } from "../../protocol/limits.ts";
+import { createTextLineSplitter } from "../../transports/text-lines.ts";
+import { mcpLimits } from "./limits.ts";
+
+interface StdioTransportOptions {
+  input: Readable;
+  output: Writable;
+  limits: Pick<Limits, "maxLineBytes" | "maxDepth">;
+  /** The client has gone, or the transport was closed; what was said before has left. */
+  onEnded(): void;
+}
+
+export function createStdioTransport({ input, output, limits, onEnded }: StdioTransportOptions): Transport {
+  /** Requests of the client that it still waits for. */
+  const unanswered = new Set<unknown>();
+  let lastAnswers: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const write = (message: object) => {
+    if (!isClosed) output.write(`${JSON.stringify(message)}\n`);
+  };
+  const refuse = (value: JsonValue, code: number, message: string) => {
+    // What answers something is not answered, however unreadable it is: two peers could go on like that for ever.
+    if (isJsonObject(value) && ("result" in value || "error" in value)) return;
+    write({ jsonrpc: "2.0", id: idOf(value), error: { code, message } });
+  };
+  const receive = (value: JsonValue) => {
+    let message: JSONRPCMessage;
+    try {
+      message = parseJSONRPCMessage(value);
+    } catch {
+      return refuse(value, INVALID_REQUEST, "this is no message of JSON-RPC");
+    }
+    if (isJSONRPCRequest(message)) unanswered.add(message.id);
+    // What is cancelled is not answered.
+    if (isJSONRPCNotification(message) && message.method === "notifications/cancelled")
+      unanswered.delete(message.params?.requestId);
+    transport.onmessage?.(message);
+  };
+  const splitter = createTextLineSplitter({
+    maxLineLength: limits.maxLineBytes,
+    onLine(line) {
+      let value: JsonValue;
+      try {
+        value = parseJson(line);
+      } catch {
+        return refuse(null, PARSE_ERROR, "this line is no JSON");
+      }
+      if (isDeeperThan(value, limits.maxDepth))
+        return refuse(value, INVALID_REQUEST, `this line is nested deeper than ${limits.maxDepth}`);
+      // The revision of 2025-03-26 lets clients send several messages at once.
+      for (const one of Array.isArray(value) ? value : [value]) receive(one);
+    },
+    onTooLong: () => refuse(null, INVALID_REQUEST, `a line was longer than ${limits.maxLineBytes} bytes, and skipped`),
+  });
+
+  const receiveText = (text: string) => splitter.push(text);
+  const endOfInput = () => {
+    if (lastAnswers !== undefined) return;
+    splitter.end();
+    lastAnswers = setTimeout(close, mcpLimits.lastAnswersMs);
+    closeWhenAnswered();
+  };
+  const closeWhenAnswered = () => {
+    if (lastAnswers !== undefined && unanswered.size === 0) close();
+  };
+  function close(): void {
+    if (isClosed) return;
+    isClosed = true;
+    clearTimeout(lastAnswers);
+    input.off("data", receiveText).off("end", endOfInput).off("close", endOfInput).pause();
+    transport.onclose?.();
+    // The write behind the last one: its callback comes when all before it are through, or have failed.
+    if (output.writable) output.write("", onEnded);
+    else onEnded();
+  }
+
+  const transport: Transport = {
+    async start() {
+      input.setEncoding("utf8").on("data", receiveText).on("end", endOfInput).on("close", endOfInput);
+      // The listeners of errors stay for good: standard output fails again with each write, and nobody else would catch it.
+      input.on("error", close);
+      output.on("error", close);
+      if (input.readableEnded || input.destroyed) setImmediate(endOfInput);
+    },
+    async send(message) {
+      write(message);
+      if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) unanswered.delete(message.id);
+      closeWhenAnswered();
+    },
+    async close() {
+      close();
+    },
+  };
+  return transport;
+}
+
+function idOf(value: JsonValue): string | number | null {
+  const id = isJsonObject(value) ? value.id : null;
+  return typeof id === "string" || typeof id === "number" ? id : null;
+}

@@ -1,0 +1,150 @@
+import { PassThrough, Writable } from "node:stream";
+import { expect, onTestFinished, test } from "vitest";
+import { defineTool } from "../../caps/tools/define-tool.ts";
+import type { A2EHost } from "../../host/host.ts";
+import { addTool, useMcpHosts } from "./started-mcp-host.suite.ts";
+import { serveMcpOverStdio } from "./stdio.ts";
+
+const startHost = useMcpHosts();
+
+interface Said {
+  id?: number | string | null;
+  result?: unknown;
+  error?: { code: number; message: string };
+}
+
+function serve(host: A2EHost, output?: Writable) {
+  const input = new PassThrough();
+  const said: Said[] = [];
+  const lines = new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).split("\n")) if (line !== "") said.push(JSON.parse(line) as Said);
+      done();
+    },
+  });
+  const served = serveMcpOverStdio(host, { input, output: output ?? lines, version: "1", token: "" });
+  onTestFinished(() => served.close());
+  const answerTo = (id: Said["id"]) => said.find((message) => message.id === id);
+  return { input, said, served, answerTo };
+}
+
+const nothing = { type: "object", properties: {} } as const;
+
+function line(method: string, params: object = {}, id?: number): string {
+  return `${JSON.stringify({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), method, params })}\n`;
+}
+
+const clientInfo = { name: "raw", version: "1" };
+const hello =
+  line("initialize", { protocolVersion: "2025-03-26", capabilities: {}, clientInfo }, 1) +
+  line("notifications/initialized");
+const add = (id: number) => line("tools/call", { name: "add", arguments: { a: 1, b: id } }, id);
+
+function hangingTool(onEnd: (reason: unknown) => void = () => {}) {
+  return defineTool({
+    name: "hang",
+    description: "Waits until it is told not to.",
+    input: nothing,
+    run: (_args, { signal }) =>
+      new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => {
+          onEnd(signal.reason);
+          reject(signal.reason as Error);
+        }),
+      ),
+  });
+}
+
+test("what was asked before the end of input is answered, and then it has ended", async () => {
+  const { host } = await startHost({ tools: [addTool] });
+  const { input, served, answerTo } = serve(host);
+
+  input.end(hello + add(2) + add(3).trimEnd());
+  await served.ended;
+
+  expect(answerTo(2)?.result).toMatchObject({ structuredContent: { sum: 3 } });
+  expect(answerTo(3)?.result).toMatchObject({ structuredContent: { sum: 4 } });
+});
+
+test("a call that goes on after the end of input is cancelled, and its session ends", async () => {
+  const reasons: unknown[] = [];
+  const { host } = await startHost({ tools: [hangingTool((reason) => reasons.push(reason))] });
+  const { input, served, answerTo } = serve(host);
+  input.write(hello + line("tools/call", { name: "hang", arguments: {} }, 2));
+  await expect.poll(() => host.sessions.list()[0]?.pendingCalls).toBe(1);
+
+  input.end();
+  await served.ended;
+  await served.close();
+
+  expect(answerTo(2)).toBeUndefined();
+  await expect.poll(() => reasons).toMatchObject([{ code: "cancelled" }]);
+  await expect.poll(() => host.sessions.size).toBe(0);
+});
+
+test("a call that its client has cancelled is not waited for", async () => {
+  const { host } = await startHost({ tools: [hangingTool()] });
+  const { input, served } = serve(host);
+  input.write(hello + line("tools/call", { name: "hang", arguments: {} }, 2));
+  await expect.poll(() => host.sessions.list()[0]?.pendingCalls).toBe(1);
+
+  input.end(line("notifications/cancelled", { requestId: 2 }));
+
+  await served.ended;
+});
+
+test("a line that is too long, too deep, no JSON or no JSON-RPC is answered, and the next one served", async () => {
+  const { host } = await startHost({ tools: [addTool], limits: { maxLineBytes: 10_000 } });
+  const { input, said, served, answerTo } = serve(host);
+  const deep = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"add","arguments":${"[".repeat(4_000)}${"]".repeat(4_000)}}}\n`;
+
+  input.write(hello);
+  input.write(line("tools/call", { name: "add", arguments: { a: "x".repeat(20_000) } }, 2));
+  input.write(`${deep}nope\n{"jsonrpc":"2.0","id":4,"method":5}\n{"jsonrpc":"2.0","id":5,"error":"?"}\n\n`);
+  input.end(add(6));
+  await served.ended;
+
+  const refused = said.filter(({ error }) => error !== undefined).map(({ id, error }) => [id, error?.code]);
+  expect(refused).toEqual([
+    [null, -32600],
+    [3, -32600],
+    [null, -32700],
+    [4, -32600],
+  ]);
+  expect(answerTo(6)?.result).toMatchObject({ structuredContent: { sum: 7 } });
+});
+
+test("messages that come together in one line are served one by one", async () => {
+  const { host } = await startHost({ tools: [addTool] });
+  const { input, served, answerTo } = serve(host);
+
+  input.end(`${hello}[${add(2).trimEnd()},${add(3).trimEnd()},7]\n`);
+  await served.ended;
+
+  expect([answerTo(2)?.result, answerTo(3)?.result]).toMatchObject([
+    { structuredContent: { sum: 3 } },
+    { structuredContent: { sum: 4 } },
+  ]);
+  expect(answerTo(null)?.error?.code).toBe(-32600);
+});
+
+test("it has ended when nobody reads any more", async () => {
+  const { host } = await startHost({ tools: [addTool] });
+  const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error("EPIPE")) });
+  const { input, served } = serve(host, broken);
+
+  input.write(hello);
+
+  await served.ended;
+});
+
+test("it has ended when it is closed", async () => {
+  const { host } = await startHost();
+  const { input, served } = serve(host);
+  input.write(hello + line("tools/list", {}, 2));
+  await expect.poll(() => host.sessions.size).toBe(1);
+
+  await Promise.all([served.close(), served.ended]);
+
+  await expect.poll(() => host.sessions.size).toBe(0);
+});

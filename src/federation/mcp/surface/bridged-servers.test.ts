@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { mcp } from "../../../caps/mcp/protocol.ts";
+import { type Plugin, plugin } from "../../../host/plugin.ts";
+import { mcpLimits } from "../limits.ts";
+import { connectSecond } from "../mcp-clients.suite.ts";
+import { useMcpHosts } from "../started-mcp-host.suite.ts";
+
+const startHost = useMcpHosts();
+
+/** Two servers that have the same, and a third that may never answer. */
+function twins({ isHanging = false } = {}): Plugin<typeof mcp> {
+  const refuse = () => {
+    throw mcp.error("mcp_server_unavailable", "not in this test");
+  };
+  const both = ["left", "right"];
+  const never = () => new Promise<never>(() => {});
+  return plugin(mcp, {
+    session: () => ({
+      handlers: {
+        registerServer: refuse,
+        unregisterServer: refuse,
+        authorizeServer: refuse,
+        subscribeResource: refuse,
+        unsubscribeResource: refuse,
+        listServers: () => ({ servers: [] }),
+        listResources: ({ cursor }) => {
+          if (isHanging && cursor !== "") return never();
+          const resources = both.map((server_id) => ({ uri: "test://shared", name: server_id, server_id }));
+          return { resources, next_cursor: isHanging ? "more" : "" };
+        },
+        listResourceTemplates: () => ({
+          templates: both.map((server_id) => ({ uri_template: "test://{id}", name: server_id, server_id })),
+        }),
+        readResource: ({ uri }) => ({ contents: [{ uri, text: "text", type: "text" }], server_id: "left" }),
+        listPrompts: () => ({
+          prompts: [...both.map((server_id) => ({ name: "greet", server_id })), { name: "alone", server_id: "right" }],
+        }),
+        getPrompt({ name, server_id }) {
+          const messages = [{ role: "user", content: { type: "text", text: `${name} of ${server_id}` } }];
+          return { messages, server_id };
+        },
+      },
+    }),
+  });
+}
+
+test("prompts that several servers call the same are told apart, and each can be got", async () => {
+  const { url } = await startHost({ plugins: [twins()] });
+  const client = await connectSecond(url);
+
+  const { prompts } = await client.listPrompts();
+  const texts = await Promise.all(
+    prompts.map(async ({ name }) => (await client.getPrompt({ name })).messages[0]?.content),
+  );
+
+  expect(prompts.map(({ name }) => name)).toEqual(["left__greet", "right__greet", "alone"]);
+  expect(texts).toMatchObject([{ text: "greet of left" }, { text: "greet of right" }, { text: "alone of right" }]);
+});
+
+test("an address that several servers have is listed once", async () => {
+  const { url } = await startHost({ plugins: [twins()] });
+  const client = await connectSecond(url);
+
+  const { resources } = await client.listResources();
+  const { resourceTemplates } = await client.listResourceTemplates();
+
+  expect(resources.map(({ uri }) => uri)).toEqual(["test://shared"]);
+  expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["workspace:///{+path}", "test://{id}"]);
+});
+
+test("a server that hangs does not hide what there is beside it", async () => {
+  const { url } = await startHost({ plugins: [twins({ isHanging: true })] });
+  const client = await connectSecond(url);
+
+  const { resources } = await client.listResources(undefined, { timeout: 4 * mcpLimits.bridgedListMs });
+
+  expect(resources.map(({ uri }) => uri)).toEqual(["test://shared"]);
+});
