@@ -35,6 +35,8 @@ export type AcceptedCap = z.output<typeof acceptedCap>;
 export type PushHandler = (message: Message) => void;
 
 const defaultTimeoutMs = 60_000;
+/** Events of a call that are kept for the error it may end with: the first ones. All of them go to `onEvent`. */
+const maxKeptEvents = 1_000;
 
 export class A2EClient {
   readonly agentId: string;
@@ -358,7 +360,7 @@ function receiveEvent(pending: PendingCall, message: Message): void {
   const event = parseWith(eventPayload, payload);
   if (event instanceof A2EError) return;
   pending.events ??= [];
-  pending.events.push(event);
+  if (pending.events.length < maxKeptEvents) pending.events.push(event);
   guarded(() => pending.options.onEvent?.(event));
 }
 

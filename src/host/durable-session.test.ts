@@ -202,6 +202,20 @@ test("a fork sees what was there, and neither side sees what the other does afte
   await third.close(0);
 });
 
+test("a session that nobody can come back to ends with the host", async () => {
+  const first = await start();
+  const session = first.sessions.create({ isTransient: true });
+  const peer = await shakeHands(session);
+  await ask(peer, { type: "counter/add/req" });
+  await first.close(0);
+  peer.read();
+  expect(peer.received.at(-1)).toMatchObject({ type: "session/closed" });
+
+  const second = await start();
+  expect(second.sessions.get(session.id)).toBeUndefined();
+  await second.close(0);
+});
+
 test("a stored session whose agent never came back is gone once it has reached the maximum age", async () => {
   const first = await start();
   const session = first.sessions.create();

@@ -41,10 +41,10 @@ export class SessionManager {
     return this.#sessions.size;
   }
 
-  create(): Session {
+  create(beginning: Pick<SessionBeginning, "isTransient"> = {}): Session {
     const id = this.#createId();
     if (this.#sessions.has(id)) throw new Error("the source of session ids repeats itself");
-    return this.#add(id);
+    return this.#add(id, beginning);
   }
 
   /** A session that is live, or was when the host last ran. */

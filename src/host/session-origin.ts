@@ -25,6 +25,8 @@ export interface SessionOrigin {
 
 /** How a session begins, where it is not simply new. */
 export interface SessionBeginning {
+  /** Nobody can come back to it, as to one behind an MCP client: a host that stops ends it for good. */
+  isTransient?: boolean;
   /** State to restore once the agent has shaken hands. */
   restoreFrom?: SavedSession;
   /** A session that was open before: forked, or recovered after a crash. */

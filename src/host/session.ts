@@ -85,16 +85,19 @@ export class Session
   #status: SessionStatus = "new";
   #lastActiveAt: number;
   #closing: Promise<void> | undefined;
+  readonly #isTransient: boolean;
   /** It could not be written, and is gone from here alone. */
   #isDropped = false;
 
-  constructor(id: string, kernel: Kernel, { manager, restoreFrom, origin, tape }: SessionOptions = {}) {
+  constructor(id: string, kernel: Kernel, options: SessionOptions = {}) {
+    const { manager, restoreFrom, origin, tape, isTransient = false } = options;
     this.id = id;
     this.info = { id, principal: anonymous, granted: nothing };
     this.#kernel = kernel;
     this.tape = tape;
     this.sources = tape?.sources ?? kernel;
     this.#manager = manager;
+    this.#isTransient = isTransient;
     this.#journal = this.#openJournal(origin);
     this.#executor = new Executor(kernel, this);
     this.#outbox = new Outbox(this, kernel.limits, this.#journal);
@@ -198,7 +201,7 @@ export class Session
   }
 
   get isGone(): boolean {
-    return this.#status === "closed" && !this.#kernel.isStopping && !this.#isDropped;
+    return this.#status === "closed" && (!this.#kernel.isStopping || this.#isTransient) && !this.#isDropped;
   }
 
   get isOpen(): boolean {
@@ -460,7 +463,8 @@ export class Session
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
     this.#agent.end(`session ended: ${reason}`);
     // A session that the next host takes up again is not closed for its agent, only cut off.
-    if (this.#journal === undefined || !this.#kernel.isStopping)
+    const isOver = !this.#kernel.isStopping || this.#isTransient;
+    if (this.#journal === undefined || isOver)
       this.send(
         createMessage(shutdownReport.type, this.sources.nextId(), this.sources.clock.now(), {
           reason,
@@ -469,12 +473,12 @@ export class Session
       );
     await this.#journalled();
     if (this.#isDropped) return this.parts.close();
-    if (this.#kernel.isStopping) await this.#manager?.saveDraining(this);
+    if (!isOver) await this.#manager?.saveDraining(this);
     this.#status = "closed";
     await this.parts.close();
-    if (!this.#kernel.isStopping) this.#forgetJournalled();
+    if (isOver) this.#forgetJournalled();
     this.#end();
-    if (!this.#kernel.isStopping) await this.saving.forget();
+    if (isOver) await this.saving.forget();
   }
 
   /** A journal that cannot be written must not keep a session from ending; its age will take it. */

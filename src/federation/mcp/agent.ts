@@ -47,7 +47,7 @@ export async function openAgent(
 ): Promise<McpAgent> {
   let parked: ParkedCalls | undefined;
   const transport = watched(
-    createDirectTransport(() => host.sessions.create()),
+    createDirectTransport(() => host.sessions.create({ isTransient: true })),
     () => {
       parked?.close();
       onClosed();
