@@ -1,24 +1,50 @@
 // Approvals of chains, from whoever sits at the terminal.
-import { createInterface } from "node:readline/promises";
+import { createInterface } from "node:readline";
 import { chains } from "../caps/chains/protocol.ts";
 import type { A2EClient } from "../client/client.ts";
 import { toPlainText } from "./plain-text.ts";
 import type { Terminal } from "./terminal.ts";
 
+interface Approval {
+  approved: boolean;
+  comment: string;
+}
+
 /** Where nobody is there to ask, nothing is approved. */
-export function answerApprovals(client: A2EClient, isApprovingAll: boolean, terminal: Terminal): void {
-  client.onAsk(chains.asks.approve, async ({ node_id, message, data }, { signal }) => {
+export function answerApprovals(
+  client: Pick<A2EClient, "onAsk">,
+  isApprovingAll: boolean,
+  terminal: Pick<Terminal, "input" | "note">,
+): void {
+  let last: Promise<unknown> = Promise.resolve();
+  client.onAsk(chains.asks.approve, ({ node_id, message, data }, { signal }) => {
     if (isApprovingAll) return { approved: true, comment: "--yes" };
-    const { input } = terminal;
-    if ((input as { isTTY?: boolean }).isTTY !== true)
+    if ((terminal.input as { isTTY?: boolean }).isTTY !== true)
       return { approved: false, comment: "nobody is there to ask; --yes approves everything" };
-    terminal.note(toPlainText(`${node_id}: ${message === "" ? "go on?" : message}\n${JSON.stringify(data, null, 2)}`));
-    const lines = createInterface({ input, output: process.stderr });
-    try {
-      const answer = await lines.question("approve? [y/N] ", { signal });
-      return { approved: /^y(es)?$/i.test(answer.trim()), comment: "" };
-    } finally {
+    const question = `${node_id}: ${message === "" ? "go on?" : message}\n${JSON.stringify(data, null, 2)}`;
+    // One after the other: two at once would take the same line for their answers.
+    const answer = last.then(() => askPerson(toPlainText(question), terminal, signal));
+    last = answer;
+    return answer;
+  });
+}
+
+/** Reads plain lines, so that Ctrl-C stays a signal to the whole command. */
+function askPerson(question: string, { input, note }: Pick<Terminal, "input" | "note">, signal: AbortSignal) {
+  return new Promise<Approval>((resolve) => {
+    const notAnswered = { approved: false, comment: "nobody answered" };
+    if (signal.aborted) return resolve(notAnswered);
+    note(`${question}\napprove? [y/N]`);
+    const lines = createInterface({ input });
+    const stop = () => lines.close();
+    signal.addEventListener("abort", stop, { once: true });
+    lines.once("line", (answer) => {
+      resolve({ approved: /^y(es)?$/i.test(answer.trim()), comment: "" });
       lines.close();
-    }
+    });
+    lines.once("close", () => {
+      signal.removeEventListener("abort", stop);
+      resolve(notAnswered);
+    });
   });
 }

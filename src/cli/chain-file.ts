@@ -15,12 +15,12 @@ export interface ChainFile {
   readonly max_parallel: number;
 }
 
-/** Throws a CliError that names the file and what is wrong in it. */
-export function parseChainFile(text: string, file: string): ChainFile {
+/** Throws a CliError that names the file and what is wrong with it. */
+export function parseChainFile(readText: () => string, file: string): ChainFile {
   let value: unknown;
   try {
     // JSON is YAML as well.
-    value = parse(text);
+    value = parse(readText());
   } catch (cause) {
     throw unreadable(file, messageOf(cause));
   }

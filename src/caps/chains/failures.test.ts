@@ -120,6 +120,27 @@ test("the whole chain's time stops all work, and what had ended is answered", as
   await expect.poll(() => host.recorder.stopped).toEqual(["slow"]);
 });
 
+test("a very long time is no time that is over at once", async () => {
+  await using host = await startChains();
+  const warnings: string[] = [];
+  const note = (warning: Error) => void warnings.push(warning.name);
+  process.on("warning", note);
+  const nodes = [
+    tool("slow", "wait", { input: { name: "slow" } }),
+    { node_id: "m", kind: "map", items: [1], map_node: "each", timeout: 1e9 },
+    tool("each", "wait", { input: { name: "slow" } }),
+  ];
+
+  const running = host.api.run({ nodes, timeout: 1e9 });
+  await expect.poll(() => host.recorder.waiting).toBe(2);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  host.recorder.release("slow");
+
+  expect((await running).success).toBe(true);
+  process.off("warning", note);
+  expect(warnings).toEqual([]);
+});
+
 test("a cancelled request stops the chain, also while it waits to try again", async () => {
   await using host = await startChains();
   for (const nodes of [

@@ -96,6 +96,20 @@ test("a map within a map, no items at all, and items that are no list", async ()
   expect(wrong.error?.message).toBe('"m" failed: the items of "m" are no list but 5');
 });
 
+test("a map waits for what the nodes that it runs wait for, however deep", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { node_id: "rows", kind: "map", items: [[1]], map_node: "row" },
+    { node_id: "row", kind: "map", items_path: "item", map_node: "cell" },
+    tool("cell", "echo", { input_map: { v: "item" }, deps: ["first"] }),
+    tool("first", "later"),
+  ];
+
+  await host.api.run({ nodes });
+
+  expect(host.recorder.calls.map(({ tool }) => tool)).toEqual(["later", "echo"]);
+});
+
 test("more items than max_items are refused", async () => {
   await using host = await startChains({ options: { max_items: 3 } });
 
@@ -115,6 +129,21 @@ test("the time of a map stops the items under way", async () => {
 
   expect(result.error).toMatchObject({ code: "chain_node_error", detail: { code: "timeout" } });
   expect(host.recorder.stopped).toEqual(["w", "w"]);
+});
+
+test("items of a map within a map that fail are told with the way to them", async () => {
+  await using host = await startChains();
+  const nodes = [
+    { node_id: "rows", kind: "map", items: [[1], [2, "x"]], map_node: "row" },
+    { node_id: "row", kind: "map", items_path: "item", map_node: "cell", on_error: "skip" },
+    tool("cell", "add", { input_map: { items: "[item]" } }),
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result).toMatchObject({ success: false, error: null, failed: ["rows[1][1]"] });
+  expect(result.final_output).toEqual([[1], [2, null]]);
+  expect(result.errors).toMatchObject({ "rows[1][1]": { code: "schema_violation" } });
 });
 
 describe("reduce", () => {

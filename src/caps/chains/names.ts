@@ -2,7 +2,6 @@
 import type { CallOther } from "../../host/call-context.ts";
 import type { SessionContext } from "../../host/plugin.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import type { Compiled, Names } from "./plan/compile.ts";
 import { ProblemList } from "./plan/problem-list.ts";
 import type { ChainProblem } from "./protocol.ts";
@@ -40,18 +39,14 @@ function addMissing(problems: ProblemList, capability: string, users: ReadonlyMa
 }
 
 function addUnknownTool(problems: ProblemList, name: string, users: readonly string[], context: SessionContext): void {
-  const meant = nearest(
-    name,
-    context.tools.list().map((tool) => tool.name),
-  );
-  const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;
+  const known = context.tools.list().map((tool) => tool.name);
+  const hint = problems.hint(name, known);
   for (const user of users)
     problems.add("unknown_tool", `"${user}" names "${name.slice(0, 80)}", which is no tool${hint}`, user);
 }
 
 function addUnknownName(problems: ProblemList, name: string, users: readonly string[], plan: Names): void {
-  const meant = nearest(name, plan.indexOf.keys());
-  const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;
+  const hint = problems.hint(name, [...plan.indexOf.keys()]);
   for (const user of users) {
     const message = `"${user}" reads "${name.slice(0, 80)}", which is neither a node nor a field of the initial input${hint}`;
     problems.add("unknown_node", message, user);
@@ -70,8 +65,7 @@ async function checkSkills(
   const unknown = [...(isMissing ? [] : [...plan.skills]), ...actions].filter(([name]) => !known.has(name));
   for (const [name, users] of unknown) {
     const isSkill = plan.skills.has(name);
-    const meant = nearest(name, known);
-    const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;
+    const hint = problems.hint(name, known);
     for (const user of users)
       problems.add(
         isSkill ? "unknown_skill" : "unknown_tool",

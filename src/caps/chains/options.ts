@@ -11,6 +11,8 @@ export const optionsSchema = z.strictObject({
   max_parallel: z.int().min(1).max(1000).default(chainLimits.maxParallel),
   /** Items of one map. */
   max_items: z.int().min(1).default(chainLimits.maxItems),
+  /** Items of all maps of one run, those of maps within maps included. */
+  max_run_items: z.int().min(1).default(chainLimits.maxRunItems),
   /** An output that takes more as JSON is answered as a reference. */
   max_inline_bytes: z.int().min(64).default(chainLimits.maxInlineBytes),
   /** All outputs of an answer together. */

@@ -9,6 +9,7 @@ import { startHost } from "../../testing/start-host.ts";
 import { procPlugin } from "../proc/plugin.ts";
 import { skillPlugin } from "../skill/plugin.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
+import { chainLimits } from "./limits.ts";
 import { chainsPlugin } from "./plugin.ts";
 import { createRecordedTools } from "./start-chains.suite.ts";
 
@@ -52,6 +53,21 @@ test("a program is run to its end, with its input and what it wrote", async () =
   expect(success).toBe(true);
   expect(outputs.cat).toMatchObject({ exit_code: 0, stdout: "hello\n", stderr: "" });
   expect(outputs.both).toMatchObject({ stdout: "out\n", stderr: "err\n" });
+});
+
+test("a program that does not read its input has ended well all the same, and of very much output some is kept", async () => {
+  await using host = await start();
+  const nodes = [
+    { node_id: "deaf", kind: "proc", input: { cmd: ["true"], stdin: "nobody reads this" }, timeout: 20 },
+    { node_id: "loud", kind: "proc", input: { cmd: ["head", "-c", "3000000", "/dev/zero"] }, deps: ["deaf"] },
+    { node_id: "size", kind: "gather", input_map: { length: "length(loud.stdout)", cut: "loud.truncated" } },
+  ];
+
+  const { final_output, error } = await host.client.chains.run({ nodes });
+
+  expect(error).toBeNull();
+  expect(final_output).toMatchObject({ cut: true });
+  expect((final_output as { length: number }).length).toBeLessThanOrEqual(chainLimits.maxProcBytes);
 });
 
 test("a program that fails, or does not start, fails its node", async () => {

@@ -9,7 +9,7 @@ import { PlanCache } from "./plan/plan-cache.ts";
 import { unknownOutput } from "./problems.ts";
 import { chains } from "./protocol.ts";
 import { type OutputStores, openOutputStores, toPage } from "./run/output-store.ts";
-import { forgetRuns } from "./run/state-journal.ts";
+import { forgetAll } from "./run/state-journal.ts";
 import { SessionRuns, type Shared } from "./session-runs.ts";
 
 /** What a config makes of `type: chains`. */
@@ -28,17 +28,17 @@ function createChainsPlugin(options: ParsedChainsOptions): Plugin<typeof chains>
     ...(options.priority === undefined ? {} : { priority: options.priority }),
     forking: "copied",
 
-    setup({ database, clock }) {
+    setup({ database, clock, log }) {
       const { kept_days: keptDays, max_kept_bytes: maxKeptBytes, max_nodes: maxNodes } = options;
       const plans = new PlanCache({ parse: createExpressionParser(), maxNodes }, chainLimits.maxPlans);
-      const stores = openOutputStores(database, { maxKeptBytes, keptDays, now: () => clock.now() });
+      const stores = openOutputStores(database, { maxKeptBytes, keptDays, log, now: () => clock.now() });
       opened = { shared: { options, plans, database }, stores };
     },
 
     session(context) {
       if (opened === undefined) throw new Error("the chains plugin was not set up");
       const { shared, stores } = opened;
-      const outputs = stores.of(context.session.id);
+      const outputs = stores.of(context.session.id, (runId) => runs.isUnderWay(runId));
       const runs = new SessionRuns(context, shared, outputs);
       return {
         handlers: {
@@ -63,7 +63,7 @@ function createChainsPlugin(options: ParsedChainsOptions): Plugin<typeof chains>
             return { run_id, node_id, text: page.text, offset, next_offset: page.next, total: text.length };
           },
         },
-        fork: forgetRuns,
+        fork: forgetAll,
         close: () => runs.close(),
       };
     },

@@ -31,6 +31,11 @@ export function cancelledByAgent(): ChainRunError {
   return { code: "cancelled", message: "the chain was cancelled by its agent", node_id: "", detail: {} };
 }
 
+export function putBack(): ChainRunError {
+  const message = "the session was put back to a snapshot while the chain ran";
+  return { code: "cancelled", message, node_id: "", detail: {} };
+}
+
 export function unknownOutput(run_id: string, node_id: string): A2EError {
   return chains.error("unknown_output", `no large output of "${node_id.slice(0, 80)}" is kept for this run`, {
     detail: { run_id: run_id.slice(0, 80), node_id: node_id.slice(0, 80) },

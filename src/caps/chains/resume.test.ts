@@ -11,7 +11,7 @@ import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { chainsPlugin } from "./plugin.ts";
-import { chains } from "./protocol.ts";
+import { type ChainNode, chains } from "./protocol.ts";
 import { createRecordedTools, tool } from "./start-chains.suite.ts";
 
 let folder = "";
@@ -52,6 +52,33 @@ async function connect(host: A2EHost, sessionId?: string, firstId?: string) {
   return { client, api: client.use(chains) };
 }
 
+/** What a host of this name would leave if it were killed now, under another name. */
+async function kill(name: string, leftName: string): Promise<void> {
+  // Lets the turn in which nodes ended be committed.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const suffix of ["", "-wal"]) await copyFile(join(folder, name + suffix), join(folder, leftName + suffix));
+}
+
+/** Changes what a host has left. */
+async function tamper(name: string, sql: string): Promise<void> {
+  const database = await createSqliteDatabase({ path: join(folder, name), durability: "process" });
+  database.write(() => database.prepare(sql).run());
+  await database.close();
+}
+
+/** A run of these nodes, cut off while its node `wait` waits; what is left of it is in `second.sqlite`. */
+async function cutOff(nodes: ChainNode[]) {
+  const first = await openHost("first.sqlite");
+  const { client, api } = await connect(first.host);
+  void api.run({ nodes }).catch(() => {});
+  await expect.poll(() => first.recorder.waiting).toBe(1);
+  const [run] = (await api.list()).runs;
+  await kill("first.sqlite", "second.sqlite");
+  first.recorder.release("");
+  await first.host.close(0);
+  return { sessionId: client.sessionId, runId: run?.run_id ?? "" };
+}
+
 test("a run goes on by itself in another process, and its answer waits until its agent asks again", async () => {
   const first = await openHost("first.sqlite");
   const { client, api } = await connect(first.host);
@@ -65,10 +92,7 @@ test("a run goes on by itself in another process, and its answer waits until its
   void api.run({ chain_id: "mine", nodes, streaming: false }).catch(() => {});
   await expect.poll(() => first.recorder.waiting).toBe(1);
   const [run] = (await api.list()).runs;
-  // Lets the turn in which the nodes ended be committed.
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  for (const suffix of ["", "-wal"])
-    await copyFile(join(folder, `first.sqlite${suffix}`), join(folder, `second.sqlite${suffix}`));
+  await kill("first.sqlite", "second.sqlite");
   const runId = run?.run_id ?? "";
 
   const second = await openHost("second.sqlite");
@@ -111,4 +135,79 @@ test("a run that has ended leaves nothing in the state of its session", async ()
   expect((await later.api.list()).runs).toEqual([]);
   expect(again.recorder.calls).toEqual([]);
   await again.host.close(0);
+});
+
+test("items that had failed do not run again, and are told with the others", async () => {
+  const { sessionId, runId } = await cutOff([
+    { node_id: "rows", kind: "map", items: [[1, "x"], [2]], map_node: "row" },
+    { node_id: "row", kind: "map", items_path: "item", map_node: "cell", on_error: "skip" },
+    tool("cell", "add", { input_map: { items: "[item]" } }),
+    { node_id: "m", kind: "map", items: ["broken", "x"], map_node: "one", on_error: "skip", deps: ["rows"] },
+    tool("one", "wait", { input_map: { name: "item" } }),
+  ]);
+  const second = await openHost("second.sqlite");
+  const { api } = await connect(second.host, sessionId, runId);
+
+  const running = api.run({ nodes: [] });
+  await expect.poll(() => second.recorder.waiting).toBe(1);
+  second.recorder.release("x");
+  const result = await running;
+
+  expect(result.failed).toEqual(["rows[0][1]", "m[0]"]);
+  expect(result.outputs).toEqual({ rows: [[1, null], [2]], m: [null, { name: "x" }] });
+  expect(second.recorder.calls.map(({ id }) => id)).toEqual([`${runId}:m:1`]);
+  await second.host.close(0);
+});
+
+test("a node whose large output is no longer kept runs again, rather than to be read as nothing", async () => {
+  const { sessionId, runId } = await cutOff([
+    tool("big", "blow", { input: { length: 50 } }),
+    tool("hold", "wait", { deps: ["big"] }),
+    tool("end", "echo", { deps: ["hold"], input_map: { size: "length(big.text)" } }),
+  ]);
+  await tamper("second.sqlite", "DELETE FROM chain_output");
+  const second = await openHost("second.sqlite");
+  const { api } = await connect(second.host, sessionId, runId);
+
+  const running = api.run({ nodes: [] });
+  await expect.poll(() => second.recorder.waiting).toBe(1);
+  second.recorder.release("");
+
+  expect((await running).final_output).toEqual({ size: 100 });
+  await second.host.close(0);
+});
+
+test("what cannot be gone on with is given up, and its session opens all the same", async () => {
+  const { sessionId } = await cutOff([tool("a", "later"), tool("hold", "wait", { deps: ["a"] })]);
+  await tamper("second.sqlite", "UPDATE session_state SET value = '5' WHERE key LIKE 'local:run:%'");
+  const second = await openHost("second.sqlite");
+  const { api } = await connect(second.host, sessionId);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+
+  expect((await api.list()).runs).toEqual([]);
+  expect((await api.run({ nodes: [tool("a", "echo")] })).success).toBe(true);
+  await second.host.close(0);
+});
+
+test("a request that comes again is told what the run has done meanwhile", async () => {
+  const { sessionId, runId } = await cutOff([
+    tool("hold", "wait"),
+    tool("next", "echo", { deps: ["hold"] }),
+    tool("last", "wait", { deps: ["next"] }),
+  ]);
+  const second = await openHost("second.sqlite");
+  second.host.sessions.get(sessionId);
+  await expect.poll(() => second.recorder.waiting).toBe(1);
+  second.recorder.release("");
+  await expect.poll(() => second.recorder.calls.length).toBe(3);
+
+  const { api } = await connect(second.host, sessionId, runId);
+  const events: unknown[] = [];
+  const running = api.run({ nodes: [] }, { onEvent: ({ data }) => events.push(`${data.node_id} ${data.phase}`) });
+  await expect.poll(() => events.length).toBe(5);
+  second.recorder.release("");
+  await running;
+
+  expect(events).toEqual(["hold start", "hold done", "next start", "next done", "last start", "last done"]);
+  await second.host.close(0);
 });

@@ -2,16 +2,18 @@
 import type { CallContext } from "../../host/call-context.ts";
 import type { Database } from "../../host/database.ts";
 import type { SessionContext } from "../../host/plugin.ts";
-import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
+import type { ResultOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { chainLimits } from "./limits.ts";
+import { LiveRun, type RunRequest, type RunResult } from "./live-run.ts";
 import { findProblems } from "./names.ts";
 import type { ParsedChainsOptions } from "./options.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { PlanCache } from "./plan/plan-cache.ts";
-import { cancelledByAgent, invalidChain, timedOut } from "./problems.ts";
+import { cancelledByAgent, invalidChain } from "./problems.ts";
 import { type ChainProblem, chains } from "./protocol.ts";
 import { ChainRun } from "./run/chain-run.ts";
+import { Followers } from "./run/followers.ts";
 import type { OutputStore } from "./run/output-store.ts";
 import { createPhaseEmitter } from "./run/phase-emitter.ts";
 import { createBackgroundPort, createRequestPort, type SessionPort } from "./run/ports.ts";
@@ -19,6 +21,7 @@ import type { RunOutcome } from "./run/run-outcome.ts";
 import type { Awaitable, EmitPhase } from "./run/run-port.ts";
 import {
   findUnfinished,
+  forgetRuns,
   keepAnswer,
   keptAnswers,
   StateJournal,
@@ -26,8 +29,6 @@ import {
   type UnfinishedRun,
 } from "./run/state-journal.ts";
 
-type RunRequest = RequestOf<(typeof chains.calls)["run"]>;
-type RunResult = ResultInputOf<(typeof chains.calls)["run"]>;
 type RunList = ResultOf<(typeof chains.calls)["list"]>["runs"];
 
 /** What all sessions of a host share. */
@@ -37,20 +38,6 @@ export interface Shared {
   readonly database: Database;
 }
 
-interface LiveRun {
-  readonly run: ChainRun;
-  readonly request: RunRequest;
-  readonly plan: Plan;
-  readonly port: SessionPort;
-  readonly answered: Promise<RunResult>;
-  /** Requests that wait for it, where it was resumed. */
-  followers: CallContext[];
-  readonly isResumed: boolean;
-  timer: NodeJS.Timeout | undefined;
-}
-
-/** The kernel must not be the first to end a chain: it could not say what the chain had come to. */
-const graceMs = 2000;
 /** How often a session that is opening is looked at. */
 const openingMs = 5;
 
@@ -68,8 +55,19 @@ export class SessionRuns {
     this.#context = context;
     this.#shared = shared;
     this.#outputs = outputs;
+    // A session that is open already was put back to a snapshot: its requests have their answers.
+    if (this.#isOpen) forgetRuns(context.state);
     for (const unfinished of findUnfinished(context.state)) this.#unfinished.set(unfinished.runId, unfinished);
     if (this.#unfinished.size > 0) this.#resumeWhenOpen();
+  }
+
+  get #isOpen(): boolean {
+    return this.#context.session.granted?.has(chains.name) === true;
+  }
+
+  /** Whether what the run has come to is still needed. */
+  isUnderWay(runId: string): boolean {
+    return this.#live.has(runId) || this.#unfinished.has(runId);
   }
 
   run(request: RunRequest, call: CallContext): Awaitable<RunResult> {
@@ -77,7 +75,7 @@ export class SessionRuns {
     const unfinished = this.#unfinished.get(call.id);
     if (unfinished !== undefined) this.#resume(unfinished);
     const live = this.#live.get(call.id);
-    if (live !== undefined) return this.#join(live, call);
+    if (live !== undefined) return live.join(call);
     const kept = takeAnswer(this.#context.state, call.id);
     if (kept !== undefined) return kept as unknown as RunResult;
     const compiled = this.#shared.plans.compile(request.nodes, request.entry_node);
@@ -93,36 +91,22 @@ export class SessionRuns {
     call: CallContext,
     problems: readonly ChainProblem[],
   ): Awaitable<RunResult> {
-    if (plan === undefined || problems.length > 0) return this.#refuse(request, call, problems);
-    const emit = request.streaming ? createPhaseEmitter(this.#context.clock, call.startedAt, [call]) : undefined;
-    const port = createRequestPort(this.#context, call, request.chain_id || call.id);
-    const readHeader = () => ({ ...request, started_at: call.startedAt }) as unknown as JsonObject;
-    const journal = new StateJournal(this.#context.state, this.#shared.database, call.id, readHeader);
-    const run = this.#createRun(call.id, request, plan, port, journal, emit);
+    const { id: runId, startedAt } = call;
+    if (plan === undefined || problems.length > 0)
+      return { chain_id: request.chain_id || runId, run_id: runId, success: false, error: invalidChain(problems) };
+    const followers = new Followers(call);
+    const emit = request.streaming ? createPhaseEmitter(this.#context.clock, startedAt, followers) : undefined;
+    const port = createRequestPort(this.#context, call, request.chain_id || runId);
+    const readHeader = () => ({ ...request, started_at: startedAt }) as unknown as JsonObject;
+    const journal = new StateJournal(this.#context.state, this.#shared.database, runId, readHeader);
+    const run = this.#createRun(runId, request, plan, port, journal, emit);
     const outcome = run.start();
-    if (!(outcome instanceof Promise)) return this.#toResult(request, call.id, call.startedAt, outcome);
-    call.setTimeout(request.timeout === 0 ? Number.MAX_SAFE_INTEGER : request.timeout * 1000 + graceMs);
+    if (!(outcome instanceof Promise)) return this.#toResult(request, runId, startedAt, outcome);
     if (plan.needsSignal) call.signal.addEventListener("abort", () => run.stop(), { once: true });
-    const answered = outcome.then((ended) => this.#toResult(request, call.id, call.startedAt, ended));
-    return this.#watch(call.id, {
-      run,
-      request,
-      plan,
-      port,
-      answered,
-      followers: [],
-      isResumed: false,
-      timer: undefined,
-    });
-  }
-
-  #refuse(request: RunRequest, call: CallContext, problems: readonly ChainProblem[]): RunResult {
-    return {
-      chain_id: request.chain_id || call.id,
-      run_id: call.id,
-      success: false,
-      error: invalidChain(problems),
-    };
+    const answered = outcome.then((ended) => this.#toResult(request, runId, startedAt, ended));
+    const live = new LiveRun({ run, request, plan, port, journal, followers, answered, isResumed: false });
+    live.allowTime(call);
+    return this.#watch(runId, live);
   }
 
   #createRun(
@@ -133,13 +117,14 @@ export class SessionRuns {
     journal: StateJournal,
     emit: EmitPhase | undefined,
   ): ChainRun {
-    const { max_parallel, max_items, max_inline_bytes, max_answer_bytes } = this.#shared.options;
+    const { max_parallel, max_items, max_run_items, max_inline_bytes, max_answer_bytes } = this.#shared.options;
     return new ChainRun({
       runId,
       plan,
       input: request.initial_input,
       maxParallel: Math.min(request.max_parallel || max_parallel, max_parallel),
       maxItems: max_items,
+      maxRunItems: max_run_items,
       maxInlineBytes: max_inline_bytes,
       maxAnswerBytes: max_answer_bytes,
       port,
@@ -150,20 +135,14 @@ export class SessionRuns {
     });
   }
 
-  /** Looks after a run that does not end at once: its time, its place in the list, its end. */
   #watch(runId: string, live: LiveRun): Promise<RunResult> {
-    const { timeout } = live.request;
     this.#live.set(runId, live);
-    if (timeout > 0) live.timer = setTimeout(() => live.run.abort(timedOut(timeout)), timeout * 1000);
     live.answered.finally(() => this.#forget(runId)).catch(() => {});
     return live.answered;
   }
 
   #forget(runId: string): void {
-    const live = this.#live.get(runId);
-    if (live === undefined) return;
-    clearTimeout(live.timer);
-    live.port.close();
+    this.#live.get(runId)?.release();
     this.#live.delete(runId);
   }
 
@@ -176,53 +155,48 @@ export class SessionRuns {
   #resumeWhenOpen(): void {
     this.#resuming = setTimeout(() => {
       if (this.#isClosed) return;
-      if (this.#context.session.granted?.has(chains.name) === false) return this.#resumeWhenOpen();
+      if (!this.#isOpen) return this.#resumeWhenOpen();
       for (const unfinished of [...this.#unfinished.values()]) this.#resume(unfinished);
     }, openingMs);
   }
 
+  /** Never throws: nobody waits for it, and what cannot be gone on with must not keep its session from opening. */
   #resume(unfinished: UnfinishedRun): void {
     const { runId, header } = unfinished;
+    const { state, log } = this.#context;
     this.#unfinished.delete(runId);
-    const { state } = this.#context;
-    const { started_at, ...request } = header as unknown as RunRequest & { started_at: number };
     const journal = new StateJournal(state, this.#shared.database, runId, () => header, unfinished);
-    const { plan } = this.#shared.plans.compile(request.nodes, request.entry_node);
-    if (plan === undefined) return journal.clear();
-    this.#context.log.info("a chain goes on where it was", {
-      chain: request.chain_id,
-      finished: unfinished.steps.size,
-    });
-    const port = createBackgroundPort(this.#context, request.chain_id || runId, runId);
-    const followers: CallContext[] = [];
-    const emit = request.streaming ? createPhaseEmitter(this.#context.clock, started_at, followers) : undefined;
-    const run = this.#createRun(runId, request, plan, port, journal, emit);
-    const outcome = Promise.resolve(run.start());
-    const answered = outcome.then((ended) => {
-      const result = this.#toResult(request, runId, started_at, ended);
-      if (followers.length === 0) keepAnswer(state, runId, result as unknown as JsonObject, chainLimits.maxKeptAnswers);
-      return result;
-    });
-    void this.#watch(runId, { run, request, plan, port, answered, followers, isResumed: true, timer: undefined });
+    try {
+      this.#goOn(unfinished, journal);
+    } catch (error) {
+      log.error("a chain cannot be gone on with and is given up", { run: runId, error });
+      journal.clear();
+    }
   }
 
-  /** The request of a resumed run has come again: it gets the answer. */
-  #join(live: LiveRun, call: CallContext): Promise<RunResult> {
-    live.followers.push(call);
-    call.setTimeout(live.request.timeout === 0 ? Number.MAX_SAFE_INTEGER : live.request.timeout * 1000 + graceMs);
-    call.signal.addEventListener("abort", () => live.run.stop(), { once: true });
-    return live.answered;
+  #goOn({ runId, header, steps }: UnfinishedRun, journal: StateJournal): void {
+    const { state, log, clock } = this.#context;
+    const { started_at, ...request } = header as unknown as RunRequest & { started_at: number };
+    const { plan } = this.#shared.plans.compile(request.nodes, request.entry_node);
+    // The host takes less than it did: the request is refused with the reason when it comes again.
+    if (plan === undefined) return journal.clear();
+    log.info("a chain goes on where it was", { chain: request.chain_id, finished: steps.size });
+    const port = createBackgroundPort(this.#context, request.chain_id || runId, runId);
+    const followers = new Followers();
+    const emit = request.streaming ? createPhaseEmitter(clock, started_at, followers) : undefined;
+    const run = this.#createRun(runId, request, plan, port, journal, emit);
+    const answered = Promise.resolve(run.start()).then((ended) => {
+      const result = this.#toResult(request, runId, started_at, ended);
+      if (followers.isEmpty) keepAnswer(state, runId, result as unknown as JsonObject, chainLimits.maxKeptAnswers);
+      return result;
+    });
+    answered.catch((error: unknown) => log.error("a resumed chain broke", { run: runId, error }));
+    const live = new LiveRun({ run, request, plan, port, journal, followers, answered, isResumed: true });
+    void this.#watch(runId, live);
   }
 
   list(): RunList {
-    const running: RunList = Array.from(this.#live, ([run_id, { request, run, plan, isResumed }]) => ({
-      run_id,
-      chain_id: request.chain_id || run_id,
-      status: "running",
-      nodes_run: run.nodesRun,
-      nodes_total: plan.nodes.length,
-      resumed: isResumed,
-    }));
+    const running: RunList = Array.from(this.#live, ([runId, live]) => live.describe(runId));
     const answered: RunList = Array.from(keptAnswers(this.#context.state), ([run_id, answer]) => {
       const { chain_id, nodes_run = 0 } = answer as unknown as RunResult;
       return { run_id, chain_id, status: "answered", nodes_run, nodes_total: nodes_run, resumed: true };
@@ -232,15 +206,13 @@ export class SessionRuns {
 
   cancel(runId: string): boolean {
     const live = this.#live.get(runId);
-    if (live === undefined) return false;
-    live.run.abort(cancelledByAgent());
-    return true;
+    live?.abort(cancelledByAgent());
+    return live !== undefined;
   }
 
-  /** Leaves what is under way to whoever opens this state next. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#resuming);
-    for (const { run } of [...this.#live.values()]) run.suspend();
+    for (const live of [...this.#live.values()]) live.close();
   }
 }

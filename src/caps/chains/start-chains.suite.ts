@@ -4,6 +4,7 @@ import type { CallContext } from "../../host/call-context.ts";
 import type { Plugin } from "../../host/plugin.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { Limits } from "../../protocol/limits.ts";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { defineTool } from "../tools/define-tool.ts";
@@ -65,10 +66,11 @@ export function createRecordedTools() {
     }),
     defineTool({
       name: "wait",
-      description: "Waits to be released.",
+      description: "Waits to be released; fails where it is called broken.",
       input: z.object({ name: z.string().default("") }),
       run({ name }, context) {
         note("wait", { name }, context);
+        if (name === "broken") throw new A2EError("runtime_error", "broken", { retryable: false });
         recorder.waiting += 1;
         recorder.mostWaiting = Math.max(recorder.mostWaiting, recorder.waiting);
         return new Promise<{ name: string }>((resolve, reject) => {
@@ -121,14 +123,15 @@ export function createRecordedTools() {
 
 interface ChainsHostOptions {
   options?: ChainsOptions;
+  limits?: Partial<Limits>;
   plugins?: readonly Plugin[];
 }
 
-export async function startChains({ options = {}, plugins = [] }: ChainsHostOptions = {}) {
+export async function startChains({ options = {}, limits = {}, plugins = [] }: ChainsHostOptions = {}) {
   const { tools, recorder } = createRecordedTools();
   const database = await createSqliteDatabase({ path: ":memory:" });
   const own = [toolsPlugin({ builtin: false, tools }), chainsPlugin(options)] as const;
-  const host = await startHost({ plugins: [...own, ...(plugins as [])], database });
+  const host = await startHost({ plugins: [...own, ...(plugins as [])], database, limits });
   return { ...host, recorder, api: host.client.chains };
 }
 

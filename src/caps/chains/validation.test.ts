@@ -188,3 +188,53 @@ test.each(["__proto__", "constructor", "x".repeat(300), ""])("a node cannot be c
 
   expect((await host.api.validate({ nodes })).problems).toMatchObject([{ code: "bad_node" }]);
 });
+
+test("a node that a map runs leads nowhere: its targets would run at once", async () => {
+  const { problems } = await problemsOf([
+    { node_id: "m", kind: "map", items: [1], map_node: "e" },
+    tool("e", "later", { next_node: "end", on_error: "rescue" }),
+    tool("end", "echo"),
+    tool("rescue", "echo"),
+  ]);
+
+  expect(problems).toEqual([
+    {
+      code: "bad_node",
+      message: '"e" is run by a map for its items and leads nowhere: set next_node on the map',
+      node_id: "e",
+    },
+    {
+      code: "bad_node",
+      message: '"e" is run by a map for its items and leads nowhere: set on_error on the map',
+      node_id: "e",
+    },
+  ]);
+});
+
+test("what a map cannot do is told: retries of its own, and a reduce of what is before it", async () => {
+  const { problems } = await problemsOf([
+    { node_id: "m", kind: "map", items: [1], map_node: "r", retries: 2 },
+    { node_id: "r", kind: "reduce", name: "sum" },
+  ]);
+
+  expect(problems.map(({ message }) => message)).toEqual([
+    'a map is not tried again, its items are: set retries on "r"',
+    '"r" is run by a map and needs items_path: nothing is before it',
+  ]);
+});
+
+test("a chain begins at its entry: a node that only leads there is not reached", async () => {
+  const chain = [tool("a", "echo", { next_node: "b" }), tool("b", "echo", { next_node: "c" }), tool("c", "echo")];
+
+  const { problems } = await problemsOf(chain, "b");
+  const needed = await problemsOf([...chain.slice(0, 2), tool("c", "echo", { deps: ["a"] })], "b");
+
+  expect(problems).toEqual([
+    {
+      code: "unreachable_node",
+      message: '"a" is not reached from entry_node "b": no way from there leads to it',
+      node_id: "a",
+    },
+  ]);
+  expect(needed.problems).toEqual([]);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { A2EError } from "../../protocol/errors.ts";
-import { chains } from "./protocol.ts";
+import { chains, messageLimits } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
 test("a chain of the SDK, with all fields that its models fill in, runs and is told in its events", async () => {
@@ -128,6 +128,13 @@ test("outputs that are too much together are references as well, and the oldest 
   await expect(host.api.output({ run_id, node_id: "d" })).rejects.toMatchObject({ code: "unknown_output" });
 });
 
+test("a page is no longer than a message may hold", async () => {
+  await using host = await startChains();
+  const page = { run_id: "r", node_id: "n", limit: messageLimits.maxPageLength + 1 };
+
+  await expect(host.api.output(page)).rejects.toMatchObject({ code: "schema_violation" });
+});
+
 test("another session does not read a large output", async () => {
   await using host = await startChains({ options: { max_inline_bytes: 100 } });
   const { run_id } = await host.api.run({ nodes: [tool("big", "blow", { input: { length: 50 } })] });
@@ -186,6 +193,38 @@ test("an approval has its time, and an agent that cannot be asked fails it", asy
 
   expect(unable.error?.detail.code).toBe("unknown_type");
   expect(late.error?.detail.code).toBe("timeout");
+});
+
+test("the time of a map ends the approvals that it waits for", async () => {
+  await using host = await startChains();
+  host.client.onAsk(chains.asks.approve, () => new Promise(() => {}));
+  const nodes = [
+    { node_id: "m", kind: "map", items: [1, 2], map_node: "ok", timeout: 0.05 },
+    { node_id: "ok", kind: "approval" },
+  ];
+
+  const result = await host.api.run({ nodes });
+
+  expect(result.error).toMatchObject({ code: "chain_node_error", node_id: "m", detail: { code: "timeout" } });
+});
+
+test("an approval without a time of its own waits as long as its chain", async () => {
+  await using host = await startChains({ limits: { askTimeoutMs: 20 } });
+  host.client.onAsk(chains.asks.approve, async () => {
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    return { approved: true };
+  });
+
+  expect((await host.api.run({ nodes: [{ node_id: "ok", kind: "approval" }] })).success).toBe(true);
+});
+
+test("a node without a time of its own has that of its chain, not that of a call which names none", async () => {
+  await using host = await startChains({ limits: { callTimeoutMs: 20 } });
+  const running = host.api.run({ nodes: [tool("slow", "wait", { input: { name: "slow" } })] });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  host.recorder.release("slow");
+
+  expect((await running).success).toBe(true);
 });
 
 test("what a handler throws at an approval is the node's error", async () => {

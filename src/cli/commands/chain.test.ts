@@ -64,6 +64,31 @@ test("draw writes a picture, with times after a run", async () => {
   expect(picture).toMatch(/greeting: 4 nodes in \d/);
 });
 
+test("draw says what became of a run that failed, or that the host refused", async () => {
+  const failed = await run("[{ node_id: a, kind: tool, name: read_file, input: { path: none } }]", "draw", "--run");
+  const refused = await run("[{ node_id: a, kind: tool, name: read_flie }]", "draw", "--run");
+
+  expect([failed.code, failed.stderr]).toEqual([4, expect.stringContaining('error: "a" failed:')]);
+  expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('did you mean "read_file"?')]);
+});
+
+test("a large output is printed, and not where it can be read", async () => {
+  const large = '[{ node_id: a, kind: gather, input_map: { text: "pad_left(`\\"x\\"`, `200000`)" } }]';
+  const text = "x".padStart(200_000);
+
+  const plain = await run(large, "run");
+  const all = await run(large, "run", "--json");
+
+  expect(JSON.parse(plain.stdout)).toEqual({ text });
+  expect(JSON.parse(all.stdout).outputs.a).toEqual({ text });
+});
+
+test("a file that is not there is named", async () => {
+  const result = await runInProcess(["chain", "run", "gone.yaml", "--config", "a2e.yaml"], { cwd: folder });
+
+  expect([result.code, result.stderr]).toEqual([2, expect.stringContaining("gone.yaml")]);
+});
+
 test.each([
   ["nodes: 5", "nodes"],
   ["just text", "expected a chain"],

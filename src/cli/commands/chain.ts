@@ -9,8 +9,10 @@ import { compileChain } from "../../caps/chains/plan/compile.ts";
 import type { Plan } from "../../caps/chains/plan/plan.ts";
 import { type ChainProblem, chains } from "../../caps/chains/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
+import type { JsonValue } from "../../protocol/json.ts";
 import { answerApprovals } from "../approvals.ts";
 import { type ChainFile, parseChainFile, parseInput } from "../chain-file.ts";
+import { withLargeOutputs } from "../chain-outputs.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
 import { examples } from "../help-text.ts";
@@ -76,14 +78,17 @@ function apiOf(client: A2EClient) {
 
 function readChain(file: string, options: RunOptions, terminal: Terminal): ChainFile {
   const readText = (path: string) => readFileSync(path === "-" ? 0 : resolve(terminal.cwd, path), "utf8");
-  const chain = parseChainFile(readText(file), file);
+  const chain = parseChainFile(() => readText(file), file);
   return options.input === undefined ? chain : { ...chain, initial_input: parseInput(options.input, readText) };
 }
 
 async function runChain(file: string, options: RunOptions, terminal: Terminal): Promise<void> {
   const { result } = await runOnHost(readChain(file, options, terminal), options, terminal);
   if (options.json) terminal.print(JSON.stringify(result, null, 2));
-  else printResult(result, terminal);
+  else {
+    printFailure(result, terminal);
+    if (result.error === null) terminal.print(toPlainText(toText(result.final_output)));
+  }
   if (!result.success) terminal.exitCode = exitCodes.toolFailed;
 }
 
@@ -106,12 +111,18 @@ async function validateChain(file: string, options: RunOptions, terminal: Termin
 async function draw(file: string, options: DrawOptions, terminal: Terminal): Promise<void> {
   const chain = readChain(file, options, terminal);
   const plan = compile(chain, terminal);
-  const timings = options.run ? (await runOnHost(chain, options, terminal)).timings : undefined;
+  const run = options.run ? await runOnHost(chain, options, terminal) : undefined;
+  const timings = run?.timings;
   const picture = drawChain(plan, { title: chain.chain_id, ...(timings === undefined ? {} : { timings }) });
-  if (options.output === undefined) return terminal.print(picture.trimEnd());
-  const path = resolve(terminal.cwd, options.output);
-  writeFileSync(path, picture);
-  terminal.note(`written to ${options.output}`);
+  if (options.output === undefined) terminal.print(picture.trimEnd());
+  else {
+    writeFileSync(resolve(terminal.cwd, options.output), picture);
+    terminal.note(`written to ${options.output}`);
+  }
+  // The picture shows how far it came; that it did not come to its end is said as well.
+  if (run === undefined || run.result.success) return;
+  printFailure(run.result, terminal);
+  terminal.exitCode = exitCodes.toolFailed;
 }
 
 function compile({ nodes, entry_node }: ChainFile, terminal: Terminal): Plan {
@@ -143,7 +154,7 @@ async function runOnHost(
         onEvent: ({ data }) => noteEvent(data, timings, terminal),
       },
     );
-    return { result, timings };
+    return { result: await withLargeOutputs(result, link.client), timings };
   } finally {
     forget();
     await link.close();
@@ -164,12 +175,14 @@ function noteEvent(data: Record<string, unknown>, timings: Map<string, NodeTimin
   terminal.note(terminal.noteStyle.dim(toPlainLine(`${mark} ${id}${why}`)));
 }
 
-function printResult(result: RunResult, terminal: Terminal): void {
-  const { final_output, error, failed } = result;
-  if (error?.problems !== undefined) return printProblems(error.problems, terminal);
-  if (error !== null) return terminal.note(`${terminal.noteStyle.red("error:")} ${toPlainLine(error.message)}`);
-  terminal.print(toPlainText(typeof final_output === "string" ? final_output : JSON.stringify(final_output, null, 2)));
-  if (failed.length > 0) terminal.note(terminal.noteStyle.yellow(`failed: ${toPlainLine(failed.join(", "))}`));
+function toText(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+function printFailure({ error, failed }: RunResult, terminal: Terminal): void {
+  if (error?.problems !== undefined) printProblems(error.problems, terminal);
+  else if (error !== null) terminal.note(`${terminal.noteStyle.red("error:")} ${toPlainLine(error.message)}`);
+  else if (failed.length > 0) terminal.note(terminal.noteStyle.yellow(`failed: ${toPlainLine(failed.join(", "))}`));
 }
 
 function printProblems(problems: readonly ChainProblem[], terminal: Terminal): void {

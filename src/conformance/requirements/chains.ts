@@ -314,6 +314,25 @@ export const chains: readonly Requirement[] = [
     },
   },
   {
+    id: "CHAIN-14",
+    title: "expressions sort numbers as numbers, and one that would take for ever fails its node alone",
+    source: "an extension: bounds of expressions",
+    level: "extension",
+    needs,
+    async run({ agent }) {
+      const peer = await agent();
+      const sorted = await run(peer, [echo("a", { input_map: { value: "sort(list)" } })], {
+        initial_input: { list: [10, 9, -1] },
+      });
+      checkEqual(sorted.final_output, [-1, 9, 10], "sort");
+      const doubling = `[input]${" | [@, @][]".repeat(60)}`;
+      const bomb = await run(peer, [echo("a", { input_map: { value: doubling } })]);
+      const { code, detail } = asObject(bomb.error, "error");
+      checkEqual([code, asObject(detail, "detail").code], ["chain_node_error", "bad_expression"], "error");
+      checkEqual((await run(peer, [echo("a")])).final_output, "a", "the next chain");
+    },
+  },
+  {
     id: "CHAIN-12",
     title: "an output too large for a message is a reference, read page by page",
     source: "an extension: chain/output",

@@ -71,3 +71,14 @@ test("names from strangers cannot leave their text", () => {
   expect(svg).not.toMatch(/<script|<\/svg>.*<\/svg>/s);
   expect(svg).toContain("&lt;script&gt;&quot;&amp;&apos; ");
 });
+
+test("a chain of many nodes that all read the first is drawn", () => {
+  const nodes = Array.from({ length: 600 }, (_, index) => ({
+    node_id: `n${index}`,
+    kind: "tool",
+    name: "t",
+    deps: index === 0 ? [] : [...new Set(["n0", `n${index - 1}`])],
+  }));
+
+  expect(drawChain(planOf(nodes))).toContain(">n599</text>");
+});

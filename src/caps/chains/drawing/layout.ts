@@ -128,8 +128,9 @@ function placeRows(columns: Slot[][], { nodeHeight, rowGap, margin }: LayoutSize
     for (const column of sweep % 2 === 0 ? columns : columns.toReversed()) straighten(column, gapOf);
   }
   const all = columns.flat();
-  const top = Math.min(...all.map(({ y }) => y)) - nodeHeight / 2;
-  const bottom = Math.max(...all.map(({ y }) => y)) + nodeHeight / 2;
+  // Without a spread: a large graph has more slots than a call can have arguments.
+  const top = all.reduce((least, { y }) => Math.min(least, y), 0) - nodeHeight / 2;
+  const bottom = all.reduce((most, { y }) => Math.max(most, y), 0) + nodeHeight / 2;
   for (const slot of all) slot.y += margin - top;
   return bottom - top + 2 * margin;
 }
@@ -151,11 +152,13 @@ function straighten(column: Slot[], gapOf: (one: Slot, other: Slot) => number): 
       blocks.pop();
       const shift = lastOffset + gap;
       const [many, few] = [above.slots.length, block.slots.length];
-      block = {
-        slots: [...above.slots, ...block.slots],
-        offsets: [...above.offsets, ...block.offsets.map((offset) => offset + shift)],
-        wish: (above.wish * many + (block.wish - shift) * few) / (many + few),
-      };
+      above.wish = (above.wish * many + (block.wish - shift) * few) / (many + few);
+      // The one above takes the other in, as it is mostly the larger.
+      block.slots.forEach((taken, index) => {
+        above.slots.push(taken);
+        above.offsets.push((block.offsets[index] ?? 0) + shift);
+      });
+      block = above;
     }
     blocks.push(block);
   }

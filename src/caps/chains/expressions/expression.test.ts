@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { createExpressionParser, isTrue, type Scope } from "./expression.ts";
+import { Work } from "./work.ts";
 
 const parse = createExpressionParser();
 
@@ -15,12 +16,14 @@ const values: JsonObject = {
 };
 const nodes = ["read", "plain", "list", "step-1"];
 const scope: Scope = {
+  work: new Work(),
   get: (name) => (Object.hasOwn(values, name) ? values[name] : undefined),
   isNode: (name) => nodes.includes(name),
   all: () => values,
 };
 
 function evaluate(text: string): JsonValue {
+  scope.work.begin();
   return parse(text, scope.isNode).evaluate(scope);
 }
 

@@ -1,11 +1,14 @@
 // What a text in `input_map`, `condition` or `items_path` means, worked out once per chain.
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { messageLimits } from "../protocol.ts";
-import { parseQuery, type Query } from "./jmespath.ts";
 import { toStrictSyntax } from "./loose-syntax.ts";
+import { parseQuery, type Query } from "./query.ts";
+import type { Work } from "./work.ts";
 
 /** What expressions read from. */
 export interface Scope {
+  /** What they may still cost. */
+  readonly work: Work;
   /** The value of a name; undefined where nobody has it. */
   get(name: string): JsonValue | undefined;
   /** Whether the name is a node's, whose output `data` and `output` stand for as well. */
@@ -59,13 +62,13 @@ function pathOf([name = "", ...steps]: readonly string[]): Expression {
 }
 
 function fromQuery({ roots, evaluate }: Query): Expression {
-  if (roots === undefined) return { names: undefined, evaluate: (scope) => evaluate(scope.all()) };
+  if (roots === undefined) return { names: undefined, evaluate: (scope) => evaluate(scope.all(), scope.work) };
   return {
     names: [...new Set(roots.map(({ name }) => name))],
     evaluate(scope) {
       const values: JsonObject = {};
       for (const { key, name, step } of roots) values[key] = walk(scope, name, step === undefined ? [] : [step]);
-      return evaluate(values);
+      return evaluate(values, scope.work);
     },
   };
 }

@@ -1,5 +1,4 @@
 // From nodes as they came to a plan, or to everything that is wrong with them.
-import { nearest } from "../../../protocol/nearest.ts";
 import type { ParseExpression } from "../expressions/expression.ts";
 import type { ChainNode, ChainProblem } from "../protocol.ts";
 import { findCycle, findReached, toLevels } from "./graph.ts";
@@ -35,8 +34,8 @@ export function compileChain(nodes: readonly ChainNode[], entry: string, options
   const main = [...specs.values()].filter(({ id }) => !templates.has(id));
   const compiler = new Compiler(specs, main, problems);
   if (entry !== "" && !compiler.indexOf.has(entry)) {
-    const meant = nearest(entry, compiler.indexOf.keys());
-    problems.add("bad_entry", `entry_node "${entry.slice(0, 40)}" is no node${hint(meant)}`, entry);
+    const hint = problems.hint(entry, [...compiler.indexOf.keys()]);
+    problems.add("bad_entry", `entry_node "${entry.slice(0, 40)}" is no node${hint}`, entry);
   }
   const planner = new NodePlanner({
     parse: options.parse,
@@ -48,6 +47,7 @@ export function compileChain(nodes: readonly ChainNode[], entry: string, options
   });
   const planned = main.map((spec, index) => planner.plan(spec, index));
   for (const spec of main) compiler.addEdgesOf(spec);
+  for (const id of templates) checkTemplate(specs.get(id), problems);
   const graph = compiler.graph();
   compiler.checkOrder(graph, entry);
   const { indexOf } = compiler;
@@ -66,10 +66,6 @@ const noNames: Names = {
   hasProcs: false,
 };
 
-function hint(meant: string | undefined): string {
-  return meant === undefined ? "" : `; did you mean "${meant}"?`;
-}
-
 function readSpecs(nodes: readonly ChainNode[], problems: ProblemList): Map<string, NodeSpec> {
   const specs = new Map<string, NodeSpec>();
   nodes.forEach((node, place) => {
@@ -81,6 +77,19 @@ function readSpecs(nodes: readonly ChainNode[], problems: ProblemList): Map<stri
   return specs;
 }
 
+/** What a map runs for its items leads nowhere: the map does. Its targets would wait for nothing, and run at once. */
+function checkTemplate(spec: NodeSpec | undefined, problems: ProblemList): void {
+  if (spec === undefined) return;
+  const { id, next, whenTrue, whenFalse, onError } = spec;
+  const handler = onError === "abort" || onError === "skip" ? "" : onError;
+  const fields = { next_node: next, true_node: whenTrue, false_node: whenFalse, on_error: handler };
+  for (const [field, target] of Object.entries(fields)) {
+    if (target === "") continue;
+    const why = `"${id}" is run by a map for its items and leads nowhere: set ${field} on the map`;
+    problems.add("bad_node", why, id);
+  }
+}
+
 /** What gathers or reduces without a list of its own takes the outputs of the nodes before it, in the order in which they are named. */
 function withSources(node: PlannedNode, sources: readonly number[]): PlannedNode {
   const { work } = node;
@@ -90,7 +99,13 @@ function withSources(node: PlannedNode, sources: readonly number[]): PlannedNode
 interface Graph extends Pick<Plan, "edges" | "incoming" | "isLedTo" | "roots" | "levels"> {
   /** By node: those before it, in the order in which they are named. */
   readonly awaited: readonly (readonly number[])[];
+  /** By node: those that it names itself, in `deps` or in what it reads. */
+  readonly needed: readonly (readonly number[])[];
 }
+
+/** As part of a key: one node waits for another or is led on by it, which is one edge, and each other kind is its own. */
+const edgeKind: Readonly<Record<EdgeKind, number>> = { wait: 0, next: 0, true: 1, false: 2, error: 3 };
+const edgeKinds = 4;
 
 class Compiler {
   readonly indexOf = new Map<string, number>();
@@ -98,19 +113,20 @@ class Compiler {
   readonly #main: readonly NodeSpec[];
   readonly #problems: ProblemList;
   /** By the two nodes; of several kinds, the one that leads wins over the one that only waits. */
-  readonly #edges = new Map<string, Edge>();
+  readonly #edges = new Map<number, Edge>();
+  readonly #needed: number[][];
 
   constructor(specs: ReadonlyMap<string, NodeSpec>, main: readonly NodeSpec[], problems: ProblemList) {
     this.#specs = specs;
     this.#main = main;
     this.#problems = problems;
+    this.#needed = main.map(() => []);
     main.forEach(({ id }, index) => void this.indexOf.set(id, index));
   }
 
   addEdgesOf(spec: NodeSpec): void {
     const index = this.indexOf.get(spec.id) as number;
-    const template = spec.kind === "map" ? this.#specs.get(spec.mapNode) : undefined;
-    for (const dep of [...spec.deps, ...(template?.deps ?? [])]) {
+    for (const dep of this.#depsOf(spec)) {
       const from = this.#find(dep, spec.id, "deps");
       if (from !== undefined) this.addEdge(from, index, "wait");
     }
@@ -124,8 +140,21 @@ class Compiler {
     }
   }
 
+  /** Those of a map are also those of what it runs, and of what that runs. */
+  #depsOf(spec: NodeSpec): Set<string> {
+    const deps = new Set<string>();
+    const seen = new Set<NodeSpec>();
+    for (let next: NodeSpec | undefined = spec; next !== undefined && !seen.has(next); ) {
+      seen.add(next);
+      for (const dep of next.deps) deps.add(dep);
+      next = next.kind === "map" ? this.#specs.get(next.mapNode) : undefined;
+    }
+    return deps;
+  }
+
   addEdge(from: number, to: number, kind: EdgeKind): void {
-    const key = `${from} ${to} ${kind === "wait" || kind === "next" ? "" : kind}`;
+    if (kind === "wait") this.#needed[to]?.push(from);
+    const key = (from * this.#main.length + to) * edgeKinds + edgeKind[kind];
     if (this.#edges.get(key)?.kind === "next") return;
     this.#edges.set(key, { from, to, kind });
   }
@@ -136,7 +165,7 @@ class Compiler {
     const isTemplate = this.#specs.has(name);
     const why = isTemplate
       ? `"${name}", which a map runs for its items: name the map instead`
-      : `"${name.slice(0, 40)}", which is no node${hint(nearest(name, this.indexOf.keys()))}`;
+      : `"${name.slice(0, 40)}", which is no node${this.#problems.hint(name, [...this.indexOf.keys()])}`;
     this.#problems.add("unknown_node", `${field} of "${by}" names ${why}`, by);
     return undefined;
   }
@@ -144,36 +173,39 @@ class Compiler {
   graph(): Graph {
     const count = this.#main.length;
     const edges: Edge[][] = Array.from({ length: count }, () => []);
-    const awaited: number[][] = Array.from({ length: count }, () => []);
+    const before: Set<number>[] = Array.from({ length: count }, () => new Set());
     const incoming = new Int32Array(count);
     const isLedTo = new Uint8Array(count);
     for (const edge of this.#edges.values()) {
       edges[edge.from]?.push(edge);
-      if (awaited[edge.to]?.includes(edge.from) === false) awaited[edge.to]?.push(edge.from);
+      before[edge.to]?.add(edge.from);
       incoming[edge.to] = (incoming[edge.to] as number) + 1;
       if (edge.kind !== "wait") isLedTo[edge.to] = 1;
     }
     // `deps` were added after what expressions read; their order is the one that an author sees.
-    this.#main.forEach(({ deps }, index) => {
+    const awaited = this.#main.map(({ deps }, index) => {
       const named = deps.flatMap((dep) => this.indexOf.get(dep) ?? []);
-      awaited[index] = [...new Set([...named, ...(awaited[index] ?? [])])];
+      return [...new Set([...named, ...(before[index] ?? [])])];
     });
     const roots = Array.from({ length: count }, (_, node) => node).filter((node) => incoming[node] === 0);
-    return { edges, incoming, isLedTo, roots, awaited, levels: toLevels(count, edges, incoming) };
+    const levels = toLevels(count, edges, incoming);
+    return { edges, incoming, isLedTo, roots, awaited, needed: this.#needed, levels };
   }
 
   /** Cycles, and nodes that no way leads to. */
-  checkOrder({ edges, roots, awaited }: Graph, entry: string): void {
+  checkOrder({ edges, roots, needed }: Graph, entry: string): void {
     const cycle = findCycle(this.#main.length, edges)?.map((index) => this.#main[index]?.id ?? "");
     if (cycle !== undefined)
       this.#problems.add("chain_cycle", `nodes wait for each other: ${cycle.join(" → ")}`, cycle[0], cycle);
     const start = this.indexOf.get(entry);
     // Without an entry all that waits for nothing starts, so that only a cycle can be out of reach; it is told already.
     if (entry === "" || start === undefined) return;
-    const reached = findReached([start], edges, awaited);
+    const reached = findReached([start], edges, needed);
     this.#main.forEach(({ id }, index) => {
       if (reached.has(index)) return;
-      const why = roots.includes(index) ? "nothing leads to it" : "only nodes that nothing leads to do";
+      const why = roots.includes(index)
+        ? "no way from there leads to it"
+        : "only nodes that are not reached lead to it";
       this.#problems.add("unreachable_node", `"${id}" is not reached from entry_node "${entry}": ${why}`, id);
     });
   }

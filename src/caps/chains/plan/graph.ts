@@ -28,16 +28,16 @@ export function findCycle(count: number, edges: readonly (readonly Edge[])[]): n
   return undefined;
 }
 
-/** Nodes that can be come to from these, and those that such nodes wait for. */
+/** Nodes that can be come to from these, and those that such nodes need. One that only leads to them is not. */
 export function findReached(
   starts: Iterable<number>,
   edges: readonly (readonly Edge[])[],
-  awaited: readonly (readonly number[])[],
+  needed: readonly (readonly number[])[],
 ): Set<number> {
   const reached = new Set(starts);
   const open = [...reached];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    const neighbours = [...(edges[node] ?? []).map(({ to }) => to), ...(awaited[node] ?? [])];
+    const neighbours = [...(edges[node] ?? []).map(({ to }) => to), ...(needed[node] ?? [])];
     for (const neighbour of neighbours) {
       if (reached.has(neighbour)) continue;
       reached.add(neighbour);

@@ -1,7 +1,7 @@
 // One node: its expressions compiled, what it reads and what it calls noted.
 import type { JsonValue } from "../../../protocol/json.ts";
-import { nearest } from "../../../protocol/nearest.ts";
 import type { Expression, ParseExpression } from "../expressions/expression.ts";
+import { chainLimits } from "../limits.ts";
 import { reducers } from "../run/reducers.ts";
 import type { NodeSpec } from "./node-spec.ts";
 import { constant, type InputPlan, type Plan, type PlannedNode, type Work } from "./plan.ts";
@@ -28,6 +28,7 @@ export class NodePlanner {
   readonly #actions: Names = new Map();
   #hasProcs = false;
   #needsSignal = false;
+  #expressionsLength = 0;
   readonly #indexOf = new Map<string, number>();
 
   constructor(port: PlannerPort) {
@@ -88,6 +89,8 @@ export class NodePlanner {
       case "reduce": {
         if (name !== "" && !Object.hasOwn(reducers, name)) note(this.#tools, name, id);
         const items = spec.items === undefined ? undefined : read(spec.items, "items_path");
+        if (isInMap && items === undefined)
+          this.#port.problems.add("bad_node", `"${id}" is run by a map and needs items_path: nothing is before it`, id);
         return { kind, name, items, sources: [], input: this.#input(spec, reader, isInMap) };
       }
       case "approval":
@@ -106,16 +109,14 @@ export class NodePlanner {
   #template(map: NodeSpec, reader: number, within: readonly string[]): PlannedNode {
     const { problems, specs } = this.#port;
     const own: NodeSpec = { ...map, kind: "action", mapNode: "" };
+    if (map.mapNode !== "" && map.retries > 0)
+      problems.add("bad_node", `a map is not tried again, its items are: set retries on "${map.mapNode}"`, map.id);
     if (map.mapNode === "") return this.#node(own, -1, this.#work(own, reader, true, within));
     const template = specs.get(map.mapNode);
     if (template === undefined) {
-      const meant = nearest(map.mapNode, specs.keys());
-      const why = meant === undefined ? "" : `; did you mean "${meant}"?`;
-      problems.add(
-        "unknown_node",
-        `map_node of "${map.id}" names "${map.mapNode.slice(0, 40)}", which is no node${why}`,
-        map.id,
-      );
+      const hint = problems.hint(map.mapNode, [...specs.keys()]);
+      const why = `map_node of "${map.id}" names "${map.mapNode.slice(0, 40)}", which is no node${hint}`;
+      problems.add("unknown_node", why, map.id);
     } else if (within.includes(template.id)) {
       const cycle = [...within.slice(within.indexOf(template.id)), template.id];
       problems.add("chain_cycle", `maps run each other: ${cycle.join(" → ")}`, map.id, cycle);
@@ -124,6 +125,7 @@ export class NodePlanner {
   }
 
   #input(spec: NodeSpec, reader: number, isInMap: boolean): InputPlan {
+    if (this.#expressionsLength > chainLimits.maxExpressionsLength) return { fixed: spec.input, mapped: [] };
     const entries = Object.entries(spec.inputMap);
     // The SDK hands the item to a node that says nothing of its input.
     if (isInMap && entries.length === 0 && Object.keys(spec.input).length === 0) entries.push(["item", "item"]);
@@ -137,6 +139,7 @@ export class NodePlanner {
 
   #expression(value: JsonValue, field: string, id: string, reader: number, isInMap: boolean): Expression {
     if (typeof value !== "string") return constant(value);
+    if (!this.#takeLength(value.length)) return constant(null);
     let expression: Expression;
     try {
       expression = this.#port.parse(value, this.#port.isNode);
@@ -147,6 +150,18 @@ export class NodePlanner {
     }
     for (const name of expression.names ?? []) this.#read(name, field, id, reader, isInMap);
     return expression;
+  }
+
+  /** False where the chain has too many expressions, which is told once. */
+  #takeLength(length: number): boolean {
+    const { maxExpressionsLength } = chainLimits;
+    const isTold = this.#expressionsLength > maxExpressionsLength;
+    // A very short one takes its time as well.
+    this.#expressionsLength += length + 16;
+    if (this.#expressionsLength <= maxExpressionsLength) return true;
+    const why = `the expressions of this chain are longer than ${maxExpressionsLength} characters together`;
+    if (!isTold) this.#port.problems.add("chain_error", why);
+    return false;
   }
 
   #read(name: string, field: string, id: string, reader: number, isInMap: boolean): void {

@@ -1,5 +1,7 @@
 // Chains that were compiled before. Agents send the same ones over and over: comparing is much cheaper than compiling.
+import { isLargerThan } from "../../../host/validation/json-size.ts";
 import { isJsonObject, type JsonObject } from "../../../protocol/json.ts";
+import { chainLimits } from "../limits.ts";
 import type { ChainNode } from "../protocol.ts";
 import { type Compiled, type CompileOptions, compileChain } from "./compile.ts";
 
@@ -27,6 +29,7 @@ export class PlanCache {
     if (known !== undefined && known.entry === entry && isSameJson(known.nodes, nodes)) return known.compiled;
     const compiled = compileChain(nodes, entry, this.#options);
     this.#entries.delete(mark);
+    if (isLargerThan(nodes, chainLimits.maxPlanBytes)) return compiled;
     if (this.#entries.size >= this.#maxPlans) this.#entries.delete(this.#entries.keys().next().value as string);
     this.#entries.set(mark, { nodes, entry, compiled });
     return compiled;

@@ -1,18 +1,27 @@
 // Everything that is wrong with a chain, collected while it is compiled.
+import { nearest } from "../../../protocol/nearest.ts";
+import { chainLimits } from "../limits.ts";
 import type { ChainProblem } from "../protocol.ts";
-
-/** No more are told of one chain: whoever has this many will not read them. */
-const maxProblems = 100;
 
 export class ProblemList {
   readonly all: ChainProblem[];
+  #hintStepsLeft: number = chainLimits.maxHintSteps;
 
   constructor(known: readonly ChainProblem[] = []) {
     this.all = [...known];
   }
 
   add(code: string, message: string, node_id = "", cycle?: string[]): void {
-    if (this.all.length >= maxProblems) return;
+    if (this.all.length >= chainLimits.maxProblems) return;
     this.all.push(cycle === undefined ? { code, message, node_id } : { code, message, node_id, cycle });
+  }
+
+  /** What was meant, as long as finding out does not take long: each name may have to be compared with each other. */
+  hint(name: string, candidates: readonly string[] | ReadonlySet<string>): string {
+    if (this.#hintStepsLeft < 0) return "";
+    for (const candidate of candidates) this.#hintStepsLeft -= name.length * candidate.length;
+    if (this.#hintStepsLeft < 0) return "";
+    const meant = nearest(name, candidates);
+    return meant === undefined ? "" : `; did you mean "${meant}"?`;
   }
 }

@@ -14,7 +14,8 @@ export function startCall(
   options: CallOptions,
 ): Awaitable<JsonObject> {
   const timeout = timeoutMs / 1000;
-  if (timeoutMs > 0) options.timeoutMs = timeoutMs;
+  // A node without a time of its own has that of the chain, not that of a call which names none.
+  options.timeoutMs = timeoutMs > 0 ? timeoutMs : Number.MAX_SAFE_INTEGER;
   const streaming = options.onEvent !== undefined;
   if (kind === "tool")
     return port.call("tool/call/req", { tool_name: name, arguments: args, timeout, streaming }, options);

@@ -5,11 +5,11 @@ import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Plan, PlannedNode } from "../plan/plan.ts";
 import type { ChainRunError } from "../protocol.ts";
 import { toOutput } from "./capability-calls.ts";
-import { toNodeError } from "./node-error.ts";
+import { type NodeError, toNodeError } from "./node-error.ts";
 import { NodeWorker } from "./node-worker.ts";
 import type { OutputReference } from "./output-store.ts";
 import { hasFailed, isDone, isSkipped, type RunOutcome, toOutcome } from "./run-outcome.ts";
-import type { Awaitable, NodeError, Recorded } from "./run-port.ts";
+import type { Awaitable, Recorded } from "./run-port.ts";
 import { RunScope } from "./run-scope.ts";
 import type { RunSettings } from "./run-settings.ts";
 
@@ -32,6 +32,8 @@ export class ChainRun {
   #outcome: RunOutcome | undefined;
   #isOver = false;
   #settle: ((outcome: RunOutcome) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+  #isPausing = false;
 
   constructor(settings: RunSettings) {
     const { plan } = settings;
@@ -52,13 +54,22 @@ export class ChainRun {
     return this.#nodesRun;
   }
 
-  /** Never settles where the run is stopped or suspended: nobody waits for it then. */
+  /**
+   * Never settles where the run is stopped or suspended: nobody waits for it then. Rejects with what should not happen,
+   * such as a disk that takes nothing more.
+   */
   start(): Awaitable<RunOutcome> {
-    this.#pump();
-    if (this.#outcome !== undefined) return this.#outcome;
-    this.#settings.journal.open();
-    return new Promise((resolve) => {
+    try {
+      this.#pump();
+      if (this.#outcome !== undefined) return this.#outcome;
+      this.#settings.journal.open();
+    } catch (error) {
+      this.suspend();
+      throw error;
+    }
+    return new Promise((resolve, reject) => {
       this.#settle = resolve;
+      this.#reject = reject;
     });
   }
 
@@ -85,16 +96,39 @@ export class ChainRun {
   #pump(): void {
     const { maxParallel } = this.#settings;
     while (this.#nextReady < this.#ready.length && this.#running < maxParallel && !this.#isOver) {
+      if (this.#scope.work.isTurnOver) return this.#pause();
       this.#begin(this.#ready[this.#nextReady++] as number);
     }
     if (this.#running === 0 && !this.#isOver) this.#finish(null);
   }
 
+  /** Goes on once others had their turn. */
+  #pause(): void {
+    if (this.#isPausing) return;
+    this.#isPausing = true;
+    // As if a node were running: the run has not come to its end.
+    this.#running += 1;
+    this.#follow(this.#scope.work.nextTurn(), () => {
+      this.#isPausing = false;
+      this.#running -= 1;
+      this.#pump();
+    });
+  }
+
+  /** What goes wrong here goes wrong for the run, and not for the whole process. */
+  #follow<Value>(work: Promise<Value>, then: (value: Value) => void, failed?: (error: unknown) => void): void {
+    work.then(then, failed).catch((error: unknown) => {
+      this.suspend();
+      this.#reject?.(error);
+    });
+  }
+
   #begin(index: number): void {
     const node = this.#plan.nodes[index] as PlannedNode;
     const { emit, journal } = this.#settings;
+    this.#scope.work.begin();
     const recorded = journal.recall(String(index));
-    if (recorded !== undefined) return this.#recall(node, recorded);
+    if (recorded !== undefined && this.#recall(node, recorded)) return;
     emit?.(node.id, "start", {});
     let direct: Awaitable<JsonObject> | undefined;
     let output: Awaitable<JsonValue> = null;
@@ -102,11 +136,12 @@ export class ChainRun {
       direct = this.#worker.startDirect(node, this.#scope);
       if (direct === undefined) output = this.#worker.perform(node, this.#scope);
     } catch (error) {
-      return this.#failed(node, toNodeError(error));
+      return this.#thrown(node, error);
     }
     if (direct instanceof Promise) {
       this.#running += 1;
-      direct.then(
+      this.#follow(
+        direct,
         (answer) => {
           this.#running -= 1;
           this.#arrived(node, answer);
@@ -117,7 +152,8 @@ export class ChainRun {
     } else if (direct !== undefined) this.#arrived(node, direct);
     else if (output instanceof Promise) {
       this.#running += 1;
-      output.then(
+      this.#follow(
+        output,
         (value) => {
           this.#running -= 1;
           if (!this.#isOver) this.#done(node, value);
@@ -141,33 +177,39 @@ export class ChainRun {
 
   #rejected(node: PlannedNode, error: unknown): void {
     this.#running -= 1;
-    if (this.#isOver) return;
-    const fate = this.#settings.port.fateAfter(error);
-    if (fate === "stopped") return this.stop();
-    if (fate === "suspended") return this.suspend();
-    this.#failed(node, toNodeError(error));
+    if (!this.#isOver) this.#thrown(node, error);
     this.#pump();
+  }
+
+  #thrown(node: PlannedNode, error: unknown): void {
+    const fate = this.#settings.port.fateAfter(error);
+    if (fate === "stopped") this.stop();
+    else if (fate === "suspended") this.suspend();
+    else this.#failed(node, toNodeError(error));
   }
 
   #done(node: PlannedNode, output: JsonValue): void {
     const { index, id } = node;
     const { emit, journal, maxInlineBytes, outputs, runId } = this.#settings;
+    const budget = Math.min(maxInlineBytes, this.#bytesLeft);
+    const left = remainingBytes(output, budget);
+    let reference: OutputReference | undefined;
+    if (left >= 0) this.#bytesLeft -= budget - left;
+    else {
+      try {
+        reference = outputs.put(runId, id, output);
+      } catch (error) {
+        return this.#failed(node, toNodeError(error));
+      }
+      this.#refer(index, reference);
+    }
     this.#scope.outputs[index] = output;
     this.#nodesRun += 1;
     const errors = this.#worker.takeItemErrors(index);
     if (errors !== undefined) this.#addItemErrors(id, errors);
-    const budget = Math.min(maxInlineBytes, this.#bytesLeft);
-    const left = remainingBytes(output, budget);
-    let shown = output;
-    if (left >= 0) {
-      this.#bytesLeft -= budget - left;
-      journal.note(String(index), errors === undefined ? { output } : { output, errors });
-    } else {
-      const reference = outputs.put(runId, id, output);
-      this.#refer(index, reference);
-      journal.note(String(index), errors === undefined ? { reference } : { reference, errors });
-      shown = reference;
-    }
+    const recorded = reference === undefined ? { output } : { reference };
+    journal.note(String(index), errors === undefined ? recorded : { ...recorded, errors });
+    const shown = reference ?? output;
     emit?.(id, "done", errors === undefined ? { output: shown } : { output: shown, errors });
     this.#leave(node, isDone);
   }
@@ -178,24 +220,26 @@ export class ChainRun {
   }
 
   #addItemErrors(id: string, errors: JsonObject): void {
-    for (const [item, error] of Object.entries(errors)) this.#scope.errors[`${id}[${item}]`] = error;
+    for (const [item, error] of Object.entries(errors))
+      this.#scope.errors[`${id}[${item.replaceAll(".", "][")}]`] = error;
   }
 
-  /** What this node has come to in an earlier process. */
-  #recall(node: PlannedNode, recorded: Recorded): void {
-    if ("error" in recorded) return this.#failed(node, recorded.error, true);
+  /** What this node has come to in an earlier process. False where that is no longer to be had. */
+  #recall(node: PlannedNode, recorded: Recorded): boolean {
     const { index, id } = node;
+    if ("error" in recorded) {
+      this.#failed(node, recorded.error, true);
+      return true;
+    }
+    const output = this.#worker.read(recorded);
+    if (output === undefined) return false;
+    this.#scope.outputs[index] = output;
+    if ("reference" in recorded) this.#refer(index, recorded.reference);
+    else this.#bytesLeft = Math.max(0, remainingBytes(output, this.#bytesLeft));
     this.#nodesRun += 1;
     if (recorded.errors !== undefined) this.#addItemErrors(id, recorded.errors);
-    if ("output" in recorded) this.#scope.outputs[index] = recorded.output;
-    else {
-      const { reference } = recorded;
-      this.#refer(index, reference);
-      this.#scope.outputs[index] = JSON.parse(
-        this.#settings.outputs.get(reference.run_id, reference.node_id) ?? "null",
-      ) as JsonValue;
-    }
     this.#leave(node, isDone);
+    return true;
   }
 
   #failed(node: PlannedNode, error: NodeError, isRecalled = false): void {

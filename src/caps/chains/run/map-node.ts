@@ -1,6 +1,7 @@
 // A node that runs another for every item of a list: so many at once, outputs in the order of the items.
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import type { Work } from "../expressions/work.ts";
 import { toNodeError } from "./node-error.ts";
 import type { Awaitable } from "./run-port.ts";
 
@@ -11,33 +12,61 @@ interface MapSettings {
   /** Whether items may fail: theirs are then null, and the others go on. */
   readonly isTolerant: boolean;
   readonly signal: AbortSignal | undefined;
+  readonly work: Work;
   /** Runs one item; what it throws or rejects with is the item's error. */
   run(item: JsonValue, index: number): Awaitable<JsonValue>;
+  /** Whether an item has ended with the whole run, rather than failed. */
+  isCut(error: unknown): boolean;
+  onFailed(index: number, error: unknown): void;
 }
 
 export interface MapOutcome {
   readonly outputs: JsonValue[];
-  /** By index. */
+  /** By index: `{code, message}`. */
   readonly errors: JsonObject;
 }
 
 /** Rejects, where items must not fail, once those under way have ended; `detail.errors` then has every item's. */
 export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
-  const { items, maxParallel, isTolerant, signal, run } = settings;
+  const { items, maxParallel, isTolerant, signal, work, run } = settings;
   const outputs: JsonValue[] = new Array(items.length).fill(null);
   const errors: JsonObject = {};
   let next = 0;
   let running = 0;
   let hasFailed = false;
+  let cut: { by: unknown } | undefined;
 
-  const isOver = () => next >= items.length || (hasFailed && !isTolerant) || signal?.aborted === true;
+  const isOver = () =>
+    next >= items.length || (hasFailed && !isTolerant) || signal?.aborted === true || cut !== undefined;
   const failed = (index: number, error: unknown) => {
+    // Items that were stopped have failed by that, and not by themselves.
+    if (signal?.aborted === true) return;
+    if (settings.isCut(error)) {
+      cut = { by: error };
+      return;
+    }
     hasFailed = true;
-    errors[index] = toNodeError(error);
+    const { code, message } = toNodeError(error);
+    errors[index] = { code, message };
+    try {
+      settings.onFailed(index, error);
+    } catch (unexpected) {
+      cut = { by: unexpected };
+    }
+  };
+  let settle = () => {};
+  const goOn = () => {
+    running -= 1;
+    if (pump()) settle();
   };
   /** Starts what may start; true when nothing is left to wait for. */
-  const pump = (settled: () => void): boolean => {
+  const pump = (): boolean => {
     while (running < maxParallel && !isOver()) {
+      if (work.isTurnOver) {
+        running += 1;
+        work.nextTurn().then(goOn);
+        return false;
+      }
       const index = next;
       next += 1;
       try {
@@ -47,10 +76,6 @@ export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
           continue;
         }
         running += 1;
-        const goOn = () => {
-          running -= 1;
-          if (pump(settled)) settled();
-        };
         output.then(
           (value) => {
             outputs[index] = value;
@@ -68,14 +93,13 @@ export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
     return running === 0;
   };
   const conclude = (): MapOutcome => {
-    // Items that were stopped have failed by that, and not by themselves.
     if (signal?.aborted === true) throw signal.reason;
+    if (cut !== undefined) throw cut.by;
     if (hasFailed && !isTolerant) throw itemsFailed(settings.nodeId, errors);
     return { outputs, errors };
   };
 
-  let settle = () => {};
-  if (pump(() => settle())) return conclude();
+  if (pump()) return conclude();
   return new Promise((resolve, reject) => {
     settle = () => {
       try {

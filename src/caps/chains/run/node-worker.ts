@@ -1,31 +1,30 @@
 // Does what nodes are there for, with their retries and their time, and stops all of it when the run is over.
 import type { CallOptions } from "../../../host/call-context.ts";
-import { isLargerThan } from "../../../host/validation/json-size.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { isTrue, type Scope } from "../expressions/expression.ts";
 import { chainLimits } from "../limits.ts";
 import type { PlannedNode, Work } from "../plan/plan.ts";
 import { startCall, toOutput } from "./capability-calls.ts";
+import { ItemJournal, type RecalledItem, readRecorded } from "./item-journal.ts";
 import { runMap } from "./map-node.ts";
-import { approvalDenied, isRetryable, noList, tooManyItems } from "./node-error.ts";
+import { approvalDenied, isRetryable, noList, tooManyItems, tooManyItemsInAll } from "./node-error.ts";
 import { runProgram } from "./proc-node.ts";
 import { reducers } from "./reducers.ts";
-import type { Awaitable } from "./run-port.ts";
+import type { Awaitable, Recorded } from "./run-port.ts";
 import { type RunScope, toInput, withItem } from "./run-scope.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { pause, startTime } from "./waiting.ts";
 
 type WorkOf<Kind extends Work["kind"]> = Extract<Work, { kind: Kind }>;
 
-/** The longest pause between two attempts. */
-const maxRetryDelayMs = 60_000;
-
 export class NodeWorker {
   readonly #settings: RunSettings;
   #stopped: AbortController | undefined;
   #isClosed = false;
-  #itemErrors: Map<number, JsonObject> | undefined;
+  /** By place: the number of the map's node, then those of items. */
+  #itemErrors: Map<string, JsonValue> | undefined;
+  #itemCount = 0;
 
   constructor(settings: RunSettings) {
     this.#settings = settings;
@@ -47,17 +46,17 @@ export class NodeWorker {
     this.#stopped?.abort(over());
   }
 
-  /** What items of a map failed with, where the map went on. */
-  takeItemErrors(index: number): JsonObject | undefined {
-    return this.#itemErrors?.get(index);
-  }
-
   /** The usual case, a call and nothing else: its answer as it comes. Undefined where the node takes more than that. */
   startDirect(node: PlannedNode, scope: RunScope): Awaitable<JsonObject> | undefined {
     const { work } = node;
     if (node.retries > 0) return undefined;
     if (work.kind !== "tool" && work.kind !== "skill" && work.kind !== "action") return undefined;
     return this.#startCall(node, work, scope, `${this.#settings.runId}:${node.key}`, undefined);
+  }
+
+  /** What was written down of a node; undefined where its large output is no longer kept. */
+  read(recorded: Recorded): JsonValue | undefined {
+    return readRecorded(recorded, this.#settings.outputs);
   }
 
   perform(node: PlannedNode, scope: Scope): Awaitable<JsonValue> {
@@ -87,9 +86,10 @@ export class NodeWorker {
         return await this.#attempt(node, scope, key, place, signal);
       } catch (error) {
         if (attempt >= node.retries || !isRetryable(error) || this.#isClosed) throw error;
-        const delayMs = Math.min(maxRetryDelayMs, node.retryDelayMs * 2 ** attempt);
+        const delayMs = Math.min(chainLimits.maxRetryDelayMs, node.retryDelayMs * 2 ** attempt);
         // Spread, so that many that failed together do not all come back together.
         await pause(delayMs * (0.75 + this.#settings.port.random() / 2), this.#signalWith(signal));
+        scope.work.begin();
       }
     }
   }
@@ -110,7 +110,7 @@ export class NodeWorker {
       case "reduce":
         return this.#reduce(node, work, scope, key, signal);
       case "approval":
-        return this.#approve(node, work, scope);
+        return this.#approve(node, work, scope, signal);
       case "map":
         return this.#map(node, work, scope, key, place, signal);
       case "proc":
@@ -189,11 +189,17 @@ export class NodeWorker {
     return outputs.length === 1 && Array.isArray(outputs[0]) ? outputs[0] : outputs;
   }
 
-  async #approve({ id, timeoutMs }: PlannedNode, work: WorkOf<"approval">, scope: Scope): Promise<JsonValue> {
+  async #approve(
+    { id, timeoutMs }: PlannedNode,
+    work: WorkOf<"approval">,
+    scope: Scope,
+    signal: AbortSignal | undefined,
+  ): Promise<JsonValue> {
     const data = toInput(work.input, scope);
     const answer = await this.#settings.port.ask(
       { node_id: id, message: work.message, data },
-      { signal: this.signal, ...(timeoutMs > 0 ? { timeoutMs } : {}) },
+      // People take their time: as long as the chain has, where the node says nothing else.
+      { signal: this.#signalWith(signal), timeoutMs: timeoutMs > 0 ? timeoutMs : Number.MAX_SAFE_INTEGER },
     );
     if (!answer.approved) throw approvalDenied(id, answer.comment);
     return { approved: true, comment: answer.comment, data: answer.data ?? data };
@@ -207,27 +213,31 @@ export class NodeWorker {
     place: string,
     outer: AbortSignal | undefined,
   ): Awaitable<JsonValue> {
-    const { maxItems } = this.#settings;
-    const list = items.evaluate(scope);
-    if (!Array.isArray(list)) throw noList(node.id, list);
-    if (list.length > maxItems) throw tooManyItems(node.id, list.length, maxItems);
+    const list = this.#takeItems(node.id, items.evaluate(scope));
     const time = startTime(node.id, node.timeoutMs, outer);
+    const journal = new ItemJournal(this.#settings, place);
     const run = (item: JsonValue, index: number): Awaitable<JsonValue> => {
-      const itemPlace = `${place}.${index}`;
-      const recalled = this.#recallItem(itemPlace);
-      if (recalled !== undefined) return recalled;
-      const output = this.#attempts(each, withItem(scope, item), `${key}:${index}`, itemPlace, time.signal);
-      const note = (value: JsonValue) => this.#noteItem(itemPlace, `${node.id}[${index}]`, value);
+      scope.work.begin();
+      const recorded = journal.recall(index);
+      if (recorded !== undefined) return this.#recalled(recorded, `${place}.${index}`);
+      const output = this.#attempts(each, withItem(scope, item), `${key}:${index}`, `${place}.${index}`, time.signal);
+      const note = (value: JsonValue) =>
+        journal.note(index, `${node.id}[${index}]`, value, this.#errorsWithin(`${place}.${index}`, each));
       return output instanceof Promise ? output.then(note) : note(output);
     };
-    const limit = Math.min(maxParallel || this.#settings.maxParallel, this.#settings.maxParallel);
-    const isTolerant = node.onError === "skip" || each.onError === "skip";
-    const outcome = runMap({ nodeId: node.id, items: list, maxParallel: limit, isTolerant, signal: time.signal, run });
+    const outcome = runMap({
+      nodeId: node.id,
+      items: list,
+      maxParallel: Math.min(maxParallel || this.#settings.maxParallel, this.#settings.maxParallel),
+      isTolerant: node.onError === "skip" || each.onError === "skip",
+      signal: time.signal,
+      work: scope.work,
+      run,
+      isCut: (error) => this.#isClosed || this.#settings.port.fateAfter(error) !== undefined,
+      onFailed: (index, error) => journal.noteFailure(index, error),
+    });
     const conclude = ({ outputs, errors }: Awaited<typeof outcome>): JsonValue => {
-      if (node.index >= 0 && Object.keys(errors).length > 0) {
-        this.#itemErrors ??= new Map();
-        this.#itemErrors.set(node.index, errors);
-      }
+      for (const [index, error] of Object.entries(errors)) this.#addItemError(`${place}.${index}`, error);
       return outputs;
     };
     if (outcome instanceof Promise) return outcome.then(conclude).finally(time.end);
@@ -235,19 +245,40 @@ export class NodeWorker {
     return conclude(outcome);
   }
 
-  #noteItem(place: string, id: string, output: JsonValue): JsonValue {
-    const { journal, maxInlineBytes, outputs, runId } = this.#settings;
-    const isLarge = isLargerThan(output, maxInlineBytes);
-    journal.note(place, isLarge ? { reference: outputs.put(runId, id, output) } : { output });
+  #takeItems(nodeId: string, list: JsonValue): JsonValue[] {
+    const { maxItems, maxRunItems } = this.#settings;
+    if (!Array.isArray(list)) throw noList(nodeId, list);
+    if (list.length > maxItems) throw tooManyItems(nodeId, list.length, maxItems);
+    this.#itemCount += list.length;
+    if (this.#itemCount > maxRunItems) throw tooManyItemsInAll(nodeId, maxRunItems);
+    return list;
+  }
+
+  #recalled({ output, errors = {} }: RecalledItem, place: string): JsonValue {
+    for (const [item, error] of Object.entries(errors)) this.#addItemError(`${place}.${item}`, error);
     return output;
   }
 
-  #recallItem(place: string): JsonValue | undefined {
-    const recorded = this.#settings.journal.recall(place);
-    if (recorded === undefined || "error" in recorded) return undefined;
-    if ("output" in recorded) return recorded.output;
-    const text = this.#settings.outputs.get(recorded.reference.run_id, recorded.reference.node_id);
-    return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
+  #addItemError(place: string, error: JsonValue): void {
+    this.#itemErrors ??= new Map();
+    this.#itemErrors.set(place, error);
+  }
+
+  /** What items of a map failed with, and items of the maps within it, where it went on. By their numbers: `2`, `2.0`. */
+  takeItemErrors(index: number): JsonObject | undefined {
+    return this.#errorsBelow(`${index}.`);
+  }
+
+  /** The same for one item, which can only have such errors where it is a map itself. */
+  #errorsWithin(place: string, each: PlannedNode): JsonObject | undefined {
+    return each.work.kind === "map" ? this.#errorsBelow(`${place}.`) : undefined;
+  }
+
+  #errorsBelow(prefix: string): JsonObject | undefined {
+    if (this.#itemErrors === undefined) return undefined;
+    const below = [...this.#itemErrors].filter(([place]) => place.startsWith(prefix));
+    if (below.length === 0) return undefined;
+    return Object.fromEntries(below.map(([place, error]) => [place.slice(prefix.length), error]));
   }
 }
 

@@ -1,6 +1,11 @@
 // Outputs too large for a message: kept in the host's database, answered as references, read page by page.
 import type { Database, SqlStatement } from "../../../host/database.ts";
+import type { Logger } from "../../../host/logger.ts";
+import { isLargerThan } from "../../../host/validation/json-size.ts";
+import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
+import { chainLimits } from "../limits.ts";
+import { outputNotKept, outputsTooLarge, outputTooLarge } from "./node-error.ts";
 
 export type OutputReference = { $ref: "chain/output"; run_id: string; node_id: string; bytes: number };
 
@@ -9,59 +14,92 @@ const migrations = [
    CREATE UNIQUE INDEX chain_output_place ON chain_output (session, run, node);`,
 ];
 
+/** How often outputs are looked over whose time is over. */
+const expiryMs = 60 * 60 * 1000;
+
 export interface OutputStore {
+  /** Throws an A2EError for the node that made it: too large, alone or with others of its run, or not to be written. */
   put(run_id: string, node_id: string, output: JsonValue): OutputReference;
   /** The JSON text, or undefined. */
   get(run_id: string, node_id: string): string | undefined;
 }
 
 export interface OutputStores {
-  of(sessionId: string): OutputStore;
+  /** Those of one session. What runs that are under way have put there is not dropped for others. */
+  of(sessionId: string, isUnderWay: (runId: string) => boolean): OutputStore;
 }
 
 interface OutputStoreOptions {
   maxKeptBytes: number;
   keptDays: number;
+  log: Logger;
   now(): number;
 }
 
 export function openOutputStores(database: Database, options: OutputStoreOptions): OutputStores {
   database.migrate("chains", migrations);
+  const { maxKeptBytes, keptDays, log, now } = options;
   const sql = {
     put: database.prepare(
       "INSERT INTO chain_output (session, run, node, text, bytes, created_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session, run, node) DO UPDATE SET text = excluded.text, bytes = excluded.bytes",
     ),
     get: database.prepare("SELECT text FROM chain_output WHERE session = ? AND run = ? AND node = ?"),
-    sizes: database.prepare("SELECT id, bytes FROM chain_output WHERE session = ? ORDER BY id DESC"),
-    drop: database.prepare("DELETE FROM chain_output WHERE session = ? AND id <= ?"),
+    sizes: database.prepare("SELECT id, run, bytes FROM chain_output WHERE session = ? ORDER BY id"),
+    drop: database.prepare("DELETE FROM chain_output WHERE id = ?"),
     expire: database.prepare("DELETE FROM chain_output WHERE created_at < ?"),
   } satisfies Record<string, SqlStatement>;
-  database.write(() => sql.expire.run(options.now() - options.keptDays * 24 * 60 * 60 * 1000));
 
-  const makeRoom = (session: string) => {
-    let left = options.maxKeptBytes;
-    for (const { id, bytes } of sql.sizes.all(session)) {
-      left -= Number(bytes);
-      if (left < 0) return void sql.drop.run(session, Number(id));
+  let expiredAt = Number.NEGATIVE_INFINITY;
+  const expire = () => {
+    if (now() - expiredAt < expiryMs) return;
+    expiredAt = now();
+    sql.expire.run(expiredAt - keptDays * 24 * 60 * 60 * 1000);
+  };
+  database.write(expire);
+
+  /** Drops the oldest until the rest fits. Returns how much that is. */
+  const makeRoom = (session: string, isNeeded: (runId: string) => boolean): number => {
+    const rows = sql.sizes.all(session).map(({ id, run, bytes }) => ({ id, run: String(run), bytes: Number(bytes) }));
+    let kept = rows.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { id, run, bytes } of rows) {
+      if (kept <= maxKeptBytes) break;
+      if (isNeeded(run)) continue;
+      sql.drop.run(Number(id));
+      kept -= bytes;
     }
+    if (kept > maxKeptBytes) throw outputsTooLarge(maxKeptBytes);
+    return kept;
   };
 
   return {
-    of: (session) => ({
-      put(run_id, node_id, output) {
-        const text = JSON.stringify(output);
-        const bytes = Buffer.byteLength(text);
-        database.write(() => {
-          sql.put.run(session, run_id, node_id, text, bytes, options.now());
-          makeRoom(session);
-        });
-        return { $ref: "chain/output", run_id, node_id, bytes };
-      },
-      get(run_id, node_id) {
-        const row = sql.get.get(session, run_id, node_id);
-        return row === undefined ? undefined : String(row.text);
-      },
-    }),
+    of(session, isUnderWay) {
+      /** At least what there is, so that not each output has all others counted. */
+      let kept = Number.POSITIVE_INFINITY;
+      return {
+        put(run_id, node_id, output) {
+          if (isLargerThan(output, chainLimits.maxValueBytes)) throw outputTooLarge(chainLimits.maxValueBytes);
+          const text = JSON.stringify(output);
+          const bytes = Buffer.byteLength(text);
+          try {
+            database.write(() => {
+              expire();
+              sql.put.run(session, run_id, node_id, text, bytes, now());
+              kept += bytes;
+              if (kept > maxKeptBytes) kept = makeRoom(session, (run) => run === run_id || isUnderWay(run));
+            });
+          } catch (error) {
+            if (error instanceof A2EError) throw error;
+            log.error("an output of a chain could not be kept", { error });
+            throw outputNotKept(error);
+          }
+          return { $ref: "chain/output", run_id, node_id, bytes };
+        },
+        get(run_id, node_id) {
+          const row = sql.get.get(session, run_id, node_id);
+          return row === undefined ? undefined : String(row.text);
+        },
+      };
+    },
   };
 }
 

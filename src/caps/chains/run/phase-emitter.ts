@@ -1,11 +1,10 @@
 // Events about nodes, with the times that a picture of the run needs.
-import type { CallContext } from "../../../host/call-context.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
+import type { Followers } from "./followers.ts";
 import type { EmitPhase } from "./run-port.ts";
 
-/** `followers` may grow while the run goes on: a resumed one has none at first. */
-export function createPhaseEmitter(clock: Clock, startedAt: number, followers: readonly CallContext[]): EmitPhase {
+export function createPhaseEmitter(clock: Clock, startedAt: number, followers: Followers): EmitPhase {
   const starts = new Map<string, number>();
   return (node_id, phase, fields) => {
     const now = clock.now();
@@ -13,6 +12,6 @@ export function createPhaseEmitter(clock: Clock, startedAt: number, followers: r
     const begun = starts.get(node_id);
     const times: JsonObject = { at_ms: Math.round(now - startedAt) };
     if (begun !== undefined && phase !== "start" && phase !== "event") times.duration_ms = Math.round(now - begun);
-    for (const call of followers) call.emit("status", { node_id, phase, output: null, error: "", ...times, ...fields });
+    followers.tell({ node_id, phase, output: null, error: "", ...times, ...fields });
   };
 }

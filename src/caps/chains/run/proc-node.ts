@@ -1,10 +1,14 @@
 // A node that runs a program to its end and collects what it writes.
+import { A2EError } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { procFailed } from "./node-error.ts";
 import type { RunPort } from "./run-port.ts";
 
 /** How long one read waits for the program to say something. */
 const readWaitMs = 10_000;
+
+/** Characters of each stream in the error of a program that failed: an error may not take more. */
+const errorTailLength = 2000;
 
 interface ProcSettings {
   readonly name: string;
@@ -45,13 +49,22 @@ export async function runProgram(port: RunPort, settings: ProcSettings): Promise
   signal.addEventListener("abort", kill, { once: true });
   try {
     signal.throwIfAborted();
-    if (stdin !== undefined) await port.call("proc/write/req", { proc_id, data: stdin, eof: true }, { signal });
+    if (stdin !== undefined) await feed(port, proc_id, stdin, signal);
     const result = await readToEnd(port, proc_id, settings);
     isOver = true;
     return judge(name, result);
   } finally {
     kill();
     signal.removeEventListener("abort", kill);
+  }
+}
+
+async function feed(port: RunPort, proc_id: string, data: string, signal: AbortSignal): Promise<void> {
+  try {
+    await port.call("proc/write/req", { proc_id, data, eof: true }, { signal });
+  } catch (error) {
+    // It ended without reading its input, which is its own affair: how it ended says whether all is well.
+    if (!(error instanceof A2EError) || error.code !== "proc_dead") throw error;
   }
 }
 
@@ -99,5 +112,10 @@ function judge(name: string, result: ProcResult): JsonValue {
   if (exit_code === 0 && error === "") return result;
   const how =
     error !== "" ? `ended by ${error}` : signal !== "" ? `was ended by ${signal}` : `ended with code ${exit_code}`;
-  throw procFailed(name, how, result);
+  throw procFailed(name, how, { ...result, stdout: tail(result.stdout), stderr: tail(result.stderr) });
+}
+
+/** Of a program that failed, the last words are those that say why. */
+function tail(text: string): string {
+  return text.slice(-errorTailLength);
 }

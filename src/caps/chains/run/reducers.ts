@@ -1,6 +1,7 @@
 // The functions that a reduce knows by name.
 import { A2EError } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
+import { preview } from "./node-error.ts";
 
 type Reducer = (items: readonly JsonValue[]) => JsonValue;
 
@@ -52,6 +53,5 @@ function extreme(
 }
 
 function wrongItem(name: string, expected: string, item: JsonValue): A2EError {
-  const found = JSON.stringify(item).slice(0, 60);
-  return new A2EError("schema_violation", `${name} takes ${expected}, not ${found}`, { retryable: false });
+  return new A2EError("schema_violation", `${name} takes ${expected}, not ${preview(item)}`, { retryable: false });
 }

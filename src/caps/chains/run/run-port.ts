@@ -1,6 +1,7 @@
 // What a run needs of the session it belongs to.
 import type { CallOptions } from "../../../host/call-context.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import type { NodeError } from "./node-error.ts";
 import type { OutputReference } from "./output-store.ts";
 
 export type Awaitable<Value> = Value | Promise<Value>;
@@ -38,8 +39,6 @@ export type Recorded =
   | { readonly output: JsonValue; readonly errors?: JsonObject }
   | { readonly reference: OutputReference; readonly errors?: JsonObject }
   | { readonly error: NodeError };
-
-export type NodeError = { code: string; message: string; detail: JsonObject };
 
 /** Where a run writes down what has ended, so that another process can go on with it. Keys are a node's number, or that and an item's. */
 export interface RunJournal {

@@ -1,7 +1,11 @@
 // What the expressions of one run see: outputs of nodes, the initial input, and within a map the item.
+import { isLargerThan } from "../../../host/validation/json-size.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Scope } from "../expressions/expression.ts";
+import { Work } from "../expressions/work.ts";
+import { chainLimits } from "../limits.ts";
 import type { InputPlan, Plan } from "../plan/plan.ts";
+import { inputTooLarge } from "./node-error.ts";
 
 export class RunScope implements Scope {
   readonly #plan: Plan;
@@ -10,6 +14,7 @@ export class RunScope implements Scope {
   readonly outputs: (JsonValue | undefined)[];
   /** What failed nodes failed with, by their ids. */
   readonly errors: JsonObject = {};
+  readonly work = new Work();
 
   constructor(plan: Plan, input: JsonObject) {
     this.#plan = plan;
@@ -42,6 +47,7 @@ export class RunScope implements Scope {
 /** The same with an item of a map in reach, under both of its documented names. */
 export function withItem(scope: Scope, item: JsonValue): Scope {
   return {
+    work: scope.work,
     get: (name) => (name === "item" || name === "_item" ? item : scope.get(name)),
     isNode: (name) => scope.isNode(name),
     all: () => ({ ...scope.all(), item, _item: item }),
@@ -54,5 +60,7 @@ export function toInput({ fixed, mapped }: InputPlan, scope: Scope): JsonObject 
   for (const [field, expression] of mapped) {
     if (field !== "__proto__") input[field] = expression.evaluate(scope);
   }
+  // Here outputs are only pointed to, any number of times; whoever gets them copies each.
+  if (isLargerThan(input, chainLimits.maxValueBytes)) throw inputTooLarge(chainLimits.maxValueBytes);
   return input;
 }

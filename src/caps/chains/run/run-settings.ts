@@ -10,6 +10,7 @@ export interface RunSettings {
   readonly input: JsonObject;
   readonly maxParallel: number;
   readonly maxItems: number;
+  readonly maxRunItems: number;
   readonly maxInlineBytes: number;
   readonly maxAnswerBytes: number;
   readonly port: RunPort;

@@ -30,6 +30,7 @@ export class StateJournal implements RunJournal {
   #isOpen = false;
   #isScheduled = false;
   #isCleared = false;
+  #header: JsonObject | undefined;
 
   constructor(
     state: SessionState,
@@ -44,6 +45,7 @@ export class StateJournal implements RunJournal {
     this.#readHeader = readHeader;
     this.#known = unfinished?.steps;
     if (unfinished === undefined) return;
+    this.#header = unfinished.header;
     this.#written.push(runPrefix + runId, ...Array.from(unfinished.steps.keys(), (key) => this.#stepKey(key)));
   }
 
@@ -67,6 +69,11 @@ export class StateJournal implements RunJournal {
     for (const key of this.#written) this.#state.delete(key);
   }
 
+  /** The state was put back to what it was some other time: what was written here is no part of it. */
+  get isReplaced(): boolean {
+    return this.#header !== undefined && this.#state.get(runPrefix + this.#runId) !== this.#header;
+  }
+
   #schedule(): void {
     this.#isScheduled = true;
     // Of a turn that is lost nothing is noted: the nodes' own changes are lost with it.
@@ -81,7 +88,10 @@ export class StateJournal implements RunJournal {
   #write(): void {
     this.#isScheduled = false;
     if (this.#isCleared) return;
-    if (this.#written.length === 0) this.#set(runPrefix + this.#runId, this.#readHeader());
+    if (this.#header === undefined) {
+      this.#header = this.#readHeader();
+      this.#set(runPrefix + this.#runId, this.#header);
+    }
     const fresh = this.#fresh;
     this.#fresh = [];
     for (let index = 0; index < fresh.length; index += 2)
@@ -136,7 +146,15 @@ export function takeAnswer(state: SessionState, runId: string): JsonObject | und
 }
 
 /** Takes runs out of a state that another session begins with: they go on where they are. */
+export function forgetAll(state: SessionState): void {
+  forget(state, [runPrefix, stepPrefix, answerPrefix]);
+}
+
+/** The same for what was under way alone: where a session is put back, what it did meanwhile is not done again. */
 export function forgetRuns(state: SessionState): void {
-  for (const [key] of [...state.entries()])
-    if ([runPrefix, stepPrefix, answerPrefix].some((prefix) => key.startsWith(prefix))) state.delete(key);
+  forget(state, [runPrefix, stepPrefix]);
+}
+
+function forget(state: SessionState, prefixes: readonly string[]): void {
+  for (const [key] of [...state.entries()]) if (prefixes.some((prefix) => key.startsWith(prefix))) state.delete(key);
 }

@@ -1,6 +1,14 @@
 // Pauses and deadlines that end early where their work does.
 import { A2EError } from "../../../protocol/errors.ts";
 
+/** The longest time that a timer takes; of a longer one it makes a millisecond. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** As setTimeout, for times that others have chosen. */
+export function startTimer(ms: number, callback: () => void): NodeJS.Timeout {
+  return setTimeout(callback, Math.min(ms, maxTimerMs));
+}
+
 /** Rejects with the signal's reason. */
 export function pause(ms: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -26,7 +34,7 @@ export function startTime(
   if (timeoutMs === 0) return { signal: outer, end: () => {} };
   const controller = new AbortController();
   const expired = new A2EError("timeout", `"${nodeId}" did not end within ${timeoutMs / 1000} s`);
-  const timer = setTimeout(() => controller.abort(expired), timeoutMs);
+  const timer = startTimer(timeoutMs, () => controller.abort(expired));
   const signal = outer === undefined ? controller.signal : AbortSignal.any([controller.signal, outer]);
   return { signal, end: () => clearTimeout(timer) };
 }

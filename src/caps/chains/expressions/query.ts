@@ -1,8 +1,10 @@
-// The one place that knows the JMESPath library.
-import { compile, getRegisteredFunctions, TreeInterpreter } from "@jmespath-community/jmespath";
-import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
+// A JMESPath expression, and which names it reads.
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import { findFunction } from "./jmespath/functions.ts";
+import { interpret } from "./jmespath/interpret.ts";
+import { type Ast, parseSyntax } from "./jmespath/syntax.ts";
+import type { Work } from "./work.ts";
 
-type Ast = ReturnType<typeof compile>;
 type Binary = Extract<Ast, { left: Ast; right: Ast }>;
 
 /** A value that expressions reach by a name of its own: the two documented ways to say "the output of a node". */
@@ -12,7 +14,7 @@ export interface Query {
   /** Names that it reads from its scope, with the `data` or `output` that follows; undefined where it reads all of it. */
   readonly roots: readonly Root[] | undefined;
   /** `values` has one field for each root, by its key. */
-  evaluate(values: JsonObject): JsonValue;
+  evaluate(values: JsonObject, work: Work): JsonValue;
 }
 
 export interface Root {
@@ -22,16 +24,12 @@ export interface Root {
   readonly step: string | undefined;
 }
 
-/** Throws with the library's words where the text is no JMESPath. */
+/** Throws where the text is no JMESPath, or calls what is no function. */
 export function parseQuery(text: string): Query {
   const reading = new Reading();
-  const ast = reading.rewrite(compile(text), true);
+  const ast = reading.rewrite(parseSyntax(text), true);
   const roots = reading.isWhole ? undefined : [...reading.roots.values()];
-  return {
-    roots,
-    // The library reads inherited fields as well; the copy leaves out what is no JSON.
-    evaluate: (values) => copyJson(TreeInterpreter.search(ast, values)) ?? null,
-  };
+  return { roots, evaluate: (values, work) => interpret(ast, values, work) };
 }
 
 /** Finds what an expression reads from its scope, and gives `node.data` a name of its own. */
@@ -90,7 +88,7 @@ class Reading {
           falseExpr: this.rewrite(node.falseExpr, isAtRoot),
         };
       case "Function":
-        if (!getRegisteredFunctions().includes(node.name)) throw new Error(`there is no function ${node.name}()`);
+        findFunction(node.name, node.children.length);
         return { ...node, children: node.children.map((child) => this.rewrite(child, isAtRoot)) };
       case "MultiSelectList":
         return { ...node, children: node.children.map((child) => this.rewrite(child, isAtRoot)) };

@@ -1,0 +1,87 @@
+// A run that does not end at once: its time, those who wait for it, its place in the list of its session.
+import type { CallContext } from "../../host/call-context.ts";
+import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
+import type { Plan } from "./plan/plan.ts";
+import { putBack, timedOut } from "./problems.ts";
+import type { ChainRunError, chains } from "./protocol.ts";
+import type { ChainRun } from "./run/chain-run.ts";
+import type { Followers } from "./run/followers.ts";
+import type { SessionPort } from "./run/ports.ts";
+import type { StateJournal } from "./run/state-journal.ts";
+import { startTimer } from "./run/waiting.ts";
+
+export type RunRequest = RequestOf<(typeof chains.calls)["run"]>;
+export type RunResult = ResultInputOf<(typeof chains.calls)["run"]>;
+
+/** The kernel must not be the first to end a chain: it could not say what the chain had come to. */
+const graceMs = 2000;
+
+interface LiveRunParts {
+  readonly run: ChainRun;
+  readonly request: RunRequest;
+  readonly plan: Plan;
+  readonly port: SessionPort;
+  readonly journal: StateJournal;
+  readonly followers: Followers;
+  readonly answered: Promise<RunResult>;
+  readonly isResumed: boolean;
+}
+
+export class LiveRun {
+  readonly answered: Promise<RunResult>;
+  readonly #parts: LiveRunParts;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: LiveRunParts) {
+    const { run, request, answered } = parts;
+    const { timeout } = request;
+    this.#parts = parts;
+    this.answered = answered;
+    if (timeout > 0) this.#timer = startTimer(timeout * 1000, () => run.abort(timedOut(timeout)));
+  }
+
+  /** Gives a request the time that the chain has, and a little more. */
+  allowTime(call: CallContext): void {
+    const { timeout } = this.#parts.request;
+    call.setTimeout(timeout === 0 ? Number.MAX_SAFE_INTEGER : timeout * 1000 + graceMs);
+  }
+
+  /** The request of a resumed run has come again: it gets the answer. */
+  join(call: CallContext): Promise<RunResult> {
+    const { run, followers } = this.#parts;
+    followers.add(call);
+    this.allowTime(call);
+    call.signal.addEventListener("abort", () => run.stop(), { once: true });
+    return this.answered;
+  }
+
+  abort(error: ChainRunError): void {
+    this.#parts.run.abort(error);
+  }
+
+  /** The session ends, for another process to go on with, or is put back to what it was some other time. */
+  close(): void {
+    const { run, followers, journal } = this.#parts;
+    if (followers.isAwaited) run.abort(putBack());
+    else if (journal.isReplaced) run.stop();
+    else run.suspend();
+  }
+
+  /** It has ended. */
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#parts.port.close();
+  }
+
+  describe(run_id: string) {
+    const { request, run, plan, isResumed } = this.#parts;
+    return {
+      run_id,
+      chain_id: request.chain_id || run_id,
+      status: "running" as const,
+      nodes_run: run.nodesRun,
+      nodes_total: plan.nodes.length,
+      resumed: isResumed,
+    };
+  }
+}
