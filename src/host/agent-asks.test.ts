@@ -1,10 +1,15 @@
+import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { A2EClient } from "../client/client.ts";
 import { call, capability } from "../protocol/capability.ts";
+import { systemClock } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
+import { defaultLimits } from "../protocol/limits.ts";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { watchResources } from "../testing/leaks.ts";
 import { createDirectTransport } from "../transports/direct.ts";
+import { AgentAsks } from "./agent-asks.ts";
 import { A2EHost } from "./host.ts";
 import { plugin, type SessionContext } from "./plugin.ts";
 import { startRawHost } from "./raw-session.suite.ts";
@@ -226,4 +231,25 @@ describe("plugins that ask at odd times", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(outcomes).toEqual(["cancelled", "cancelled", "cancelled"]);
   });
+});
+
+test("a question that cannot be sent fails at once, and takes nobody's place", async () => {
+  const asks = new AgentAsks({
+    limits: { ...defaultLimits, maxPendingAsks: 1 },
+    sources: { clock: systemClock, nextId: () => "the same", random: Math.random, startedAt: 0 },
+    tape: undefined,
+    send() {
+      throw new Error("no JSON form");
+    },
+  });
+  const { signal } = new AbortController();
+  const resources = watchResources();
+  for (let count = 0; count < 2; count++) {
+    await expect(asks.ask(question, { text: "?" }, { signal })).rejects.toMatchObject({
+      code: "runtime_error",
+      message: "the question cannot be sent: no JSON form",
+    });
+  }
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+  await resources.expectNothingLeft();
 });

@@ -53,6 +53,10 @@ export class CallRunner implements NestedPort {
   #isStartingQueued = false;
   #averageMs = 1;
   #idleWaiters: (() => void)[] = [];
+  /** Requests that the next host will answer. */
+  #left: Set<string> | undefined;
+  /** How many events an earlier process has sent for requests that it did not answer. */
+  #eventCounts: Map<string, number> | undefined;
 
   constructor(kernel: Kernel, port: RunnerPort, onEnded: CallEnded) {
     this.#kernel = kernel;
@@ -96,8 +100,15 @@ export class CallRunner implements NestedPort {
   /** Takes over the answers among lines that were said before this process began. */
   recall(lines: readonly string[]): void {
     for (const line of lines) {
-      const { req_id, type } = JSON.parse(line) as Message;
-      if (typeof req_id === "string" && !type.endsWith("/event")) this.#calls.recall(req_id, line);
+      const { req_id, type, seq } = JSON.parse(line) as Message;
+      if (typeof req_id !== "string") continue;
+      if (!type.endsWith("/event")) {
+        this.#calls.recall(req_id, line);
+        this.#eventCounts?.delete(req_id);
+      } else if (typeof seq === "number" && this.#calls.get(req_id) === undefined) {
+        this.#eventCounts ??= new Map();
+        this.#eventCounts.set(req_id, seq);
+      }
     }
   }
 
@@ -106,7 +117,8 @@ export class CallRunner implements NestedPort {
     const known = this.#calls.get(id);
     if (known instanceof ActiveCall) known.repeats += 1;
     else if (known !== undefined) this.#port.resend(known);
-    return known !== undefined;
+    // One that was left is answered by the next host, or not at all.
+    return known !== undefined || this.#left?.has(id) === true;
   }
 
   /** Runs the call now or when its turn comes; what cannot even wait is refused. */
@@ -115,10 +127,17 @@ export class CallRunner implements NestedPort {
     const mustWait = !entry.call.isControl && this.#running >= maxParallelCalls;
     if (mustWait && this.#queue.length >= maxQueuedCalls) return this.#overload();
     const call = new ActiveCall(this, entry, id, request, bytesIn);
+    if (this.#eventCounts !== undefined) this.#goOnCounting(call, this.#eventCounts);
     this.#calls.add(call);
     if (mustWait) this.#queue.push(call);
     else this.#run(call, now);
     return undefined;
+  }
+
+  /** An agent that follows a request across a restart sees its events numbered on. */
+  #goOnCounting(call: ActiveCall, counts: Map<string, number>): void {
+    call.eventCount = counts.get(call.id) ?? 0;
+    counts.delete(call.id);
   }
 
   #overload(): A2EError {
@@ -144,7 +163,7 @@ export class CallRunner implements NestedPort {
     call.startedAt = now;
     if (call.timeoutMs === 0) call.timeoutMs = this.#kernel.limits.callTimeoutMs;
     try {
-      const outcome = dispatch(this.#port.partsOf(call.entry.capability.name), call);
+      const outcome = this.#dispatch(call);
       if (!(outcome instanceof Promise)) return this.#succeed(call, outcome);
       call.startDeadline();
       this.#kernel.deadlines.add(call);
@@ -155,6 +174,13 @@ export class CallRunner implements NestedPort {
     } catch (thrown) {
       this.#fail(call, thrown);
     }
+  }
+
+  #dispatch(call: ActiveCall): ReturnType<typeof dispatch> {
+    const parts = this.#port.partsOf(call.entry.capability.name);
+    const { tape } = this.#port;
+    if (tape === undefined || !parts.some(({ isOutside }) => isOutside)) return dispatch(parts, call);
+    return tape.effect("outside", () => dispatch(parts, call));
   }
 
   #succeed(call: ActiveCall, result: JsonObject | undefined): void {
@@ -203,7 +229,7 @@ export class CallRunner implements NestedPort {
   }
 
   /** The one place where a call ends: answers, remembers, frees its slot, reports. */
-  #end(call: ActiveCall, outcome: JsonObject | A2EError): void {
+  #end(call: ActiveCall, outcome: JsonObject | A2EError, isLeft = false): void {
     const now = this.clock.now();
     const error = outcome instanceof A2EError ? outcome : undefined;
     call.end(error);
@@ -212,7 +238,8 @@ export class CallRunner implements NestedPort {
     this.#port.noteChange(call.entry.capability.name);
     let answer: Answer | undefined;
     let errorCode = error?.code ?? "";
-    if (call.nested === undefined) {
+    if (isLeft) this.#calls.remove(call);
+    else if (call.nested === undefined) {
       answer = this.#answer(call, outcome, now);
       if (answer === undefined) {
         errorCode = "internal_error";
@@ -325,6 +352,17 @@ export class CallRunner implements NestedPort {
     this.#queue = this.#queue.filter((queued) => queued !== call);
     this.#end(call, new A2EError("cancelled", reason === "" ? "cancelled by the agent" : reason));
     return true;
+  }
+
+  /** Ends calls of the agent without an answer: another process gives it when the request comes again. */
+  leave(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const call = this.#calls.get(id);
+      if (!(call instanceof ActiveCall) || call.isEnded) continue;
+      this.#left ??= new Set();
+      this.#left.add(id);
+      this.#end(call, new A2EError("cancelled", "left to the next host"), true);
+    }
   }
 
   /** Answers whatever is in flight with `cancelled`: the session ends, and nothing begins in the background any more. */

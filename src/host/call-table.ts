@@ -60,6 +60,11 @@ export class CallTable {
     while (this.#answered.length - this.#oldest > this.#limits.maxRememberedAnswers) this.#forgetOldest();
   }
 
+  /** Forgets a call that is not answered. */
+  remove(call: ActiveCall): void {
+    this.#table.remove(call.tableEntry as IdEntry<ActiveCall | Answer>);
+  }
+
   calls(): ActiveCall[] {
     return this.#table.values().filter((value) => value instanceof ActiveCall);
   }

@@ -1,7 +1,7 @@
 import { isThenable } from "./thenable.ts";
 
 /** Whoever does not finish closing by then is left behind: what contains it ends all the same. */
-const closeTimeoutMs = 5_000;
+export const closeTimeoutMs = 5_000;
 
 /** Rejects with what `close` throws, or where it takes too long. */
 export async function closeWithin(close: () => unknown, timeoutMs: number = closeTimeoutMs): Promise<void> {

@@ -91,10 +91,10 @@ test("a transport that was replaced cannot unbind its successor", () => {
 
 test("a transport that is replaced is told that it is over", () => {
   const { outbox } = createOutbox();
-  let closed = 0;
-  outbox.bind({ deliver() {}, closed: () => void (closed += 1) });
+  const closed = vi.fn();
+  outbox.bind({ deliver() {}, closed });
   outbox.bind({ deliver() {}, closed() {} });
-  expect(closed).toBe(1);
+  expect(closed).toHaveBeenCalledOnce();
 });
 
 test("a transport that throws is reported, and readers of lines get the line all the same", () => {

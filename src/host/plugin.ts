@@ -87,6 +87,11 @@ export type Handlers<C extends Capability> = {
 export interface SessionPart<C extends Capability = Capability> {
   readonly handlers: Handlers<C>;
   /**
+   * What the handlers answer comes from the world outside, as that of processes does: a recording holds the answers, and a
+   * replay gives them back without asking. They emit nothing, and what this part pushes is on behalf of no call.
+   */
+  readonly isOutside?: boolean;
+  /**
    * What this part holds beside `context.state`, as JSON; with `restore` it is saved with the session. Parts that keep
    * everything in `context.state` need neither: they are opened anew on the state that is put back.
    */
@@ -97,6 +102,14 @@ export interface SessionPart<C extends Capability = Capability> {
   fork?(forked: SessionState): void;
   /** Takes over what a fork of this session changed outside of its state; the state itself is merged by the host. */
   merge?(fork: SessionState): { merged: number; conflicts: string[] };
+  /** The session is open, so that its capabilities can be called. Told once, also to a part that is opened anew. */
+  opened?(): void;
+  /**
+   * The host stops, and the next one takes this session up again. Begins nothing more, and returns, when `signal` aborts
+   * at the latest, the ids of requests that the next host will answer: they are left open here, so that their agents
+   * repeat them there. Everything else that is in flight then is cancelled.
+   */
+  leave?(signal: AbortSignal): Awaitable<Iterable<string>>;
   close?(): Awaitable<void>;
 }
 

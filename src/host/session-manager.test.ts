@@ -214,3 +214,16 @@ test("one session's expiry does not touch another", async () => {
   expect(sessions.list()).toEqual([busy.session]);
   expect(await busy.ask("2", "still here")).toMatchObject({ value: "still here" });
 });
+
+test("a session that ends late does not take away the one that came back under its id", async () => {
+  await using raw = await startRawHost(undefined, { createSessionId: () => "the same" });
+  const { sessions } = raw.host;
+  const first = sessions.create();
+  await first.close();
+  const second = sessions.create();
+  sessions.forget(first);
+  expect(sessions.get("the same")).toBe(second);
+  sessions.forget(second);
+  expect(sessions.get("the same")).toBeUndefined();
+  await second.close();
+});

@@ -4,7 +4,7 @@ import { createMessage } from "../protocol/codec.ts";
 import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { CallOptions, CallOther, SessionInfo } from "./call-context.ts";
-import { closeWithin } from "./close-within.ts";
+import { closeTimeoutMs, closeWithin } from "./close-within.ts";
 import type { Kernel } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { type Logger, shortId } from "./logger.ts";
@@ -45,6 +45,9 @@ export class SessionParts {
   /** What plugins keep of this session, by their names; made when the first of them keeps something. */
   #states: Map<string, SessionState> | undefined;
   #tools: ToolCatalogue | undefined;
+  /** Parts that were not told yet that their session is open. */
+  #untold: SessionPart[] = [];
+  #isOpen = false;
   #isClosed = false;
 
   constructor(kernel: Kernel, session: SessionPartsPort, states?: Map<string, SessionState>) {
@@ -108,10 +111,38 @@ export class SessionParts {
 
   #add(loaded: LoadedPlugin, part: SessionPart): void {
     this.#parts.set(loaded, part);
+    if (part.opened !== undefined) this.#untold.push(part);
     const { name } = loaded.plugin.capability;
     const order = this.#kernel.handlersOf.get(name) ?? [];
     const parts = order.length === 1 ? [part] : order.flatMap((ranked) => this.#parts.get(ranked) ?? []);
     this.#byCapability.set(name, parts);
+  }
+
+  /** The session is open: whoever waited for that is told. */
+  tellOpened(): void {
+    this.#isOpen = true;
+    for (const part of this.#untold.splice(0)) {
+      try {
+        part.opened?.();
+      } catch (error) {
+        const session = shortId(this.#session.info.id);
+        this.#kernel.log.error("a plugin could not go on with a session", { session, error });
+      }
+    }
+  }
+
+  /** Asks what of this session the next host will go on with; tells the ids of requests as soon as they are known. */
+  async leave(signal: AbortSignal, timeoutMs: number, onLeft: (ids: Iterable<string>) => void): Promise<void> {
+    const leaving = [...this.#parts].map(async ([loaded, part]) => {
+      if (part.leave === undefined) return;
+      try {
+        await closeWithin(async () => onLeft((await part.leave?.(signal)) ?? []), timeoutMs + closeTimeoutMs);
+      } catch (error) {
+        const session = shortId(this.#session.info.id);
+        this.#kernel.log.error("a plugin could not leave a session", { plugin: loaded.name, session, error });
+      }
+    });
+    await Promise.all(leaving);
   }
 
   /** What a plugin keeps for this session. */
@@ -247,7 +278,9 @@ export class SessionParts {
   async #reopen(loaded: LoadedPlugin, part: SessionPart): Promise<void> {
     await this.#close(loaded, part);
     this.#parts.delete(loaded);
+    this.#untold = this.#untold.filter((untold) => untold !== part);
     await this.open([loaded.plugin.capability.name]);
+    if (this.#isOpen) this.tellOpened();
   }
 
   async close(): Promise<void> {

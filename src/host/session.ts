@@ -201,7 +201,7 @@ export class Session
   }
 
   get isGone(): boolean {
-    return this.#status === "closed" && (!this.#kernel.isStopping || this.#isTransient) && !this.#isDropped;
+    return this.#status === "closed" && this.#isOver && !this.#isDropped;
   }
 
   get isOpen(): boolean {
@@ -325,6 +325,7 @@ export class Session
     this.info.granted = granted.size === 0 ? capabilities : new Set([...granted, ...capabilities]);
     if (this.#status === "new") this.#status = "open";
     this.#journal?.touch();
+    this.parts.tellOpened();
   }
 
   refuse({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
@@ -459,12 +460,13 @@ export class Session
   async #close(reason: string, drainMs: number): Promise<void> {
     this.#status = "closing";
     this.#opening.refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
+    const leaving = this.#isLasting ? this.#leave(drainMs) : undefined;
     const cutOff = drainMs > 0 ? await this.#executor.calls.drain(drainMs) : this.#executor.calls.pendingIds;
+    await leaving;
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
     this.#agent.end(`session ended: ${reason}`);
     // A session that the next host takes up again is not closed for its agent, only cut off.
-    const isOver = !this.#kernel.isStopping || this.#isTransient;
-    if (this.#journal === undefined || isOver)
+    if (!this.#isLasting)
       this.send(
         createMessage(shutdownReport.type, this.sources.nextId(), this.sources.clock.now(), {
           reason,
@@ -473,12 +475,31 @@ export class Session
       );
     await this.#journalled();
     if (this.#isDropped) return this.parts.close();
-    if (!isOver) await this.#manager?.saveDraining(this);
+    if (!this.#isOver) await this.#manager?.saveDraining(this);
     this.#status = "closed";
     await this.parts.close();
-    if (isOver) this.#forgetJournalled();
+    if (this.#isOver) this.#forgetJournalled();
     this.#end();
-    if (isOver) await this.saving.forget();
+    if (this.#isOver) await this.saving.forget();
+  }
+
+  /** Whether its end is for good: the host goes on, or nobody could come back to it. */
+  get #isOver(): boolean {
+    return !this.#kernel.isStopping || this.#isTransient;
+  }
+
+  /** Whether the next host takes it up again. */
+  get #isLasting(): boolean {
+    return this.#journal !== undefined && !this.#isOver;
+  }
+
+  /** Leaves to the next host what it can go on with. */
+  async #leave(drainMs: number): Promise<void> {
+    const time = new AbortController();
+    const timer = drainMs > 0 ? setTimeout(() => time.abort(), drainMs) : undefined;
+    if (timer === undefined) time.abort();
+    await this.parts.leave(time.signal, drainMs, (ids) => this.#executor.calls.leave(ids));
+    clearTimeout(timer);
   }
 
   /** A journal that cannot be written must not keep a session from ending; its age will take it. */

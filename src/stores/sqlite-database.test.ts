@@ -1,3 +1,4 @@
+import { fdatasync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -116,4 +117,29 @@ test("whoever throws when told keeps nobody else waiting", async () => {
     process.removeAllListeners("uncaughtException");
     for (const listener of before) process.on("uncaughtException", listener);
   }
+});
+
+test("once a sync has failed nothing counts as durable, though later syncs succeed", async () => {
+  let failing: Error | undefined;
+  const database = await createSqliteDatabase({
+    path: join(folder, "a2e.sqlite"),
+    syncFile: (file, callback) => fdatasync(file, (error) => callback(failing ?? error)),
+  });
+  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
+  const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
+  const settled = () => new Promise<Error | undefined>((resolve) => database.afterCommit(resolve));
+  const write = (value: number) => {
+    database.write(() => insert.run(value));
+    return settled();
+  };
+
+  expect(await write(1)).toBeUndefined();
+  failing = new Error("the disk is gone");
+  expect(await write(2)).toBe(failing);
+  const { message } = failing;
+  failing = undefined;
+  expect(await write(3)).toMatchObject({ message });
+  // Nothing was written since; what was before it is lost all the same.
+  expect(await settled()).toMatchObject({ message });
+  await database.close();
 });

@@ -9,7 +9,12 @@ export interface SqliteDatabaseOptions {
   path: string;
   /** `power` survives a power cut; `process` a killed process, which is what most tests and many agents need. */
   durability?: "power" | "process";
+  /** Puts what was written to a file on the disk. */
+  syncFile?: SyncFile;
 }
+
+/** As `fdatasync` does: calls back later, and once. */
+type SyncFile = (file: number, callback: (error: Error | null) => void) => void;
 
 type Callback = (error?: Error) => void;
 
@@ -19,7 +24,11 @@ type Callback = (error?: Error) => void;
  */
 const maxSyncs = 2;
 
-export async function createSqliteDatabase({ path, durability = "power" }: SqliteDatabaseOptions): Promise<Database> {
+export async function createSqliteDatabase({
+  path,
+  durability = "power",
+  syncFile = fdatasync,
+}: SqliteDatabaseOptions): Promise<Database> {
   const isPersistent = path !== ":memory:";
   const sqlite = await openSqlite({
     path,
@@ -34,7 +43,7 @@ export async function createSqliteDatabase({ path, durability = "power" }: Sqlit
   sqlite.exec("PRAGMA wal_autocheckpoint = 4096");
   const syncs = isPersistent && durability === "power" ? maxSyncs : 0;
   const files = Array.from({ length: syncs }, () => openSync(`${path}-wal`, "a"));
-  return new SqliteHostDatabase(sqlite, path, isPersistent, files);
+  return new SqliteHostDatabase(sqlite, path, isPersistent, files, syncFile);
 }
 
 class SqliteHostDatabase implements Database {
@@ -42,6 +51,7 @@ class SqliteHostDatabase implements Database {
   readonly #sqlite: SqliteDatabase;
   readonly #path: string;
   readonly #mustSync: boolean;
+  readonly #syncFile: SyncFile;
   /** Descriptors of the log that no sync uses now. */
   readonly #files: number[];
   #isOpen = false;
@@ -60,12 +70,13 @@ class SqliteHostDatabase implements Database {
   #syncError: Error | undefined;
   #isClosed = false;
 
-  constructor(sqlite: SqliteDatabase, path: string, isPersistent: boolean, files: number[]) {
+  constructor(sqlite: SqliteDatabase, path: string, isPersistent: boolean, files: number[], syncFile: SyncFile) {
     this.#sqlite = sqlite;
     this.#path = path;
     this.isPersistent = isPersistent;
     this.#mustSync = files.length > 0;
     this.#files = files;
+    this.#syncFile = syncFile;
   }
 
   migrate(component: string, migrations: readonly string[]): void {
@@ -116,7 +127,7 @@ class SqliteHostDatabase implements Database {
 
   afterCommit(callback: Callback): void {
     const waiting = this.#isOpen ? this.#committing : this.#unsynced.at(-1);
-    if (waiting === undefined) callback();
+    if (waiting === undefined) callback(this.#syncError);
     else waiting.push(callback);
   }
 
@@ -160,7 +171,7 @@ class SqliteHostDatabase implements Database {
     if (file === undefined) return;
     this.#syncStarted = last;
     this.#syncs += 1;
-    fdatasync(file, (error) => {
+    this.#syncFile(file, (error) => {
       this.#files.push(file);
       this.#syncs -= 1;
       this.#syncError ??= error ?? undefined;

@@ -59,7 +59,12 @@ export class LiveRun {
     this.#parts.run.abort(error);
   }
 
-  /** The session ends, for another process to go on with, or is put back to what it was some other time. */
+  /** False where it has ended meanwhile. */
+  leave(signal: AbortSignal): Promise<boolean> {
+    return this.#parts.run.windDown(signal);
+  }
+
+  /** The session ends, or is put back to what it was some other time. */
   close(): void {
     const { run, followers, journal } = this.#parts;
     if (followers.isAwaited) run.abort(putBack());

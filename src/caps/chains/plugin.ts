@@ -64,6 +64,8 @@ function createChainsPlugin(options: ParsedChainsOptions): Plugin<typeof chains>
           },
         },
         fork: forgetAll,
+        opened: () => runs.resume(),
+        leave: (signal) => runs.leave(signal),
         close: () => runs.close(),
       };
     },

@@ -2,10 +2,11 @@
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { A2EClient } from "../../client/client.ts";
 import { A2EHost } from "../../host/host.ts";
 import { createIdSource } from "../../protocol/envelope.ts";
+import { A2EError } from "../../protocol/errors.ts";
 import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
@@ -209,5 +210,109 @@ test("a request that comes again is told what the run has done meanwhile", async
   await running;
 
   expect(events).toEqual(["hold start", "hold done", "next start", "next done", "last start", "last done"]);
+  await second.host.close(0);
+});
+
+describe("a host that stops", () => {
+  const nodes = [
+    tool("a", "later", { input: { v: 1 } }),
+    tool("hold", "wait", { deps: ["a"] }),
+    tool("end", "echo", { deps: ["hold"], input_map: { v: "a.v" } }),
+  ];
+
+  async function startRun() {
+    const first = await openHost("host.sqlite");
+    const { client, api } = await connect(first.host);
+    const told: number[] = [];
+    const running = api.run({ nodes }, { onEvent: ({ seq }) => told.push(seq) }).catch((error) => error.code);
+    await expect.poll(() => first.recorder.waiting).toBe(1);
+    const [run] = (await api.list()).runs;
+    return { ...first, running, told, sessionId: client.sessionId, runId: run?.run_id ?? "" };
+  }
+
+  test("leaves a chain to the next one, where its request is answered and no node that had ended runs again", async () => {
+    const first = await startRun();
+    await first.host.close(30);
+    const lost = await first.running;
+
+    const second = await openHost("host.sqlite");
+    const { api } = await connect(second.host, first.sessionId, first.runId);
+    const seqs: number[] = [];
+    const running = api.run({ nodes }, { onEvent: ({ seq }) => seqs.push(seq) });
+    await expect.poll(() => second.recorder.waiting).toBe(1);
+    second.recorder.release("");
+    const result = await running;
+
+    expect(lost).toBe("connection_lost");
+    expect(result).toMatchObject({ success: true, run_id: first.runId, nodes_run: 3, final_output: { v: 1 } });
+    expect(second.recorder.calls.map(({ tool }) => tool)).toEqual(["wait", "echo"]);
+    // Numbered on: nobody has seen these before.
+    expect([first.told, seqs]).toEqual([
+      [1, 2, 3],
+      [4, 5, 6, 7],
+    ]);
+    await second.host.close(0);
+  });
+
+  test("lets nodes that run end first, and begins no other", async () => {
+    const first = await startRun();
+    const closing = first.host.close(5000);
+    first.recorder.release("");
+    await closing;
+
+    const second = await openHost("host.sqlite");
+    const { api } = await connect(second.host, first.sessionId, first.runId);
+    const result = await api.run({ nodes });
+
+    expect(result).toMatchObject({ success: true, nodes_run: 3 });
+    expect(first.recorder.calls.map(({ tool }) => tool)).toEqual(["later", "wait"]);
+    expect(second.recorder.calls.map(({ tool }) => tool)).toEqual(["echo"]);
+    await second.host.close(0);
+  });
+
+  test("leaves a chain that it has resumed itself, and one that runs a map, again and again", async () => {
+    const items = ["x", "y"];
+    const mapped = [
+      { node_id: "m", kind: "map", items, map_node: "one", on_error: "skip" },
+      tool("one", "wait", { input_map: { name: "item" } }),
+    ];
+    const first = await openHost("host.sqlite");
+    const { client, api } = await connect(first.host);
+    void api.run({ nodes: mapped }).catch(() => {});
+    await expect.poll(() => first.recorder.waiting).toBe(2);
+    const [run] = (await api.list()).runs;
+    await first.host.close(0);
+
+    const second = await openHost("host.sqlite");
+    second.host.sessions.get(client.sessionId);
+    await expect.poll(() => second.recorder.waiting).toBe(2);
+    second.recorder.release("y");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await second.host.close(0);
+
+    const third = await openHost("host.sqlite");
+    const again = await connect(third.host, client.sessionId, run?.run_id ?? "");
+    const running = again.api.run({ nodes: mapped });
+    await expect.poll(() => third.recorder.waiting).toBe(1);
+    third.recorder.release("x");
+
+    expect(await running).toMatchObject({ success: true, final_output: [{ name: "x" }, { name: "y" }] });
+    expect(third.recorder.calls.map(({ args }) => args)).toEqual([{ name: "x" }]);
+    await third.host.close(0);
+  });
+});
+
+test("a node of a resumed run that says it was cancelled has failed, and the run goes on", async () => {
+  const { sessionId, runId } = await cutOff([
+    tool("hold", "wait", { on_error: "skip" }),
+    tool("end", "echo", { deps: ["hold"], input_map: { why: "errors.hold.code" } }),
+  ]);
+  const second = await openHost("second.sqlite");
+  const { api } = await connect(second.host, sessionId, runId);
+  const running = api.run({ nodes: [] });
+  await expect.poll(() => second.recorder.waiting).toBe(1);
+  second.recorder.fail("", new A2EError("cancelled", "by its own"));
+
+  expect((await running).final_output).toEqual({ why: "cancelled" });
   await second.host.close(0);
 });

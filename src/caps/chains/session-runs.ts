@@ -38,9 +38,6 @@ export interface Shared {
   readonly database: Database;
 }
 
-/** How often a session that is opening is looked at. */
-const openingMs = 5;
-
 export class SessionRuns {
   readonly #context: SessionContext;
   readonly #shared: Shared;
@@ -48,21 +45,14 @@ export class SessionRuns {
   readonly #live = new Map<string, LiveRun>();
   /** Begun by another process and not yet gone on with. */
   readonly #unfinished = new Map<string, UnfinishedRun>();
-  #resuming: NodeJS.Timeout | undefined;
-  #isClosed = false;
 
   constructor(context: SessionContext, shared: Shared, outputs: OutputStore) {
     this.#context = context;
     this.#shared = shared;
     this.#outputs = outputs;
     // A session that is open already was put back to a snapshot: its requests have their answers.
-    if (this.#isOpen) forgetRuns(context.state);
+    if (context.session.granted?.has(chains.name) === true) forgetRuns(context.state);
     for (const unfinished of findUnfinished(context.state)) this.#unfinished.set(unfinished.runId, unfinished);
-    if (this.#unfinished.size > 0) this.#resumeWhenOpen();
-  }
-
-  get #isOpen(): boolean {
-    return this.#context.session.granted?.has(chains.name) === true;
   }
 
   /** Whether what the run has come to is still needed. */
@@ -71,9 +61,6 @@ export class SessionRuns {
   }
 
   run(request: RunRequest, call: CallContext): Awaitable<RunResult> {
-    // The agent may be quicker than the timer that resumes.
-    const unfinished = this.#unfinished.get(call.id);
-    if (unfinished !== undefined) this.#resume(unfinished);
     const live = this.#live.get(call.id);
     if (live !== undefined) return live.join(call);
     const kept = takeAnswer(this.#context.state, call.id);
@@ -151,13 +138,9 @@ export class SessionRuns {
     return { chain_id: request.chain_id || run_id, run_id, ...outcome, duration_ms };
   }
 
-  /** Nothing may be called before the session is open, and no plugin is told when that is. */
-  #resumeWhenOpen(): void {
-    this.#resuming = setTimeout(() => {
-      if (this.#isClosed) return;
-      if (!this.#isOpen) return this.#resumeWhenOpen();
-      for (const unfinished of [...this.#unfinished.values()]) this.#resume(unfinished);
-    }, openingMs);
+  /** The session is open: goes on with what another process has begun. */
+  resume(): void {
+    for (const unfinished of [...this.#unfinished.values()]) this.#resume(unfinished);
   }
 
   /** Never throws: nobody waits for it, and what cannot be gone on with must not keep its session from opening. */
@@ -210,9 +193,15 @@ export class SessionRuns {
     return live !== undefined;
   }
 
+  /** Leaves what is under way to the next host, once the nodes that run have ended or the time for that is over. */
+  async leave(signal: AbortSignal): Promise<string[]> {
+    const left = await Promise.all(
+      Array.from(this.#live, async ([runId, live]) => ((await live.leave(signal)) ? [runId] : [])),
+    );
+    return left.flat();
+  }
+
   close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#resuming);
     for (const live of [...this.#live.values()]) live.close();
   }
 }

@@ -23,11 +23,14 @@ export interface Recorder {
   readonly stopped: string[];
   /** Lets the `wait` calls of this name go on. */
   release(name: string): void;
+  /** Lets them fail. */
+  fail(name: string, error: Error): void;
 }
 
 interface Waiting {
   name: string;
   release(): void;
+  fail(error: Error): void;
 }
 
 export function createRecordedTools() {
@@ -40,6 +43,9 @@ export function createRecordedTools() {
     stopped: [],
     release(name) {
       for (const entry of [...waiting]) if (entry.name === name) entry.release();
+    },
+    fail(name, error) {
+      for (const entry of [...waiting]) if (entry.name === name) entry.fail(error);
     },
   };
   const note = (tool: string, args: unknown, { id }: CallContext) => recorder.calls.push({ tool, args, id });
@@ -74,7 +80,11 @@ export function createRecordedTools() {
         recorder.waiting += 1;
         recorder.mostWaiting = Math.max(recorder.mostWaiting, recorder.waiting);
         return new Promise<{ name: string }>((resolve, reject) => {
-          const entry: Waiting = { name, release: () => end(() => resolve({ name })) };
+          const entry: Waiting = {
+            name,
+            release: () => end(() => resolve({ name })),
+            fail: (error) => end(() => reject(error)),
+          };
           const end = (settle: () => void) => {
             waiting.delete(entry);
             recorder.waiting -= 1;

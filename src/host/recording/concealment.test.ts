@@ -46,6 +46,13 @@ test("no way of writing the message keeps the secret in it", () => {
     '{"type":"vault/put","content":"hunter2","content":{"again":"hunter2"}}',
     '{"type":"vault/put","content":"hunter2","number":NaN}',
     '  {"content":["hunter2"],"type":"vault/put"}  ',
+    // Nobody takes these as they are, and they were meant for somebody.
+    '{"type":"vault/putt","content":"hunter2"}',
+    '{"content":"hunter2"}',
+    '{"type":7,"content":"hunter2"}',
+    '{"type":"vault/put","content":"hunter2"',
+    '{"type":"vault/put","content":{"password":"hunter2","again":"\\"hunter2"},}',
+    '{"type":"vault/put","content":"hunter2',
   ])
     expect(conceal(line)).not.toContain("hunter2");
 });
@@ -55,13 +62,24 @@ test("the token of a handshake is emptied", () => {
 });
 
 test("other messages, and what is none, come back as they are", () => {
-  for (const line of [
-    '{"type":"tool/call/req","content":"\\u0041"}',
-    "no JSON with content",
-    "null",
-    "[1]",
-    '"content"',
-    "",
-  ])
+  for (const line of ['{"type":"ping","content":"\\u0041"}', "no JSON with content", "null", "[1]", '"content"', ""])
     expect(conceal(line)).toBe(line);
+});
+
+test("a line that is no JSON is still broken at the same place", () => {
+  for (const line of [
+    '{"content":"hunter2"',
+    '{"content":"hunter2",}',
+    '{"type":"vault/put","content":{"a":"hunter2"]}',
+  ]) {
+    const problemOf = (text: string) => {
+      try {
+        return JSON.parse(text) as unknown;
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(problemOf(conceal(line))).toBe(problemOf(line));
+    expect(conceal(line)).toHaveLength(line.length);
+  }
 });

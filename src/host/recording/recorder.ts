@@ -91,8 +91,14 @@ export class Recorder implements Tape {
     const id = `${scope.id}/${scope.effectCount}`;
     let mustRunAgain = false;
     let isAtOnce = true;
-    const settle = (outcome: Outcome) =>
-      this.#write(() => ["effect", id, kind, isAtOnce, mustRunAgain ? { again: true } : outcome]);
+    const settle = (outcome: Outcome) => {
+      if (!mustRunAgain) this.#write(() => ["effect", id, kind, isAtOnce, outcome]);
+    };
+    // Said when it shows and not at the end, which one that is cut off never reaches.
+    const callingBack = () => {
+      settle({ again: true });
+      mustRunAgain = true;
+    };
     const watched = () =>
       context &&
       replaceIn(context, {
@@ -101,11 +107,11 @@ export class Recorder implements Tape {
           this.#scopes.run(scope, () => context.emit(event, data));
         },
         get call() {
-          mustRunAgain = true;
+          callingBack();
           return context.call;
         },
         get callNow() {
-          mustRunAgain = true;
+          callingBack();
           return context.callNow;
         },
       });

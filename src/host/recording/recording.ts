@@ -84,7 +84,13 @@ const shapes: Record<RecordingEntry[0], z.ZodType> = {
   value: z.tuple([z.literal("value"), z.string(), z.string(), json.optional()]),
   thrown: z.tuple([z.literal("thrown"), z.string(), z.string(), recordedError]),
   event: z.tuple([z.literal("event"), z.string(), z.boolean(), z.string(), json]),
-  effect: z.tuple([z.literal("effect"), z.string(), z.enum(["tool", "store", "replay"]), z.boolean(), outcome]),
+  effect: z.tuple([
+    z.literal("effect"),
+    z.string(),
+    z.enum(["tool", "store", "replay", "outside"]),
+    z.boolean(),
+    outcome,
+  ]),
   end: z.tuple([z.literal("end"), z.string()]),
 };
 

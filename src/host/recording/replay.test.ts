@@ -5,53 +5,12 @@ import { defineTool } from "../../caps/tools/define-tool.ts";
 import { toolsPlugin } from "../../caps/tools/plugin.ts";
 import { tools } from "../../caps/tools/protocol.ts";
 import { call, capability } from "../../protocol/capability.ts";
-import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
-import { A2EHost, type HostOptions } from "../host.ts";
 import { type Plugin, plugin } from "../plugin.ts";
 import { probe, probePlugin, RawPeer, type Run, startRawHost } from "../raw-session.suite.ts";
 import { createMemoryRecordings } from "./memory-recordings.suite.ts";
-import { type ReplayOptions, replayRecording } from "./replay.ts";
-import type { Divergence, ReplayReport } from "./replay-report.ts";
-
-interface Recorded {
-  /** The recording of the only session. */
-  text: string;
-}
-
-async function record(
-  plugins: Plugin[],
-  talk: (peer: RawPeer) => Promise<void>,
-  options: Partial<HostOptions> = {},
-): Promise<Recorded> {
-  const recordings = createMemoryRecordings();
-  await using raw = await startRawHost(plugins, { ...options, recordings });
-  const peer = await raw.open({ agent_caps: ["test", "tools"] });
-  await talk(peer);
-  peer.send({ type: "shutdown", id: "bye", timeout: 1 });
-  await peer.until(() => peer.received.some(({ type }) => type === "session/closed"));
-  await raw.host.close(0);
-  return { text: recordings.texts[0] ?? "" };
-}
-
-function replay(
-  { text }: Recorded,
-  plugins: Plugin[],
-  options: Partial<ReplayOptions> & { host?: Partial<HostOptions> } = {},
-): Promise<ReplayReport> {
-  return replayRecording(text, {
-    waitMs: 200,
-    ...options,
-    startHost: (start) => A2EHost.start({ snapshots: createMemorySnapshotStore(), ...options.host, ...start, plugins }),
-  });
-}
-
-const identical: ReplayReport = { messages: expect.any(Number), is_identical: true };
-
-const ask = (peer: RawPeer, id: string, tool_name: string, more: object = {}) => {
-  peer.send({ type: tools.calls.call.type, id, version: "1.0", tool_name, arguments: {}, ...more });
-  return peer.answer(id);
-};
+import type { Divergence } from "./replay-report.ts";
+import { askTool, identical, record, replay } from "./replayed-session.suite.ts";
 
 test("time, ids and chance are those of the recording", async () => {
   const run: Run = ({ name }, { clock }) => ({ value: `${name} ${clock.now()} ${Math.random() > 2}` });
@@ -116,7 +75,7 @@ test("a plugin that fails, says more or says nothing is found", async () => {
     found: "invoke/event",
     field: "type",
   });
-  const silent = await replay(recorded, [probePlugin(() => new Promise(() => {}))]);
+  const silent = await replay(recorded, [probePlugin(() => new Promise(() => {}))], { waitMs: 200 });
   expect(silent.divergence).toMatchObject({ field: "", note: "nothing was said in time", expected: { req_id: "1" } });
 });
 
@@ -174,15 +133,15 @@ describe("tools", () => {
     const plugins = () => [...all(), probePlugin()];
     const recorded = await record(plugins(), async (peer) => {
       await Promise.all([
-        ask(peer, "1", "slow", { streaming: true }),
-        ask(peer, "2", "fast", { streaming: true }),
-        ask(peer, "3", "slow"),
-        ask(peer, "4", "failing"),
-        ask(peer, "5", "at_once"),
-        ask(peer, "6", "fast"),
-        ask(peer, "7", "slow"),
+        askTool(peer, "1", "slow", { streaming: true }),
+        askTool(peer, "2", "fast", { streaming: true }),
+        askTool(peer, "3", "slow"),
+        askTool(peer, "4", "failing"),
+        askTool(peer, "5", "at_once"),
+        askTool(peer, "6", "fast"),
+        askTool(peer, "7", "slow"),
       ]);
-      await ask(peer, "8", "unknown");
+      await askTool(peer, "8", "unknown");
     });
     const before = runs;
     expect(await replay(recorded, plugins())).toEqual(identical);
@@ -196,7 +155,7 @@ describe("tools", () => {
     let count = 0;
     const counting = () => probePlugin(() => ({ value: `counted ${++count}` }));
     const recorded = await record([...all(), counting()], async (peer) => {
-      await Promise.all([ask(peer, "1", "chaining"), ask(peer, "2", "chaining")]);
+      await Promise.all([askTool(peer, "1", "chaining"), askTool(peer, "2", "chaining")]);
       await peer.ask("3");
     });
     const before = runs;
@@ -217,9 +176,9 @@ describe("tools", () => {
     });
     const plugins = () => [toolsPlugin({ builtin: false, tools: [stuck, chain, atOnce] })];
     const recorded = await record(plugins(), async (peer) => {
-      expect(await ask(peer, "1", "stuck", { timeout: 0.001 })).toMatchObject({ code: "timeout" });
-      expect(await ask(peer, "2", "chain")).toMatchObject({ data: { data: { late: true } } });
-      await ask(peer, "3", "at_once");
+      expect(await askTool(peer, "1", "stuck", { timeout: 0.001 })).toMatchObject({ code: "timeout" });
+      expect(await askTool(peer, "2", "chain")).toMatchObject({ data: { data: { late: true } } });
+      await askTool(peer, "3", "at_once");
     });
     expect(await replay(recorded, plugins())).toEqual({ messages: 5, is_identical: true });
   });
@@ -325,39 +284,6 @@ test("a session without a recording has the host's own sources and nothing in be
   const { session } = await raw.open();
   expect(session.tape).toBeUndefined();
   expect(session.sources.clock).toBe(clock);
-});
-
-test("calls within calls that run again under their own id each get what they had got", async () => {
-  let drawn = 0;
-  const draw = () =>
-    toolsPlugin({
-      builtin: false,
-      tools: [
-        defineTool({
-          name: "draw",
-          description: "Draws.",
-          input: { type: "object" },
-          run: () => {
-            drawn += 1;
-            return { value: drawn };
-          },
-        }),
-      ],
-    });
-  const twice = probePlugin(async (_request, { call }) => {
-    const values: unknown[] = [];
-    for (let count = 0; count < 2; count++) {
-      const options = { id: "the-same-step" };
-      values.push(await call(tools.calls.call.type, { tool_name: "draw", arguments: {} }, options));
-    }
-    return { value: JSON.stringify(values) };
-  });
-  const recorded = await record([draw(), twice], async (peer) => {
-    const { value } = await peer.ask("1", "a");
-    expect(value).toContain('"value":1');
-    expect(value).toContain('"value":2');
-  });
-  expect(await replay(recorded, [draw(), twice])).toEqual(identical);
 });
 
 test("what the agent was asked, and what came of it, is replayed: answers, refusals and silence", async () => {

@@ -33,8 +33,11 @@ export interface Tape {
   close(): void;
 }
 
-/** Tools can be run again in a replay, on request; what a store or a replay returned cannot be had twice. */
-export type EffectKind = "tool" | "store" | "replay";
+/**
+ * Tools can be run again in a replay, on request; what a store, a replay or a call of the world outside returned cannot be
+ * had twice.
+ */
+export type EffectKind = "tool" | "store" | "replay" | "outside";
 
 /** On whose behalf code runs, across promises and timers. */
 export interface Scope {

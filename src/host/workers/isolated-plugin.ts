@@ -1,37 +1,47 @@
 // A plugin in a thread of its own. It looks like any other; one that blocks, loops or crashes hurts its own calls alone:
-// they end with `timeout` or `sandbox_crash`, the thread is replaced, and its sessions go on from their last snapshot.
-import { type ResourceLimits, Worker } from "node:worker_threads";
+// they end with `timeout` or `sandbox_crash`, the thread is replaced, and its sessions go on with the state they had.
+import { AsyncResource } from "node:async_hooks";
+import type { ResourceLimits } from "node:worker_threads";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
+import { closeWithin } from "../close-within.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import type { Handlers, Plugin, PluginContext, SessionContext, SessionPart } from "../plugin.ts";
-import type { FromPluginThread, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
-import { threadEntry } from "./thread-entry.ts";
-import { fromThreadError, toThreadError } from "./thread-errors.ts";
-import { toCrash } from "./worker-pool.ts";
+import { PluginLink } from "./plugin-link.ts";
+import type { AgentRequest, FromPluginThread, NestedRequest, StateEntries, ThreadSetup } from "./plugin-messages.ts";
+import { ThreadRequests } from "./thread-requests.ts";
 
 export interface IsolationOptions {
   /** The plugin as loaded here: only its table and its place are used, never its handlers. */
   plugin: Plugin;
   source: Pick<ThreadSetup, "cls" | "baseDir" | "type" | "options">;
   resourceLimits?: ResourceLimits;
-  /** How long a thread may ignore that a call of it was ended before it counts as stuck and is replaced. */
+  /** How long a thread may be silent when asked whether it is there before it counts as blocked and is replaced. */
   stuckAfterMs?: number;
+  /** How often it is asked by somebody who waits for a session to be opened, saved or closed while no call runs. */
+  watchMs?: number;
 }
+
+/** How long a plugin may take to close in its thread: less than the host waits for it. */
+const closeMs = 2_000;
 
 interface IsolatedSession {
   readonly number: number;
   readonly context: SessionContext;
-  /** As of the last snapshot or restore; what a new thread starts the session from. */
+  /** Does something in the name of the session: what comes from a thread comes in nobody's. */
+  readonly inScope: <Result>(work: () => Result) => Result;
+  /** What its part holds beside its state, as of the last snapshot or restore. */
   saved: JsonValue | undefined;
-  opening: { resolve(isSaved: boolean): void; reject(error: Error): void } | undefined;
 }
 
-interface IsolatedCall {
-  readonly context: CallContext;
-  resolve(result: JsonObject | undefined): void;
-  reject(error: Error): void;
+/** A thread, and what is open in it. */
+interface Thread {
+  readonly link: PluginLink;
+  readonly requests: ThreadRequests;
+  readonly ready: Promise<unknown>;
+  /** By session: whether it can be saved. */
+  readonly opened: Map<number, Promise<boolean>>;
 }
 
 /** Wraps a plugin so that it runs in a worker thread. */
@@ -39,238 +49,196 @@ export function isolatePlugin({
   plugin,
   source,
   resourceLimits = { maxOldGenerationSizeMb: 512 },
-  stuckAfterMs = 250,
+  stuckAfterMs = 500,
+  watchMs = 30_000,
 }: IsolationOptions): Plugin {
   const { capability } = plugin;
   const sessions = new Map<number, IsolatedSession>();
-  const calls = new Map<number, IsolatedCall>();
-  const asks = new Map<number, { resolve(state: JsonValue | undefined): void; reject(error: Error): void }>();
-  let thread: Worker | undefined;
-  let starting: Promise<void> | undefined;
+  let current: Thread | undefined;
   let setup: ThreadSetup | undefined;
   let log: Logger = silentLogger;
   let numbers = 0;
   let isClosed = false;
 
-  const post = (message: ToPluginThread) => thread?.postMessage(message);
+  /** The thread that serves now, set up; another one where the last was lost. */
+  async function useThread(): Promise<Thread> {
+    if (isClosed || setup === undefined) throw new A2EError("sandbox_crash", "the plugin is not running");
+    current ??= startThread(setup);
+    const thread = current;
+    await thread.ready;
+    return thread;
+  }
 
-  function start(): Promise<void> {
-    starting ??= new Promise<void>((resolve, reject) => {
-      if (setup === undefined || isClosed) return reject(new A2EError("sandbox_crash", "the plugin is not running"));
-      const worker = new Worker(threadEntry("plugin-thread", import.meta.url), { resourceLimits });
-      thread = worker;
-      worker.on("message", (message: FromPluginThread) => {
-        if (message.kind === "ready") resolve();
-        else if (message.kind === "failed") reject(fromThreadError(message.error));
-        else receive(message);
-      });
-      worker.on("error", (error) => lose(worker, toCrash(error), reject));
-      worker.on("exit", (code) =>
-        lose(worker, new A2EError("sandbox_crash", `the plugin's thread ended with code ${code}`), reject),
-      );
-      // The thread serves; it is no reason for a process to stay.
-      worker.unref();
-      post({ kind: "setup", setup });
+  function startThread(threadSetup: ThreadSetup): Thread {
+    const { name } = threadSetup;
+    let isReady = false;
+    const link = new PluginLink({
+      resourceLimits,
+      stuckAfterMs,
+      watchMs,
+      receive: (message) => receive(thread, message),
+      onBadMessage: (error) => log.error("a message of a plugin's thread was not taken", { plugin: name, error }),
+      onEnded(error) {
+        if (current === thread) current = undefined;
+        requests.end();
+        // One that was never ready is told to whoever started it.
+        if (isReady && !isClosed) log.error("a plugin's thread was lost", { plugin: name, error });
+      },
     });
-    return starting;
+    const requests = new ThreadRequests((message) => link.post(message));
+    const ready = link.ask({ what: "setup", setup: threadSetup }).then(
+      () => {
+        isReady = true;
+      },
+      async (error: Error) => {
+        // A thread whose plugin did not start serves nobody: the next to need it tries again.
+        await link.end(error);
+        throw error;
+      },
+    );
+    const thread: Thread = { link, requests, ready, opened: new Map() };
+    return thread;
   }
 
-  /** The thread is gone: its calls fail, its sessions are opened anew when they are next used. */
-  function lose(worker: Worker, error: Error, rejectStart: (error: Error) => void): void {
-    if (thread !== worker) return;
-    thread = undefined;
-    starting = undefined;
-    rejectStart(error);
-    void worker.terminate();
-    if (!isClosed) log.error("a plugin's thread was lost", { plugin: setup?.name ?? "", error });
-    for (const call of takeAll(calls)) call.reject(error);
-    for (const ask of takeAll(asks)) ask.reject(error);
-    for (const session of sessions.values()) session.opening?.reject(error);
-  }
-
-  function receive(message: FromPluginThread): void {
+  function receive({ link, requests }: Thread, message: FromPluginThread): void {
     switch (message.kind) {
-      case "opened":
-        return sessions.get(message.session)?.opening?.resolve(message.isSaved);
-      case "notOpened":
-        return sessions.get(message.session)?.opening?.reject(fromThreadError(message.error));
-      case "result":
-        return take(calls, message.call)?.resolve(message.result);
-      case "error":
-        return take(calls, message.call)?.reject(fromThreadError(message.error));
-      case "event":
-        return calls.get(message.call)?.context.emit(message.event, message.data);
-      case "timeout":
-        return calls.get(message.call)?.context.setTimeout(message.timeoutMs);
+      case "state":
+        return takeState(message.session, message.changes);
       case "push":
         return push(message.session, message.type, message.payload);
       case "nested":
-        return nested(message);
+        return requests.start(message.nested, (signal) => callOther(link, message, signal));
       case "askAgent":
-        return askAgent(message);
-      case "answer": {
-        const ask = take(asks, message.ask);
-        return message.error === undefined ? ask?.resolve(message.state) : ask?.reject(fromThreadError(message.error));
-      }
+        return requests.start(message.nested, (signal) => askAgent(message, signal));
+      case "abortNested":
+        return requests.abort(message.nested);
       case "log":
         return log[message.level](message.message, message.fields);
     }
   }
 
-  function push(session: number, type: string, payload: JsonObject): void {
-    const table = Object.values(capability.pushes).find((candidate) => candidate.type === type);
-    if (table !== undefined) sessions.get(session)?.context.push(table, payload);
+  /** The host's copy is the one that lasts: the change is written with whatever is said after it. */
+  function takeState(number: number, changes: StateEntries): void {
+    const session = sessions.get(number);
+    for (const [key, value] of changes) {
+      if (value === undefined) session?.context.state.delete(key);
+      else session?.context.state.set(key, value);
+    }
   }
 
-  function nested({ from, nested, type, request, timeoutMs, id }: Extract<FromPluginThread, { kind: "nested" }>): void {
-    const context = "call" in from ? calls.get(from.call)?.context : sessions.get(from.session)?.context;
-    if (context === undefined) return settle(nested, Promise.reject(new A2EError("cancelled", "the call has ended")));
+  function push(number: number, type: string, payload: JsonObject): void {
+    const table = Object.values(capability.pushes).find((candidate) => candidate.type === type);
+    if (table === undefined) throw new Error(`the capability "${capability.name}" has no push "${type}"`);
+    const session = sessions.get(number);
+    session?.inScope(() => session.context.push(table, payload));
+  }
+
+  async function callOther(link: PluginLink, message: NestedRequest, signal: AbortSignal): Promise<JsonObject> {
+    const { from, nested, type, request, timeoutMs, id } = message;
+    const caller = "call" in from ? link.runningCall(from.call) : sessions.get(from.session);
+    if (caller === undefined) throw new A2EError("cancelled", "the call has ended");
     const options = {
+      signal,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(id === undefined ? {} : { id }),
-      onEvent: (event: { kind: string; data: JsonObject; seq: number }) => post({ kind: "nestedEvent", nested, event }),
+      onEvent: (event: { kind: string; data: JsonObject; seq: number }) =>
+        link.post({ kind: "nestedEvent", nested, event }),
     };
-    settle(nested, context.call(type, request, options));
+    return caller.inScope(() => caller.context.call(type, request, options));
   }
 
-  function askAgent({
-    session,
-    nested,
-    type,
-    request,
-    timeoutMs,
-  }: Extract<FromPluginThread, { kind: "askAgent" }>): void {
-    const context = sessions.get(session)?.context;
+  async function askAgent(message: AgentRequest, signal: AbortSignal): Promise<JsonObject> {
+    const { type, request, timeoutMs } = message;
+    const session = sessions.get(message.session);
     const table = Object.values(capability.asks).find((candidate) => candidate.type === type);
-    if (context === undefined || table === undefined)
-      return settle(nested, Promise.reject(new A2EError("cancelled", "there is nobody to ask")));
-    settle(nested, context.ask(table, request, timeoutMs === undefined ? {} : { timeoutMs }) as Promise<JsonObject>);
+    if (session === undefined || table === undefined) throw new A2EError("cancelled", "there is nobody to ask");
+    const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    return session.inScope(() => session.context.ask(table, request, options)) as Promise<JsonObject>;
   }
 
-  function settle(nested: number, outcome: Promise<JsonObject>): void {
-    outcome.then(
-      (result) => post({ kind: "nested", nested, result }),
-      (error: unknown) => post({ kind: "nested", nested, error: toThreadError(error) }),
-    );
-  }
-
-  const inThread = new WeakMap<Worker, Map<number, Promise<boolean>>>();
-
-  /** Opens the session in the current thread, once; a new thread gets it with its last saved state. */
-  async function ensureOpen(session: IsolatedSession): Promise<boolean> {
-    await start();
-    const worker = thread;
-    if (worker === undefined) throw new A2EError("sandbox_crash", "the plugin's thread was lost");
-    const opened = inThread.get(worker) ?? new Map<number, Promise<boolean>>();
-    inThread.set(worker, opened);
-    const known = opened.get(session.number);
-    if (known !== undefined) return known;
-    const opening = new Promise<boolean>((resolve, reject) => {
-      session.opening = { resolve, reject };
-      const { id, principal } = session.context.session;
-      post({ kind: "open", session: session.number, info: { id, principal: { ...principal } } });
-    }).then(async (isSaved) => {
-      if (isSaved && session.saved !== undefined)
-        await ask({ session: session.number, what: "restore", state: session.saved });
-      return isSaved;
-    });
-    opened.set(session.number, opening);
-    return opening;
-  }
-
-  type Question =
-    | { session: number; what: "snapshot" | "close" }
-    | { session: number; what: "restore"; state: JsonValue };
-  function ask(question: Question): Promise<JsonValue | undefined> {
-    return new Promise((resolve, reject) => {
-      numbers += 1;
-      asks.set(numbers, { resolve, reject });
-      post({ kind: "ask", ask: numbers, ...question } as ToPluginThread);
-    });
-  }
-
-  async function handle(
-    session: IsolatedSession,
-    name: string,
-    request: JsonObject,
-    context: CallContext,
-  ): Promise<JsonObject | undefined> {
-    await ensureOpen(session);
-    const worker = thread;
-    numbers += 1;
-    const number = numbers;
-    const onAbort = () => {
-      post({ kind: "abort", call: number, error: toThreadError(context.signal.reason) });
-      // A thread that does not even finish an ended call is blocked, and everybody else's calls in it with it.
-      setTimeout(() => {
-        if (calls.has(number) && thread === worker) void worker?.terminate();
-      }, stuckAfterMs);
-    };
-    context.signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      return await new Promise<JsonObject | undefined>((resolve, reject) => {
-        calls.set(number, { context, resolve, reject });
-        post({ kind: "call", session: session.number, call: number, id: context.id, name, request });
-      });
-    } finally {
-      context.signal.removeEventListener("abort", onAbort);
+  /** Opens the session in the thread that serves now, once. */
+  async function openIn(session: IsolatedSession): Promise<{ link: PluginLink; isSaved: boolean }> {
+    const thread = await useThread();
+    const { link, opened } = thread;
+    let opening = opened.get(session.number);
+    if (opening === undefined) {
+      opening = open(link, session);
+      opened.set(session.number, opening);
+      // What failed may be tried again.
+      opening.catch(() => opened.delete(session.number));
     }
+    return { link, isSaved: await opening };
+  }
+
+  async function open(link: PluginLink, { number, context, saved }: IsolatedSession): Promise<boolean> {
+    const { id, principal } = context.session;
+    const info = { id, principal: { ...principal } };
+    const isSaved = await link.ask({ what: "open", session: number, info, state: [...context.state.entries()] });
+    if (isSaved === true && saved !== undefined) await link.ask({ what: "restore", session: number, state: saved });
+    return isSaved === true;
+  }
+
+  async function closeSession({ number }: IsolatedSession): Promise<void> {
+    sessions.delete(number);
+    const thread = current;
+    if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number });
+  }
+
+  function createPart(session: IsolatedSession, isSaved: boolean): SessionPart {
+    const { number } = session;
+    const handle = (name: string) => async (request: JsonObject, context: CallContext) => {
+      const { link } = await openIn(session);
+      return link.call(number, name, request, context);
+    };
+    const handlers = Object.fromEntries(Object.keys(capability.calls).map((name) => [name, handle(name)]));
+    const part: SessionPart = {
+      handlers: handlers as unknown as Handlers<typeof capability>,
+      close: () => closeSession(session),
+    };
+    if (!isSaved) return part;
+    part.snapshot = async () => {
+      const { link } = await openIn(session);
+      session.saved = (await link.ask({ what: "snapshot", session: number })) ?? null;
+      return session.saved;
+    };
+    part.restore = async (state) => {
+      const { link } = await openIn(session);
+      await link.ask({ what: "restore", session: number, state });
+      session.saved = state;
+    };
+    return part;
   }
 
   return {
     ...plugin,
     capability,
-    async setup(context: PluginContext) {
-      log = context.log;
-      setup = { ...source, name: context.name, dataDir: context.dataDir, workspaceDir: context.workspaceDir };
-      await start();
+    async setup({ name, dataDir, workspaceDir, log: hostLog }: PluginContext) {
+      isClosed = false;
+      log = hostLog;
+      setup = { ...source, name, dataDir, workspaceDir };
+      await useThread();
     },
     async session(context: SessionContext): Promise<SessionPart> {
       numbers += 1;
-      const session: IsolatedSession = { number: numbers, context, saved: undefined, opening: undefined };
+      const inScope = AsyncResource.bind((work: () => unknown) => work()) as IsolatedSession["inScope"];
+      const session: IsolatedSession = { number: numbers, context, inScope, saved: undefined };
       sessions.set(session.number, session);
-      const isSaved = await ensureOpen(session);
-      const names = Object.keys(capability.calls);
-      const handlers = Object.fromEntries(
-        names.map((name) => [name, (request: JsonObject, call: CallContext) => handle(session, name, request, call)]),
-      );
-      const part: SessionPart = {
-        handlers: handlers as unknown as Handlers<typeof capability>,
-        async close() {
-          sessions.delete(session.number);
-          if (thread !== undefined) await ask({ session: session.number, what: "close" });
-        },
-      };
-      if (!isSaved) return part;
-      part.snapshot = async () => {
-        await ensureOpen(session);
-        session.saved = (await ask({ session: session.number, what: "snapshot" })) ?? null;
-        return session.saved;
-      };
-      part.restore = async (state) => {
-        await ensureOpen(session);
-        await ask({ session: session.number, what: "restore", state });
-        session.saved = state;
-      };
-      return part;
+      try {
+        const { isSaved } = await openIn(session);
+        return createPart(session, isSaved);
+      } catch (error) {
+        sessions.delete(session.number);
+        throw error;
+      }
     },
     async close() {
       isClosed = true;
-      const worker = thread;
-      thread = undefined;
-      await worker?.terminate();
+      const link = current?.link;
+      try {
+        await closeWithin(() => link?.ask({ what: "end" }), closeMs);
+      } finally {
+        await link?.end(new A2EError("sandbox_crash", "the plugin is closed"));
+      }
     },
   };
-}
-
-function take<Item>(from: Map<number, Item>, number: number): Item | undefined {
-  const item = from.get(number);
-  from.delete(number);
-  return item;
-}
-
-function takeAll<Item>(from: Map<number, Item>): Item[] {
-  const items = [...from.values()];
-  from.clear();
-  return items;
 }

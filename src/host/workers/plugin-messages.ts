@@ -1,4 +1,4 @@
-// What the host and a plugin in a thread of its own say to each other. Sessions and calls go by number.
+// What the host and a plugin in a thread of its own say to each other. Sessions, calls and the rest go by number.
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 
 export interface ThreadError {
@@ -19,38 +19,67 @@ export interface ThreadSetup {
   workspaceDir: string;
 }
 
+/** Keys with what they hold, or alone where they are gone. */
+export type StateEntries = [key: string, value?: JsonValue][];
+
+/** What is asked of the thread; it answers each once. */
+export type Question =
+  | { what: "setup"; setup: ThreadSetup }
+  /** Answered with whether the session can be saved and restored. */
+  | {
+      what: "open";
+      session: number;
+      info: { id: string; principal: { id: string; isAuthenticated: boolean } };
+      state: StateEntries;
+    }
+  | { what: "snapshot" | "close"; session: number }
+  | { what: "restore"; session: number; state: JsonValue }
+  | { what: "end" };
+
 export type ToPluginThread =
-  | { kind: "setup"; setup: ThreadSetup }
-  | { kind: "open"; session: number; info: { id: string; principal: { id: string; isAuthenticated: boolean } } }
+  | { kind: "ask"; ask: number; question: Question }
   | { kind: "call"; session: number; call: number; id: string; name: string; request: JsonObject }
   | { kind: "abort"; call: number; error: ThreadError }
-  | { kind: "ask"; ask: number; session: number; what: "snapshot" | "close" }
-  | { kind: "ask"; ask: number; session: number; what: "restore"; state: JsonValue }
   | { kind: "nested"; nested: number; result?: JsonObject; error?: ThreadError }
-  | { kind: "nestedEvent"; nested: number; event: { kind: string; data: JsonObject; seq: number } };
+  | { kind: "nestedEvent"; nested: number; event: { kind: string; data: JsonObject; seq: number } }
+  | { kind: "ping" };
 
 /** A call that is running, or a session outside of any call. */
 export type NestedFrom = { call: number } | { session: number };
 
+/** What the thread asks of the host, which answers each once. */
+export interface NestedRequest {
+  kind: "nested";
+  from: NestedFrom;
+  nested: number;
+  type: string;
+  request: JsonObject;
+  timeoutMs?: number;
+  id?: string;
+}
+
+/** The same for a question to the agent. */
+export interface AgentRequest {
+  kind: "askAgent";
+  session: number;
+  nested: number;
+  type: string;
+  request: JsonObject;
+  timeoutMs?: number;
+}
+
 export type FromPluginThread =
-  | { kind: "ready" }
-  | { kind: "failed"; error: ThreadError }
-  | { kind: "opened"; session: number; isSaved: boolean }
-  | { kind: "notOpened"; session: number; error: ThreadError }
+  | { kind: "answer"; ask: number; state?: JsonValue; error?: ThreadError }
   | { kind: "result"; call: number; result: JsonObject | undefined }
   | { kind: "error"; call: number; error: ThreadError }
   | { kind: "event"; call: number; event: string; data: JsonObject }
   | { kind: "timeout"; call: number; timeoutMs: number }
+  /** Comes before whatever the plugin says after the change. */
+  | { kind: "state"; session: number; changes: StateEntries }
   | { kind: "push"; session: number; type: string; payload: JsonObject }
-  | {
-      kind: "nested";
-      from: NestedFrom;
-      nested: number;
-      type: string;
-      request: JsonObject;
-      timeoutMs?: number;
-      id?: string;
-    }
-  | { kind: "askAgent"; session: number; nested: number; type: string; request: JsonObject; timeoutMs?: number }
-  | { kind: "answer"; ask: number; state?: JsonValue; error?: ThreadError }
-  | { kind: "log"; level: "info" | "warn" | "error"; message: string; fields: Record<string, unknown> };
+  | NestedRequest
+  | AgentRequest
+  /** Whoever waits for it has given up. */
+  | { kind: "abortNested"; nested: number }
+  | { kind: "log"; level: "info" | "warn" | "error"; message: string; fields: Record<string, unknown> }
+  | { kind: "pong" };

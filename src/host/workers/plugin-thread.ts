@@ -3,109 +3,114 @@ import { parentPort } from "node:worker_threads";
 import type { Call } from "../../protocol/capability.ts";
 import { createIdSource, systemClock } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import { copyJson, type JsonObject } from "../../protocol/json.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../../protocol/json.ts";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import { createPluginFrom } from "../config/plugin-export.ts";
 import type { Logger } from "../logger.ts";
 import { noDatabase } from "../no-database.ts";
-import type { Plugin, SessionContext, SessionPart } from "../plugin.ts";
+import type { AskOptions, Plugin, SessionContext, SessionPart } from "../plugin.ts";
 import { noSandboxes } from "../sandbox.ts";
 import { createKey, createSecrets } from "../secrets.ts";
 import { SessionState } from "../session-state.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
-import type { FromPluginThread, NestedFrom, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
+import { HostRequests } from "./host-requests.ts";
+import type { FromPluginThread, NestedFrom, Question, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
 import { fromThreadError, toThreadError } from "./thread-errors.ts";
-
-interface NestedWait {
-  resolve(result: JsonObject): void;
-  reject(error: Error): void;
-  onEvent: CallOptions["onEvent"];
-}
+import { redirectOutput } from "./thread-output.ts";
+import { ThreadStates } from "./thread-states.ts";
 
 const log: Logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 const nextId = createIdSource();
 const sessions = new Map<number, { info: SessionInfo; part: SessionPart }>();
 const controllers = new Map<number, AbortController>();
-const nestedWaits = new Map<number, NestedWait>();
+const requests = new HostRequests(post);
+const states = new ThreadStates((message) => parentPort?.postMessage(message));
 let plugin: Plugin | undefined;
-let nestedCount = 0;
+
+redirectOutput((text) => log.info("plugin output", { text }));
 
 parentPort?.on("message", (message: ToPluginThread) => {
   switch (message.kind) {
-    case "setup":
-      return void setup(message.setup);
-    case "open":
-      return void open(message);
+    case "ask":
+      return void answer(message.ask, message.question);
     case "call":
       return void call(message);
     case "abort":
       return controllers.get(message.call)?.abort(fromThreadError(message.error));
-    case "ask":
-      return void answer(message);
+    case "nested":
+      return requests.settle(message);
     case "nestedEvent":
-      return nestedWaits.get(message.nested)?.onEvent?.(message.event);
-    case "nested": {
-      const wait = nestedWaits.get(message.nested);
-      nestedWaits.delete(message.nested);
-      if (message.error !== undefined) wait?.reject(fromThreadError(message.error));
-      else wait?.resolve(message.result ?? {});
-    }
+      return guarded("event was not taken", () => requests.event(message));
+    case "ping":
+      return post({ kind: "pong" });
   }
 });
 
-async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): Promise<void> {
+async function answer(ask: number, question: Question): Promise<void> {
   try {
-    const made = await createPluginFrom(cls, baseDir, type, options);
-    plugin = made;
-    const secrets = createSecrets(createKey());
-    const ports = { log, clock: systemClock, database: noDatabase, sandboxes: noSandboxes, secrets };
-    await made.setup?.({ ...context, ...ports, tools: new ToolCatalogue() });
-    post({ kind: "ready" });
+    const state = await answerTo(question);
+    post(state === undefined ? { kind: "answer", ask } : { kind: "answer", ask, state: copyJson(state) });
   } catch (error) {
-    post({ kind: "failed", error: toThreadError(error) });
+    post({ kind: "answer", ask, error: toThreadError(error) });
   }
 }
 
-async function open({ session, info }: Extract<ToPluginThread, { kind: "open" }>): Promise<void> {
-  try {
-    if (plugin === undefined) throw new Error("the plugin is not set up");
-    const part = await plugin.session({
-      session: info,
-      log,
-      clock: systemClock,
-      nextId,
-      random: Math.random,
-      state: new SessionState(),
-      tools: new ToolCatalogue(),
-      push: (push, payload) =>
-        post({ kind: "push", session, type: push.type, payload: copyJson(payload) as JsonObject }),
-      // Nobody in this thread can know; what it sends is bounded on the other side.
-      unsentBytes: () => 0,
-      ask: ((ask, request, { timeoutMs } = {}) =>
-        across(undefined, (nested) => ({
-          kind: "askAgent",
-          session,
-          nested,
-          type: ask.type,
-          request: copyJson(request) as JsonObject,
-          ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        }))) as SessionContext["ask"],
-      call: callFrom({ session }),
-    });
-    sessions.set(session, { info, part });
-    post({ kind: "opened", session, isSaved: part.snapshot !== undefined && part.restore !== undefined });
-  } catch (error) {
-    post({ kind: "notOpened", session, error: toThreadError(error) });
+async function answerTo(question: Question): Promise<JsonValue | undefined> {
+  switch (question.what) {
+    case "setup":
+      return setup(question.setup);
+    case "open":
+      return open(question);
+    case "snapshot":
+      return (await sessions.get(question.session)?.part.snapshot?.()) ?? null;
+    case "restore":
+      return void (await sessions.get(question.session)?.part.restore?.(question.state));
+    case "close": {
+      const { session } = question;
+      const part = sessions.get(session)?.part;
+      sessions.delete(session);
+      await part?.close?.();
+      return states.delete(session);
+    }
+    case "end":
+      return void (await plugin?.close?.());
   }
 }
 
-async function call({
-  session,
-  call: number,
-  id,
-  name,
-  request,
-}: Extract<ToPluginThread, { kind: "call" }>): Promise<void> {
+async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): Promise<undefined> {
+  const made = await createPluginFrom(cls, baseDir, type, options);
+  plugin = made;
+  const secrets = createSecrets(createKey());
+  const ports = { log, clock: systemClock, database: noDatabase, sandboxes: noSandboxes, secrets };
+  await made.setup?.({ ...context, ...ports, tools: new ToolCatalogue() });
+}
+
+async function open({ session, info, state: entries }: Extract<Question, { what: "open" }>): Promise<boolean> {
+  if (plugin === undefined) throw new Error("the plugin is not set up");
+  const state = SessionState.fromLayers([new Map(entries as [string, JsonValue][])]);
+  states.add(session, state);
+  const part = await plugin.session({
+    session: info,
+    log,
+    clock: systemClock,
+    nextId,
+    random: Math.random,
+    state,
+    tools: new ToolCatalogue(),
+    // Checked here, where the plugin sees what is wrong.
+    push: (push, payload) =>
+      post({ kind: "push", session, type: push.type, payload: copyJson(push.payload.parse(payload)) as JsonObject }),
+    // Nobody in this thread can know; what it sends is bounded on the other side.
+    unsentBytes: () => 0,
+    ask: askFrom(session),
+    call: callFrom({ session }),
+  });
+  sessions.set(session, { info, part });
+  return part.snapshot !== undefined && part.restore !== undefined;
+}
+
+async function call(message: Extract<ToPluginThread, { kind: "call" }>): Promise<void> {
+  const { session, call: number, id, name, request } = message;
   const controller = new AbortController();
   controllers.set(number, controller);
   try {
@@ -130,9 +135,10 @@ function contextFor(number: number, id: string, session: SessionInfo, signal: Ab
     startedAt: systemClock.now(),
     signal,
     get isEnded() {
-      return signal.aborted;
+      return signal.aborted || !controllers.has(number);
     },
-    emit: (event, data) => post({ kind: "event", call: number, event, data: copyJson(data) }),
+    emit: (event, data) =>
+      guarded("event has no JSON form", () => post({ kind: "event", call: number, event, data: copyJson(data) })),
     setTimeout: (timeoutMs) => post({ kind: "timeout", call: number, timeoutMs }),
     call: callFrom({ call: number }),
     callNow: callFrom({ call: number }),
@@ -141,59 +147,70 @@ function contextFor(number: number, id: string, session: SessionInfo, signal: Ab
 
 /** The gate is the host's, so a call of another capability goes there and back. */
 function callFrom(from: NestedFrom): CallOther {
-  const call = (table: Call | string, request: unknown, { timeoutMs, id, onEvent }: CallOptions = {}) =>
-    across(onEvent, (nested) => ({
-      kind: "nested",
-      from,
-      nested,
-      type: typeof table === "string" ? table : table.type,
-      request: copyJson(request) as JsonObject,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(id === undefined ? {} : { id }),
-    }));
+  const call = (table: Call | string, request: unknown, { timeoutMs, id, ...options }: CallOptions = {}) =>
+    requests.send(
+      (nested) => ({
+        kind: "nested",
+        from,
+        nested,
+        type: typeof table === "string" ? table : table.type,
+        request: copyJson(request) as JsonObject,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(id === undefined ? {} : { id }),
+      }),
+      options,
+    );
   return call as CallOther;
 }
 
-/** Sends what the host is to do, and waits for what came of it. */
-function across(
-  onEvent: CallOptions["onEvent"],
-  createMessage: (nested: number) => FromPluginThread,
-): Promise<JsonObject> {
-  return new Promise((resolve, reject) => {
-    nestedCount += 1;
-    // First, since a request without a JSON form throws here and is not waited for.
-    const message = createMessage(nestedCount);
-    nestedWaits.set(nestedCount, { resolve, reject, onEvent });
-    post(message);
-  });
-}
-
-async function answer(message: Extract<ToPluginThread, { kind: "ask" }>): Promise<void> {
-  const { ask } = message;
-  try {
-    const part = sessions.get(message.session)?.part;
-    if (message.what === "snapshot")
-      return post({ kind: "answer", ask, state: copyJson((await part?.snapshot?.()) ?? null) });
-    if (message.what === "restore") await part?.restore?.(message.state);
-    else {
-      sessions.delete(message.session);
-      await part?.close?.();
-    }
-    post({ kind: "answer", ask });
-  } catch (error) {
-    post({ kind: "answer", ask, error: toThreadError(error) });
-  }
+function askFrom(session: number): SessionContext["ask"] {
+  const ask = (table: Call, request: unknown, { timeoutMs, ...options }: AskOptions = {}) =>
+    requests.send(
+      (nested) => ({
+        kind: "askAgent",
+        session,
+        nested,
+        type: table.type,
+        request: copyJson(request) as JsonObject,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      }),
+      options,
+    );
+  return ask as SessionContext["ask"];
 }
 
 function logAt(level: "info" | "warn" | "error") {
   return (message: string, fields: Record<string, unknown> = {}) =>
-    post({ kind: "log", level, message, fields: copyJson(fields) });
+    post({ kind: "log", level, message: String(message), fields: toLogFields(fields) });
+}
+
+/** Whatever is logged gets across: nothing of it is a reason to fail. */
+function toLogFields(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      try {
+        return [name, value instanceof Error ? (value.stack ?? value.message) : copyJson(value)];
+      } catch {
+        return [name, `(${typeof value} without a JSON form)`];
+      }
+    }),
+  );
+}
+
+function guarded(problem: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    log.error(problem, { error });
+  }
 }
 
 function raise(message: string): never {
   throw new A2EError("sandbox_crash", message);
 }
 
+/** What was changed goes ahead of what is said of it. */
 function post(message: FromPluginThread): void {
+  states.flush();
   parentPort?.postMessage(message);
 }

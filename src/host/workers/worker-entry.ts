@@ -2,6 +2,7 @@
 import { parentPort } from "node:worker_threads";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { redirectOutput } from "./thread-output.ts";
 
 export type ToWorker = { job: { module: string; exportName: string; args: unknown } } | { abort: string };
 export type FromWorker =
@@ -20,13 +21,7 @@ export interface WorkerContext {
 
 type JobFunction = (args: unknown, context: WorkerContext) => unknown;
 
-// What is printed goes the way of messages: a host that read the thread's own streams would be kept alive by them.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.write = (text: string | Uint8Array) => {
-    post({ output: (typeof text === "string" ? text : Buffer.from(text).toString()).trimEnd() });
-    return true;
-  };
-}
+redirectOutput((output) => post({ output }));
 
 let controller = new AbortController();
 

@@ -69,7 +69,7 @@ test("as many jobs run at once as the pool has workers", async () => {
   expect(new Set(threads).size).toBe(2);
 });
 
-test("one owner's jobs leave a worker to the others, and wait for their own", async () => {
+test("where one owner has all the workers there is one for the others, and the owner's own jobs wait", async () => {
   const pool = createPool({ size: 2 });
   const controller = new AbortController();
   const { signal } = controller;

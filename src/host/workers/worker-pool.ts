@@ -22,7 +22,10 @@ export interface WorkerJobOptions {
   signal?: AbortSignal;
   /** Counted from when a worker takes the job. */
   timeoutMs?: number;
-  /** Whose it is. Of several owners the one with the fewest jobs running goes first, and nobody's take the last worker. */
+  /**
+   * Whose it is. Of several owners the one with the fewest jobs running goes first, and where one has all the workers
+   * there is one more for the others.
+   */
   owner?: string;
   /** What the job passes to `context.send`, in order, before the job settles. Where this throws, the job ends with it. */
   onMessage?(message: unknown): void;
@@ -115,23 +118,30 @@ export class WorkerPool {
 
   #assign(): void {
     for (let job = this.#next(); job !== undefined; job = this.#next()) {
-      const worker = this.#freeWorker();
+      const worker = this.#freeWorker(job);
       if (worker === undefined) return;
       this.#queue.splice(this.#queue.indexOf(job), 1);
       this.#start(worker, job);
     }
   }
 
-  #freeWorker(): PooledWorker | undefined {
+  #freeWorker(job: PendingJob): PooledWorker | undefined {
     for (const worker of this.#workers) if (worker.job === undefined && !worker.isStopping) return worker;
-    return this.#workers.size < this.#options.size ? this.#create() : undefined;
+    const { size } = this.#options;
+    const isTakenByOne = this.#workers.size === size && this.#areAllOfOneOther(job.owner);
+    return this.#workers.size < size || isTakenByOne ? this.#create() : undefined;
   }
 
-  /** The job to start next; undefined where there is none, or where its owner has all the workers it may have. */
+  /** Whether one owner, and not this one, has all the workers. */
+  #areAllOfOneOther(owner: string | undefined): boolean {
+    const owners = new Set(Array.from(this.#workers, ({ job }) => job?.owner));
+    return owner !== undefined && owners.size === 1 && !owners.has(undefined) && !owners.has(owner);
+  }
+
+  /** The job to start next: the oldest of the owner with the fewest running. The worker for others is for others. */
   #next(): PendingJob | undefined {
-    const most = Math.max(1, this.#options.size - 1);
     let next: PendingJob | undefined;
-    let fewest = most;
+    let fewest = this.#options.size;
     for (const job of this.#queue) {
       const running = job.owner === undefined ? 0 : this.#runningOf(job.owner);
       if (running === 0) return job;

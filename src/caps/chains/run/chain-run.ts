@@ -34,6 +34,8 @@ export class ChainRun {
   #settle: ((outcome: RunOutcome) => void) | undefined;
   #reject: ((error: unknown) => void) | undefined;
   #isPausing = false;
+  /** Set when nothing more may begin: called when nothing runs any more. */
+  #onWoundDown: (() => void) | undefined;
 
   constructor(settings: RunSettings) {
     const { plan } = settings;
@@ -91,10 +93,29 @@ export class ChainRun {
     this.#isOver = true;
     this.#worker.close();
     this.#settings.onGone();
+    this.#onWoundDown?.();
+  }
+
+  /** Begins nothing more, and is suspended once what runs has ended or the time for that is over. False where it has ended. */
+  windDown(signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const settle = () => {
+        signal.removeEventListener("abort", settle);
+        resolve(!this.#isOver);
+        this.suspend();
+      };
+      this.#onWoundDown = settle;
+      signal.addEventListener("abort", settle, { once: true });
+      if (signal.aborted || this.#isOver || this.#running === 0) settle();
+    });
   }
 
   #pump(): void {
     const { maxParallel } = this.#settings;
+    if (this.#onWoundDown !== undefined && this.#nextReady < this.#ready.length) {
+      if (this.#running === 0) this.#onWoundDown();
+      return;
+    }
     while (this.#nextReady < this.#ready.length && this.#running < maxParallel && !this.#isOver) {
       if (this.#scope.work.isTurnOver) return this.#pause();
       this.#begin(this.#ready[this.#nextReady++] as number);
@@ -182,9 +203,7 @@ export class ChainRun {
   }
 
   #thrown(node: PlannedNode, error: unknown): void {
-    const fate = this.#settings.port.fateAfter(error);
-    if (fate === "stopped") this.stop();
-    else if (fate === "suspended") this.suspend();
+    if (this.#settings.port.isEnded) this.stop();
     else this.#failed(node, toNodeError(error));
   }
 
@@ -309,5 +328,6 @@ export class ChainRun {
       error,
     });
     this.#settle?.(this.#outcome);
+    this.#onWoundDown?.();
   }
 }

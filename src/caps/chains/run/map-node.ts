@@ -16,7 +16,7 @@ interface MapSettings {
   /** Runs one item; what it throws or rejects with is the item's error. */
   run(item: JsonValue, index: number): Awaitable<JsonValue>;
   /** Whether an item has ended with the whole run, rather than failed. */
-  isCut(error: unknown): boolean;
+  isCut(): boolean;
   onFailed(index: number, error: unknown): void;
 }
 
@@ -41,7 +41,7 @@ export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
   const failed = (index: number, error: unknown) => {
     // Items that were stopped have failed by that, and not by themselves.
     if (signal?.aborted === true) return;
-    if (settings.isCut(error)) {
+    if (settings.isCut()) {
       cut = { by: error };
       return;
     }

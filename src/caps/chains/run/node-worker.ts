@@ -233,7 +233,7 @@ export class NodeWorker {
       signal: time.signal,
       work: scope.work,
       run,
-      isCut: (error) => this.#isClosed || this.#settings.port.fateAfter(error) !== undefined,
+      isCut: () => this.#isClosed || this.#settings.port.isEnded,
       onFailed: (index, error) => journal.noteFailure(index, error),
     });
     const conclude = ({ outputs, errors }: Awaited<typeof outcome>): JsonValue => {

@@ -1,7 +1,6 @@
 // A run's way to its session: through the request that waits for it, or through the session itself once that is gone.
 import type { CallContext } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
-import { A2EError } from "../../../protocol/errors.ts";
 import { chains } from "../protocol.ts";
 import type { RunPort } from "./run-port.ts";
 
@@ -28,7 +27,9 @@ export function createRequestPort(context: SessionContext, call: CallContext, ch
   return {
     ...commonOf(context, chain_id, call.id),
     call: (type, request, options) => callNow(type, request, options),
-    fateAfter: () => (call.isEnded ? "stopped" : undefined),
+    get isEnded() {
+      return call.isEnded;
+    },
     close() {},
   };
 }
@@ -42,11 +43,8 @@ export function createBackgroundPort(context: SessionContext, chain_id: string, 
       const signal = options.signal === undefined ? over.signal : AbortSignal.any([options.signal, over.signal]);
       return context.call(type, request, { ...options, signal });
     },
-    fateAfter(error) {
-      // Only the end of the session cancels what the run itself did not.
-      const isCut = error instanceof A2EError && error.code === "cancelled" && !over.signal.aborted;
-      return isCut ? "suspended" : undefined;
-    },
+    // A session that ends has suspended its runs before it cancels anything.
+    isEnded: false,
     close: () => over.abort(),
   };
 }

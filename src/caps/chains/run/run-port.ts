@@ -19,11 +19,8 @@ export interface Approval {
 }
 
 export interface RunPort {
-  /**
-   * What the failure of a call means for the whole run: that its request was answered by somebody else (cancelled, out of
-   * time), that its session is being taken down for another process to go on with, or nothing.
-   */
-  fateAfter(error: unknown): "stopped" | "suspended" | undefined;
+  /** Whether the request of the run was answered by somebody else, as where it was cancelled or had no time left. */
+  readonly isEnded: boolean;
   call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject>;
   /** The same for what goes on although the run has ended. */
   callBeside(type: string, request: JsonObject, id?: string): Promise<JsonObject>;
