@@ -2,11 +2,11 @@
 import { spawn } from "node:child_process";
 import { defaultDockerImage, defaultSandboxLimits as defaults } from "../src/host/config/sandbox.ts";
 import type { ProcessSandbox } from "../src/host/sandbox.ts";
-import { openBubblewrap } from "../src/sandboxes/bubblewrap-probe.ts";
-import { openDocker } from "../src/sandboxes/docker-probe.ts";
+import { openBubblewrap } from "../src/sandboxes/bubblewrap/probe.ts";
+import { openDocker } from "../src/sandboxes/docker/probe.ts";
 import { createNoSandbox } from "../src/sandboxes/none.ts";
 import type { Opened } from "../src/sandboxes/opened.ts";
-import { createQuickJs } from "../src/sandboxes/quickjs.ts";
+import { createQuickJs } from "../src/sandboxes/quickjs/quickjs.ts";
 import { runClosedLoop } from "./lib/closed-loop.ts";
 import type { Benchmark, RunningCase } from "./lib/definition.ts";
 

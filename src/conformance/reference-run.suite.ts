@@ -53,7 +53,7 @@ async function withBundledHost<Result>(use: (path: string) => Promise<Result>): 
         { in: at("./reference-host-stdio.suite.ts"), out: "host" },
         // Code of threads is looked for beside the code that starts them.
         { in: at("../host/workers/worker-entry.ts"), out: "worker-entry" },
-        { in: at("../sandboxes/quickjs-worker.ts"), out: "quickjs-worker" },
+        { in: at("../sandboxes/quickjs/quickjs-worker.ts"), out: "quickjs-worker" },
       ],
       outdir: folder,
       bundle: true,

@@ -10,6 +10,8 @@ export interface SandboxLimits {
   processes: number;
   /** The largest file that it may write. */
   fileBytes: number;
+  /** What programs may add to a workspace, all together and since its first one: then those that write to it are ended. */
+  workspaceBytes: number;
   /** What its private /tmp holds. */
   scratchBytes: number;
   openFiles: number;
@@ -60,6 +62,8 @@ export interface Confinement {
    * caller did not end it: a signal from outside looks like a crash.
    */
   verdict(exit: ProcessExit & { stderr: string }): Promise<SandboxVerdict | undefined>;
+  /** Whether programs had filled the workspace: asked beside a verdict, it says why. Absent where nobody looks. */
+  isWorkspaceFull?(): boolean;
   /** Kills whatever is left inside and removes what was made for it. Also for one that was never started; twice is once. */
   release(): Promise<void>;
 }

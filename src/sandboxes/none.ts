@@ -1,8 +1,8 @@
 // No confinement at all, for those who ask for it by name: programs run as the host, with nothing but their environment
 // kept apart. Limits and the network policy mean nothing here.
 import type { ProcessSandbox } from "../host/sandbox.ts";
-import { verdictOfSignal } from "./process-exit.ts";
-import { checkCommand, checkWorkingDirectory, everything, findProgram } from "./visible-paths.ts";
+import { verdictOfSignal } from "./processes/process-exit.ts";
+import { checkCommand, checkWorkingDirectory, everything, findProgram } from "./workspace/visible-paths.ts";
 
 export function createNoSandbox(): ProcessSandbox {
   return {

@@ -9,11 +9,11 @@ import type {
   SandboxReport,
   ScriptSandbox,
 } from "../host/sandbox.ts";
-import { openBubblewrap } from "./bubblewrap-probe.ts";
-import { openDocker } from "./docker-probe.ts";
+import { openBubblewrap } from "./bubblewrap/probe.ts";
+import { openDocker } from "./docker/probe.ts";
 import { createNoSandbox } from "./none.ts";
 import type { Opened } from "./opened.ts";
-import { createQuickJs } from "./quickjs.ts";
+import { createQuickJs } from "./quickjs/quickjs.ts";
 
 export interface SandboxesOptions {
   /** What `process()` gives where no name is asked for; `auto` is the best that works, and never none. */

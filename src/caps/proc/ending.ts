@@ -1,8 +1,8 @@
 // How a process ended, in the words of both dialects.
 import type { ProcessExit } from "../../host/sandbox.ts";
-import type { FeedEvent } from "./feed.ts";
+import { signalNumber } from "./group/signals.ts";
+import type { FeedEvent } from "./output/feed.ts";
 import type { ProcStatus } from "./protocol.ts";
-import { signalNumber } from "./signals.ts";
 
 /** Why the host ended a process. */
 export type EndReason = "timeout" | "output_limit" | "session_ended";

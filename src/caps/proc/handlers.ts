@@ -3,23 +3,29 @@ import type { CallContext } from "../../host/call-context.ts";
 import type { Handlers, SessionContext } from "../../host/plugin.ts";
 import type { RequestOf } from "../../protocol/capability.ts";
 import { fail } from "../../protocol/errors.ts";
-import type { Audience } from "./feed.ts";
+import { isDeadly, parseSignal } from "./group/signals.ts";
 import { procLimits } from "./limits.ts";
 import type { ManagedProcess } from "./managed-process.ts";
+import type { Audience } from "./output/feed.ts";
+import { readOutput } from "./output/read-output.ts";
 import { unknownSignal } from "./problems.ts";
 import type { ProcessTable } from "./process-table.ts";
 import { type proc, readEvent } from "./protocol.ts";
-import { readOutput } from "./read-output.ts";
-import { isDeadly, parseSignal } from "./signals.ts";
-import type { Workshop } from "./workshop.ts";
+import type { Workshop } from "./start/workshop.ts";
 
 type Calls = (typeof proc)["calls"];
 
-export function createHandlers(
-  context: SessionContext,
-  workshop: Workshop,
-  table: ProcessTable,
-): Handlers<typeof proc> {
+/** Runs something apart from the call that asked for it. */
+export type Outside = <Result>(work: () => Result) => Result;
+
+interface HandlerParts {
+  context: SessionContext;
+  workshop: Workshop;
+  table: ProcessTable;
+  outside: Outside;
+}
+
+export function createHandlers({ context, workshop, table, outside }: HandlerParts): Handlers<typeof proc> {
   const audience: Audience = {
     send: (event) => context.push(readEvent, event),
     unsentBytes: context.unsentBytes,
@@ -28,28 +34,31 @@ export function createHandlers(
 
   const follow = (process: ManagedProcess, reqId: string, cursor: number) => {
     // The answer leaves in this turn; whatever the process says comes after it.
-    setImmediate(() => {
-      if (!table.isClosed) process.follow(audience, reqId, cursor);
-    });
+    outside(() =>
+      setImmediate(() => {
+        if (!table.isClosed) process.follow(audience, reqId, cursor);
+      }),
+    );
   };
 
   return {
     spawn: (request, call) =>
       table.starting(async () => {
-        if (request.detached && owner() === "") return refused(namelessProblem);
-        const started = await workshop.spawn(request, {
-          id: context.nextId(),
-          family: table.family,
-          clock: context.clock,
-        });
+        if (request.detached) {
+          if (owner() === "") return refused(namelessProblem);
+          workshop.checkDetachable();
+        }
+        const origin = { id: context.nextId(), family: table.family, clock: context.clock };
+        const started = await outside(() => workshop.spawn(request, origin));
         if ("problem" in started) return refused(started.problem);
         if (call.isEnded || table.isClosed) {
           // Nobody will learn of it.
           started.terminate("session_ended");
+          await table.whenTerminated(started);
           return refused("the call has ended");
         }
+        if (request.detached) detachOrEnd(started, owner(), workshop);
         table.add(started);
-        if (request.detached) detach(started, owner(), workshop, table);
         if (request.events) follow(started, call.id, 0);
         const { pid, sandbox } = started.status();
         return { ok: true, proc_id: started.id, pid, sandbox };
@@ -62,6 +71,7 @@ export function createHandlers(
       const { pendingInput } = process.child;
       if (pendingInput === undefined) return { ...answer, ok: false, error: "its input is closed" };
       const bytes = Buffer.from(data, encoding);
+      if (encoding === "base64" && !isBase64(data, bytes)) return { ...answer, ok: false, error: "data is no base64" };
       if (pendingInput > 0 && pendingInput + bytes.length > procLimits.maxPendingInputBytes)
         return {
           ...answer,
@@ -104,7 +114,9 @@ export function createHandlers(
       if (!workshop.options.detach)
         return { ok: false, proc_id, error: "detached processes are not allowed on this host" };
       if (owner() === "") return { ok: false, proc_id, error: namelessProblem };
-      if (!process.isDetached) detach(process, owner(), workshop, table);
+      if (process.isDetached) return { ok: true, proc_id };
+      workshop.detach(process, owner());
+      table.write(process);
       return { ok: true, proc_id };
     },
 
@@ -125,9 +137,14 @@ function refused(error: string) {
   return { ok: false, error };
 }
 
-function detach(process: ManagedProcess, owner: string, workshop: Workshop, table: ProcessTable): void {
-  workshop.detach(process, owner);
-  table.write(process);
+/** Others may have been faster: whoever is refused must not find a process that runs all the same. */
+function detachOrEnd(process: ManagedProcess, owner: string, workshop: Workshop): void {
+  try {
+    workshop.detach(process, owner);
+  } catch (error) {
+    process.kill();
+    throw error;
+  }
 }
 
 /** Answers as soon as there is something to read, nothing more will come, or the wait is over. */
@@ -158,4 +175,9 @@ function nextChange(process: ManagedProcess, withinMs: number, signal: AbortSign
     const forget = process.onChange(finish);
     signal.addEventListener("abort", finish);
   });
+}
+
+/** Buffer takes whatever it is given and leaves out what it does not know. */
+function isBase64(text: string, bytes: Buffer): boolean {
+  return bytes.toString("base64").replace(/=+$/, "") === text.replace(/\s+|=+$/g, "");
 }

@@ -111,6 +111,17 @@ test("so many processes may be detached, and none where it is not allowed or cou
   expect((await strict.api.spawn(spawn)).error).toContain("not allowed");
 });
 
+test("a process that was to be detached and may not be does not run all the same", async () => {
+  await using host = await startProc({ max_detached: 1 });
+  const detached = { cmd: ["sleep", "300"], detached: true };
+  const spawns = await Promise.allSettled([1, 2, 3].map(() => host.api.spawn(detached)));
+  const others = spawns.filter(({ status }) => status === "rejected");
+
+  expect(others).toHaveLength(2);
+  await expect(host.api.spawn(detached)).rejects.toMatchObject({ code: "proc_limit" });
+  expect((await host.api.status()).procs).toHaveLength(1);
+});
+
 test("a fork of a session has no part in its processes, and may negotiate processes of its own", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["sleep", "300"]);

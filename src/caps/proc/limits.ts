@@ -27,6 +27,12 @@ export const procLimits = {
   graceSeconds: 2,
   /** How long output that others of its group still hold open is waited for after a process has ended. */
   drainMs: 500,
+  /** How long a signal is kept for a program whose sandbox or terminal is still being made. */
+  setUpMs: 2_000,
+  /** How long the end of a session waits for processes that do not even end when they are killed. */
+  lingerMs: 2_000,
+  /** Characters of a command that are kept for its status. */
+  maxKeptCommand: 8 * 1024,
   /** Bytes of one event. */
   maxEventBytes: 64 * 1024,
   /** Said to an agent that has not taken it yet: beyond, output waits in the ring. */

@@ -1,40 +1,14 @@
 // One process from its start to its end: what it writes is kept, its time is counted, and its end is told exactly once.
-import type { Confinement, ProcessExit } from "../../host/sandbox.ts";
-import type { Clock } from "../../protocol/envelope.ts";
-import type { Child, ChildEvents } from "./child.ts";
+import type { ProcessExit } from "../../host/sandbox.ts";
+import type { Child, ChildEvents } from "./child/child.ts";
 import { type EndReason, judgeEnd, toEndEvent } from "./ending.ts";
-import { type Audience, Feed } from "./feed.ts";
-import { killMarked, signalGroup } from "./group.ts";
-import { OutputRing } from "./output-ring.ts";
+import { ProcessGroup } from "./group/process-group.ts";
+import { isDeadly, type Signal, signalNumber } from "./group/signals.ts";
+import { startDrain } from "./output/drain.ts";
+import { type Audience, Feed } from "./output/feed.ts";
+import { OutputRing } from "./output/output-ring.ts";
+import type { ProcessOptions } from "./process-options.ts";
 import type { ProcStatus, StreamName } from "./protocol.ts";
-import { isDeadly, type Signal, signalNumber } from "./signals.ts";
-
-export interface ProcessLimits {
-  ringBytes: number;
-  maxRingSegments: number;
-  maxOutputBytes: number;
-  maxPendingInputBytes: number;
-  graceMs: number;
-  drainMs: number;
-  maxEventBytes: number;
-  maxUnsentBytes: number;
-  stallMs: number;
-}
-
-export interface ProcessOptions {
-  readonly id: string;
-  readonly cmd: readonly string[];
-  readonly cwd: string;
-  readonly timeoutMs: number;
-  readonly confinement: Confinement;
-  readonly sandbox: string;
-  /** What finds it where it has left its group. */
-  readonly mark: string;
-  readonly clock: Clock;
-  readonly limits: ProcessLimits;
-  /** It is over, and nothing of it is left. */
-  onEnded(): void;
-}
 
 /** How much of the end of stderr a sandbox is shown to judge by. */
 const verdictBytes = 4096;
@@ -51,8 +25,10 @@ export class ManagedProcess {
   readonly #listeners = new Set<() => void>();
   readonly #sentSignals = new Set<number>();
   #child: Child | undefined;
+  #group: ProcessGroup | undefined;
   #feed: Feed | undefined;
-  #timers: NodeJS.Timeout[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #stopDrain = () => {};
   #reason: EndReason | undefined;
   #exit: ProcessExit | undefined;
   #isFinishing = false;
@@ -68,12 +44,15 @@ export class ManagedProcess {
 
   /** Starts it by this function, which is given whom to tell. Rejects where it cannot be started. */
   async start(startChild: (events: ChildEvents) => Promise<Child>): Promise<void> {
-    const { timeoutMs } = this.#options;
+    const { timeoutMs, isOnTerminal, mark, limits } = this.#options;
     this.#child = await startChild({
       output: (stream, bytes) => this.#take(stream, bytes),
       exited: (code, signal) => this.#exited(code, signal),
       closed: () => void this.#finish(),
     });
+    const { pid } = this.#child;
+    const { isConfined } = this;
+    this.#group = new ProcessGroup({ pid, isConfined, isKept: isOnTerminal, mark, setUpMs: limits.setUpMs });
     this.#after(timeoutMs, () => this.terminate("timeout"));
   }
 
@@ -149,17 +128,17 @@ export class ManagedProcess {
   /** False where nobody is left to get it. */
   signal(signal: Signal): boolean {
     if (isDeadly(signal)) this.#sentSignals.add(signal.number);
-    return signalGroup(this.child.pid, signal.number);
+    return this.#group?.signal(signal.number) ?? false;
   }
 
   /** SIGTERM, a while to act on it, SIGKILL. */
   terminate(reason: EndReason): void {
     if (this.hasEnded || this.#reason !== undefined) return;
     this.#reason = reason;
-    signalGroup(this.child.pid, signalNumber("SIGTERM"));
+    this.#group?.signal(signalNumber("SIGTERM"));
     // A process that was stopped would not notice.
-    signalGroup(this.child.pid, signalNumber("SIGCONT"));
-    this.#after(this.#options.limits.graceMs, () => this.kill());
+    this.#group?.signal(signalNumber("SIGCONT"));
+    if (this.#exit === undefined) this.#after(this.#options.limits.graceMs, () => this.kill());
   }
 
   /** Resolves when it has ended, or after this time. */
@@ -180,14 +159,7 @@ export class ManagedProcess {
 
   /** At once, and whatever it does. */
   kill(): void {
-    if (this.hasEnded) return;
-    this.#killGroup();
-    // What left its group is not found by it; what hides from this too needs a sandbox.
-    if (!this.isConfined) killMarked((mark) => mark === this.mark);
-  }
-
-  #killGroup(): void {
-    signalGroup(this.child.pid, signalNumber("SIGKILL"));
+    if (!this.hasEnded) this.#group?.kill();
   }
 
   #take(stream: StreamName, bytes: Buffer): void {
@@ -210,24 +182,26 @@ export class ManagedProcess {
 
   #exited(code: number | null, signal: NodeJS.Signals | null): void {
     this.#exit = { code, signal };
-    this.#stopTimers();
-    // Others of the group may hold the pipes open for ever.
-    this.#after(this.#options.limits.drainMs, () => this.#drainOver());
-  }
-
-  #drainOver(): void {
-    // What is in the pipe already, and waits for a slow agent, is still read.
-    if (this.#isPaused) return this.#after(this.#options.limits.drainMs, () => this.#drainOver());
-    this.#killGroup();
-    this.child.destroy();
-    void this.#finish();
+    clearTimeout(this.#timer);
+    this.#group?.leaderEnded();
+    const port = {
+      isHeld: () => this.#isPaused,
+      bytesRead: () => this.ring.end,
+      endOthers: () => this.#group?.killMembers(),
+      giveUp: () => {
+        this.child.destroy();
+        void this.#finish();
+      },
+    };
+    this.#stopDrain = startDrain(port, this.#options.limits.drainMs);
   }
 
   async #finish(): Promise<void> {
     if (this.#isFinishing) return;
     this.#isFinishing = true;
-    this.#stopTimers();
-    this.#killGroup();
+    clearTimeout(this.#timer);
+    this.#stopDrain();
+    this.#group?.killMembers();
     const { confinement } = this.#options;
     const exit = this.#exit ?? { code: null, signal: null };
     const ended = confinement.exitOf(exit);
@@ -236,9 +210,10 @@ export class ManagedProcess {
     const verdict = wasAsked
       ? undefined
       : await confinement.verdict({ ...exit, stderr: this.#lastErrors() }).catch(() => undefined);
+    const isFull = verdict !== undefined && confinement.isWorkspaceFull?.() === true;
     // Its end is not told before nothing of it is left.
     await confinement.release().catch(() => {});
-    const cause = this.#reason ?? verdict ?? "";
+    const cause = this.#reason ?? (isFull ? "workspace_limit" : verdict) ?? "";
     this.#end = { ...judgeEnd(ended, cause, wasAsked), ended_at: this.#options.clock.now() / 1000 };
     this.#feed?.finish(toEndEvent(this.status()));
     this.#tell();
@@ -254,13 +229,11 @@ export class ManagedProcess {
     return signal !== null && this.#sentSignals.has(signalNumber(signal));
   }
 
+  /** One thing at a time: the end of its time, then that of its grace. */
   #after(delayMs: number, act: () => void): void {
+    clearTimeout(this.#timer);
     // A timer cannot wait longer than this.
-    this.#timers.push(setTimeout(act, Math.min(delayMs, 2 ** 31 - 1)));
-  }
-
-  #stopTimers(): void {
-    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
+    this.#timer = setTimeout(act, Math.min(delayMs, 2 ** 31 - 1));
   }
 
   #tell(): void {

@@ -1,4 +1,5 @@
 // The options of the proc plugin, spelled as in a config file.
+import { isAbsolute } from "node:path";
 import * as z from "zod";
 import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
 import { ConfigError } from "../../host/config/problem.ts";
@@ -28,7 +29,9 @@ const defaultCommands = [
 const defaultDeniedEnv = [
   "LD_*",
   "DYLD_*",
+  "GLIBC_TUNABLES",
   "GCONV_PATH",
+  "OPENSSL_*",
   "NODE_OPTIONS",
   "NODE_PATH",
   "PYTHON*",
@@ -36,11 +39,28 @@ const defaultDeniedEnv = [
   "PERLLIB",
   "RUBYOPT",
   "RUBYLIB",
+  "LUA_*",
+  "PHPRC",
+  "PHP_INI_SCAN_DIR",
   "JAVA_TOOL_OPTIONS",
+  "JDK_JAVA_OPTIONS",
+  "_JAVA_OPTIONS",
+  "CLASSPATH",
+  "DOTNET_STARTUP_HOOKS",
   "BASH_ENV",
+  "BASH_FUNC_*",
+  "BASHOPTS",
+  "SHELLOPTS",
+  "PS4",
   "ENV",
   "GIT_*",
 ];
+
+/** A path that is not absolute would be one from where the agent says that it is. */
+const command = z
+  .string()
+  .min(1)
+  .refine((text) => !text.includes("/") || isAbsolute(text), "is a name, an absolute path, or *");
 
 const mebibytes = z.int().min(1);
 
@@ -48,12 +68,7 @@ const mebibytes = z.int().min(1);
 export const optionsSchema = z.strictObject({
   /** What may be run: names, absolute paths, `*` for everything; objects with patterns for the arguments. */
   allowed_commands: z
-    .array(
-      z.union([
-        z.string().min(1),
-        z.strictObject({ command: z.string().min(1), args: z.array(z.string()).optional() }),
-      ]),
-    )
+    .array(z.union([command, z.strictObject({ command, args: z.array(z.string()).optional() })]))
     .default(defaultCommands),
   /** What confines processes: `auto` is the best that works here. `none` must be asked for by name. */
   sandbox: z.string().min(1).default("auto"),
@@ -68,6 +83,7 @@ export const optionsSchema = z.strictObject({
       cpu_seconds: z.int().min(1).optional(),
       processes: z.int().min(1).optional(),
       file_mb: mebibytes.optional(),
+      workspace_mb: mebibytes.optional(),
       scratch_mb: mebibytes.optional(),
       open_files: z.int().min(8).optional(),
     })

@@ -2,9 +2,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { OutputRing } from "./output-ring.ts";
+import { OutputRing } from "./output/output-ring.ts";
+import { readOutput } from "./output/read-output.ts";
 import { dataOf, startProc } from "./proc-host.suite.ts";
-import { readOutput } from "./read-output.ts";
 
 /** Of one to four bytes. */
 const character = fc.constantFrom("a", "\0", "é", "€", "\u2028", "😀", "\u{10ffff}");

@@ -93,6 +93,28 @@ test("both spellings of the list are taken, but not both at once", async () => {
   expect(() => parseProcOptions({ alowed_commands: [] })).toThrow("allowed_commands");
 });
 
+test("a command by a path that is not absolute is refused in a config: it would be the agent's to choose", async () => {
+  const { parseProcOptions } = await import("./options.ts");
+
+  for (const command of ["bin/run", "./run", "../run"]) {
+    expect(() => parseProcOptions({ allowed_commands: [command] })).toThrow("absolute path");
+    expect(() => parseProcOptions({ allowed_commands: [{ command }] })).toThrow("absolute path");
+  }
+});
+
+test("a command that is too long to keep is shortened in its status, and run whole", async () => {
+  await using host = await startProc();
+  const argument = "x".repeat(100_000);
+  const { proc_id } = await host.run(["sh", "-c", 'echo $(printf %s "$1" | wc -c) "$2"', "sh", argument, "last"]);
+  await host.end(proc_id);
+  const { cmd } = await host.api.status({ proc_id });
+
+  expect(host.textOf(proc_id)).toBe("100000 last\n");
+  expect(cmd.slice(0, 2)).toEqual(["sh", "-c"]);
+  expect(cmd.join("").length).toBeLessThan(9000);
+  expect(cmd.at(-1)).toBe("…");
+});
+
 test("of the host's environment a process gets what is named, and of the agent's what is not denied", async () => {
   process.env.A2E_TEST_SECRET = "secret";
   process.env.A2E_TEST_SHARED = "shared";
@@ -142,6 +164,17 @@ test("what is written reaches the input, as text or as bytes, until its end", as
 
   expect(host.textOf(proc_id).trim()).toBe("c3 a9 00 ff");
   await expect(host.api.write({ proc_id, data: "x" })).rejects.toMatchObject({ code: "proc_dead" });
+});
+
+test("what is no base64 is written nowhere", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.run(["cat"]);
+  for (const data of ["no base64!", "A", "AAA*"])
+    expect(await host.api.write({ proc_id, data, encoding: "base64" })).toMatchObject({ ok: false, bytes: 0 });
+
+  expect(await host.api.write({ proc_id, data: "aGk", encoding: "base64", eof: true })).toMatchObject({ bytes: 2 });
+  await host.end(proc_id);
+  expect(host.textOf(proc_id)).toBe("hi");
 });
 
 test("a process without input sees its end at once", async () => {

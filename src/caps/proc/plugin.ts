@@ -1,12 +1,13 @@
 // The host side of the proc capability.
+import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { type Plugin, plugin } from "../../host/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { createHandlers } from "./handlers.ts";
+import { createHandlers, type Outside } from "./handlers.ts";
 import { type ParsedProcOptions, type ProcOptions, parseProcOptions } from "./options.ts";
 import { ProcessTable } from "./process-table.ts";
 import { proc } from "./protocol.ts";
-import { Workshop } from "./workshop.ts";
+import { Workshop } from "./start/workshop.ts";
 
 /** What a config makes of `type: proc`. */
 export function createPlugin(options: JsonObject): Plugin<typeof proc> {
@@ -19,6 +20,8 @@ export function procPlugin(options: ProcOptions = {}): Plugin<typeof proc> {
 
 function createProcPlugin(options: ParsedProcOptions): Plugin<typeof proc> {
   let workshop: Workshop | undefined;
+  // Bound to no call: what processes do is on nobody's behalf.
+  const outside: Outside = AsyncResource.bind((work) => work());
   return plugin(proc, {
     exclusive: options.exclusive,
     stateVersion: 1,
@@ -34,7 +37,8 @@ function createProcPlugin(options: ParsedProcOptions): Plugin<typeof proc> {
     session(context) {
       if (workshop === undefined) throw new Error("the plugin is not set up");
       const table = new ProcessTable(workshop, context);
-      return { handlers: createHandlers(context, workshop, table), close: () => table.close() };
+      const handlers = createHandlers({ context, workshop, table, outside });
+      return { handlers, isOutside: true, close: () => table.close() };
     },
 
     close: () => workshop?.close(),

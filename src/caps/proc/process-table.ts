@@ -2,12 +2,12 @@
 import type { SessionContext } from "../../host/plugin.ts";
 import type { SessionState } from "../../host/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { killMarked } from "./group.ts";
+import { killMarked } from "./group/group.ts";
 import { procLimits } from "./limits.ts";
 import type { ManagedProcess } from "./managed-process.ts";
 import { procDead, procLimit, unknownProc } from "./problems.ts";
 import type { ProcStatus } from "./protocol.ts";
-import type { Workshop } from "./workshop.ts";
+import type { Workshop } from "./start/workshop.ts";
 
 /** Merging must leave them alone: a process belongs to the session that started it. */
 const recordPrefix = "local:proc:";
@@ -27,7 +27,7 @@ export class ProcessTable {
   readonly family: string;
   /** Whether anything ran without a sandbox: what that left behind is looked for in the end. */
   #hasUnconfined = false;
-  #starting = 0;
+  readonly #starting = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor(workshop: Workshop, { state, session, nextId }: TableContext) {
@@ -54,15 +54,12 @@ export class ProcessTable {
   }
 
   /** Holds a place while `work` starts a process. */
-  async starting<Result>(work: () => Promise<Result>): Promise<Result> {
+  starting<Result>(work: () => Promise<Result>): Promise<Result> {
     const { max_procs } = this.#workshop.options;
-    if (this.#runningCount() + this.#starting >= max_procs) throw procLimit("max_procs", max_procs);
-    this.#starting += 1;
-    try {
-      return await work();
-    } finally {
-      this.#starting -= 1;
-    }
+    if (this.#runningCount() + this.#starting.size >= max_procs) throw procLimit("max_procs", max_procs);
+    const starting = work();
+    this.#starting.add(starting);
+    return starting.finally(() => this.#starting.delete(starting));
   }
 
   #runningCount(): number {
@@ -140,6 +137,11 @@ export class ProcessTable {
     }
   }
 
+  /** Resolves when a process has ended that was told to, or when nothing can end it. */
+  whenTerminated(process: ManagedProcess): Promise<void> {
+    return process.whenEnded(this.#workshop.options.grace_seconds * 1000 + procLimits.lingerMs);
+  }
+
   /** Ends everything that was not detached on purpose. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -147,7 +149,9 @@ export class ProcessTable {
     for (const process of all) process.unfollow();
     const own = all.filter(({ isDetached }) => !isDetached);
     for (const process of own) process.terminate("session_ended");
-    await Promise.all(own.map((process) => process.whenEnded()));
+    await Promise.all(own.map((process) => this.whenTerminated(process)));
+    // Those that came too late end themselves.
+    await Promise.allSettled(this.#starting);
     if (!this.#hasUnconfined) return;
     const spared = this.#workshop.marksBeside(this);
     const prefix = this.#workshop.markOf(this.family);

@@ -101,7 +101,10 @@ export const readEvent = push("proc/read/event", {
         signal: z.string().optional(),
         status: z.string().optional(),
         state: z.string().optional(),
-        error: z.string().optional().describe("The end: timeout, out_of_memory, sandbox_crash, … or nothing."),
+        error: z
+          .string()
+          .optional()
+          .describe("The end: timeout, out_of_memory, workspace_limit, sandbox_crash, … or nothing."),
         gap: z
           .object({ from: z.int(), to: z.int() })
           .optional()

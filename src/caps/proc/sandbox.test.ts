@@ -56,6 +56,23 @@ test.runIf(hasBubblewrap)("signals reach a confined process, and how it ends by 
   expect(dataOf(await host.end(plain.proc_id))).toMatchObject({ exit_code: null, signal: "SIGTERM", status: "killed" });
 });
 
+test.runIf(hasBubblewrap).each([false, true])(
+  "a signal is not lost while the sandbox is still being made (on a terminal: %s)",
+  async (pty) => {
+    await using host = await startProc({ sandbox: "auto" });
+    await host.end((await host.run(["true"])).proc_id);
+    for (let afterMs = 0; afterMs <= 30; afterMs += 3) {
+      const { proc_id } = await host.run(["sleep", "2"], { pty });
+      await new Promise((resolve) => setTimeout(resolve, afterMs));
+      await host.api.kill({ proc_id });
+      expect(dataOf(await host.end(proc_id)), `after ${afterMs} ms`).toMatchObject({
+        signal: "SIGTERM",
+        status: "killed",
+      });
+    }
+  },
+);
+
 test.runIf(hasBubblewrap)("whatever a confined process starts ends with it, also outside of its group", async () => {
   await using host = await startProc({ sandbox: "auto" });
   const { proc_id, pid } = await host.sh("(setsid sh -c 'trap \"\" TERM; sleep 300' &) ; echo ready; sleep 300");
@@ -86,6 +103,24 @@ test.runIf(hasBubblewrap)(
     expect(end).toMatchObject({ status: "failed", state: "crashed", error: "out_of_memory" });
     expect(await host.api.status({ proc_id })).toMatchObject({ error: "out_of_memory" });
     expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
+  },
+);
+
+test.runIf(hasBubblewrap)(
+  "a process that fills the workspace ends as workspace_limit, and the session goes on",
+  async () => {
+    await using host = await startProc({ sandbox: "auto", sandbox_limits: { workspace_mb: 8 } });
+    const filling = "i=0; while [ $i -lt 200 ]; do head -c 1048576 /dev/zero > part$i; i=$((i + 1)); sleep 0.02; done";
+    const { proc_id } = await host.sh(filling);
+    expect(dataOf(await host.end(proc_id))).toMatchObject({
+      status: "failed",
+      state: "crashed",
+      error: "workspace_limit",
+    });
+    const clearing = await host.sh("rm part*; ls");
+
+    expect(dataOf(await host.end(clearing.proc_id))).toMatchObject({ code: 0, error: "" });
+    expect(host.textOf(clearing.proc_id)).toBe("");
   },
 );
 

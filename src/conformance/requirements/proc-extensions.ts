@@ -73,17 +73,19 @@ export const procExtensions: readonly Requirement[] = [
   {
     ...common,
     id: "PROC-19",
-    title: "a process on a terminal knows its size and that of its resizing",
+    title: "a process on a terminal knows its size and that of its resizing, and what it writes last is not lost",
     source: "extension: pty, proc/resize/req",
     async run({ agent }) {
       const peer = await agent();
-      const script = "test -t 1 && stty size; read line; stty size";
+      const script = "test -t 1 && stty size; read line; stty size; head -c 20000 /dev/zero | tr '\\0' x";
       const process = await startProcess(peer, ["sh", "-c", script], { pty: true, cols: 101, rows: 31 });
       await process.event(() => process.text().includes("31 101"), "output with its size");
       checkEqual((await process.request("proc/resize/req", { cols: 90, rows: 20 })).ok, true, "ok of resize");
       await process.request("proc/write/req", { data: "\n" });
       await process.end();
-      check(process.text().includes("20 90"), `output: expected the new size, got ${process.text()}`);
+      const text = process.text();
+      check(text.includes("20 90"), `output: expected the new size, got ${text.slice(0, 200)}`);
+      checkEqual(text.length - text.replaceAll("x", "").length, 20_000, "characters of the last output");
       const plain = await startProcess(peer, ["sleep", "60"]);
       const refused = checkType(await plain.request("proc/resize/req", { cols: 90, rows: 20 }), "proc/resize/resp");
       checkEqual(refused.ok, false, "ok of resize without a terminal");

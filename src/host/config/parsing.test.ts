@@ -57,6 +57,7 @@ describe("defaults", () => {
           cpu_seconds: 600,
           processes: 128,
           file_bytes: 268_435_456,
+          workspace_bytes: 10_737_418_240,
           scratch_bytes: 268_435_456,
           open_files: 1024,
         },

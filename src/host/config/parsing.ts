@@ -7,7 +7,7 @@ import { isMapping, moveAliases } from "./aliases.ts";
 import { type Environment, substituteEnvironment } from "./environment.ts";
 import { fieldsOf, isOpen, pathsOf, toField } from "./fields.ts";
 import { explainIssue } from "./issues.ts";
-import { ConfigError, type ConfigPath, type ConfigProblem, renderPath } from "./problem.ts";
+import { ConfigError, type ConfigPath, type ConfigProblem, isSecretPath, renderPath } from "./problem.ts";
 import { type A2EHostConfig, hostConfig } from "./schema.ts";
 
 export interface ConfigOptions {
@@ -72,7 +72,6 @@ export function toHostConfig(input: unknown, options: ConfigOptions = {}): A2EHo
 }
 
 const knownPaths = pathsOf(hostConfig);
-const secretKey = /token|secret|password|credential|api_?key/i;
 
 class ConfigReading {
   readonly problems: ConfigProblem[] = [];
@@ -99,9 +98,7 @@ class ConfigReading {
   }
 
   isSecret(path: ConfigPath): boolean {
-    return (
-      path.some((step) => typeof step === "string" && secretKey.test(step)) || this.#substituted.has(path.join("."))
-    );
+    return isSecretPath(path) || this.#substituted.has(path.join("."));
   }
 
   /** Settles all that the schema does not: empty sections, `${NAME}`, numbers written as text, unknown keys. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { nearest } from "../../protocol/nearest.ts";
 import { explainIssue } from "./issues.ts";
-import { ConfigError, type ConfigPath, type ConfigProblem, renderPath } from "./problem.ts";
+import { ConfigError, type ConfigPath, type ConfigProblem, isSecretPath, renderPath } from "./problem.ts";
 
 /** What every entry of a config has and the host acts on; a plugin takes it among its options. */
 export const pluginEntryFields = {
@@ -34,7 +34,7 @@ function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObje
     return closest.flatMap((inner) => toProblems({ ...inner, path: [...issue.path, ...inner.path] }, options, schema));
   const steps = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   if (issue.code !== "unrecognized_keys")
-    return [{ path: renderPath(steps), ...explainIssue(issue, valueAt(options, steps), false) }];
+    return [{ path: renderPath(steps), ...explainIssue(issue, valueAt(options, steps), isSecretPath(steps)) }];
   const known = keysAt(schema, steps);
   return issue.keys.map((key) => {
     const suggestion = nearest(key, known);

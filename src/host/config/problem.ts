@@ -34,6 +34,18 @@ export function renderPath(path: ConfigPath): string {
   }, "");
 }
 
+const secretKey = /token|secret|passw|credential|authori[sz]ation|cookie|api_?key|private_?key/i;
+/** Sections whose keys are chosen by other programs: any of their values may be a secret. */
+const secretSections: ReadonlySet<string | number> = new Set(["env", "headers"]);
+
+/** Whether a secret may stand at this place: what is wrong with it is told without repeating it. */
+export function isSecretPath(path: ConfigPath): boolean {
+  return path.some(
+    (step, index) =>
+      typeof step === "string" && (secretKey.test(step) || (index > 0 && secretSections.has(path[index - 1] ?? ""))),
+  );
+}
+
 function renderProblems(problems: readonly ConfigProblem[], source: string): string {
   const lines = problems.map((problem) => {
     const place = problem.line === undefined ? "" : `${source}:${problem.line}:${problem.column ?? 1} `;

@@ -9,6 +9,7 @@ export const defaultSandboxLimits: Readonly<SandboxLimits> = {
   cpuSeconds: 600,
   processes: 128,
   fileBytes: 256 * mebibyte,
+  workspaceBytes: 10 * 1024 * mebibyte,
   scratchBytes: 256 * mebibyte,
   openFiles: 1024,
 };
@@ -26,6 +27,9 @@ const limits = z.strictObject({
     .describe("Processor time of all its processes together, not time on the wall."),
   processes: limit.default(defaultSandboxLimits.processes).describe("Processes and threads at once."),
   file_bytes: limit.default(defaultSandboxLimits.fileBytes).describe("The largest file it may write."),
+  workspace_bytes: limit
+    .default(defaultSandboxLimits.workspaceBytes)
+    .describe("What programs may add to a workspace while the host runs, all together."),
   scratch_bytes: limit.default(defaultSandboxLimits.scratchBytes).describe("What its private /tmp holds."),
   open_files: limit.default(defaultSandboxLimits.openFiles).describe("Open files of each process."),
 });
@@ -58,6 +62,7 @@ export function toSandboxLimits(config: z.output<typeof limits>): SandboxLimits 
     cpuSeconds: config.cpu_seconds,
     processes: config.processes,
     fileBytes: config.file_bytes,
+    workspaceBytes: config.workspace_bytes,
     scratchBytes: config.scratch_bytes,
     openFiles: config.open_files,
   };

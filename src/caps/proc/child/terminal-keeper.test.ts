@@ -1,0 +1,60 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { KeeperWord } from "./terminal-keeper.ts";
+
+function takeAll(chunks: readonly Buffer[]): { output: Buffer; code: number | undefined } {
+  const word = new KeeperWord("token");
+  const output: Buffer[] = [];
+  for (const chunk of chunks) {
+    const { output: some, code } = word.take(chunk);
+    output.push(some);
+    if (code !== undefined) return { output: Buffer.concat(output), code };
+  }
+  return { output: Buffer.concat([...output, word.flush()]), code: undefined };
+}
+
+/** Cut wherever these numbers say. */
+function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
+  const chunks: Buffer[] = [];
+  let at = 0;
+  for (const size of sizes) {
+    chunks.push(bytes.subarray(at, at + size));
+    at += size;
+  }
+  return [...chunks, bytes.subarray(at)];
+}
+
+const sizes = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 40 });
+/** Much of what looks like the word. */
+const output = fc.array(
+  fc.constantFrom("\x1b", "\x1b]", "\x1b]a2e;", "\x1b]a2e;toke", "\x1b]a2e;token;", "x", "\x07", "€"),
+  {
+    maxLength: 12,
+  },
+);
+
+test("the keeper's word is found and taken out, wherever what came was cut", () => {
+  fc.assert(
+    fc.property(output, fc.integer({ min: 0, max: 255 }), sizes, (parts, code, lengths) => {
+      const written = Buffer.from(parts.join(""));
+      const whole = Buffer.concat([written, Buffer.from(`\x1b]a2e;token;${code}\x07\x1b[0m after`)]);
+      expect(takeAll(cut(whole, lengths))).toEqual({ output: written, code });
+    }),
+  );
+});
+
+test("output without the word is passed on whole, in the end", () => {
+  fc.assert(
+    fc.property(output, sizes, (parts, lengths) => {
+      const written = Buffer.from(parts.join(""));
+      expect(takeAll(cut(written, lengths))).toEqual({ output: written, code: undefined });
+    }),
+  );
+});
+
+test("what a program writes is not held back but for what may be the word", () => {
+  const word = new KeeperWord("token");
+  expect(word.take(Buffer.from("prompt> ")).output.toString()).toBe("prompt> ");
+  expect(word.take(Buffer.from("\x1b[0m")).output.toString()).toBe("\x1b[0m");
+  expect(word.take(Buffer.from("\x1b]0;title\x07")).output.toString()).toBe("\x1b]0;title\x07");
+});

@@ -1,0 +1,66 @@
+import { randomUUID } from "node:crypto";
+import { expect, test, vi } from "vitest";
+import type { Sandboxes } from "../../../host/sandbox.ts";
+import { createSandboxes } from "../../../sandboxes/sandboxes.ts";
+import type { ManagedProcess } from "../managed-process.ts";
+import { parseProcOptions } from "../options.ts";
+import { whenGone } from "../proc-host.suite.ts";
+import { proc } from "../protocol.ts";
+import type { SpawnRequest } from "./spawn-plan.ts";
+import { Workshop } from "./workshop.ts";
+
+const options = parseProcOptions({ sandbox: "none", allowed_commands: ["*"] });
+const request = proc.calls.spawn.request.parse({ cmd: ["sleep", "300"] }) as SpawnRequest;
+const origin = { id: "one", family: "family", clock: { now: () => 0 } };
+
+function createWorkshop(sandboxes: Sandboxes): Workshop {
+  return new Workshop(options, { sandboxes, workspaceDir: "/" }, process.env, randomUUID());
+}
+
+async function spawnIn(workshop: Workshop): Promise<ManagedProcess> {
+  const started = await workshop.spawn(request, origin);
+  if ("problem" in started) throw new Error(started.problem);
+  return started;
+}
+
+test("a process that starts while the host closes is ended by it, and none is started afterwards", async () => {
+  const sandboxes = createSandboxes();
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const workshop = createWorkshop({ ...sandboxes, process: (name) => opened.then(() => sandboxes.process(name)) });
+
+  const spawning = spawnIn(workshop);
+  const closing = workshop.close();
+  open();
+  const started = await spawning;
+  await closing;
+
+  await whenGone(started.child.pid);
+  expect(started.hasEnded).toBe(true);
+  expect(await workshop.spawn(request, origin)).toEqual({ problem: "the host is shutting down" });
+  await sandboxes.close();
+});
+
+test("a process that nothing can end does not keep the host from closing", async () => {
+  const sandboxes = createSandboxes();
+  const workshop = createWorkshop(sandboxes);
+  const started = await spawnIn(workshop);
+  const { pid } = started.child;
+  const kill = process.kill.bind(process);
+  // As for a program that has become another user's.
+  const refusing = vi.spyOn(process, "kill").mockImplementation((target, signal) => {
+    if (Math.abs(target) === pid) throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
+    return kill(target, signal);
+  });
+  try {
+    await workshop.close();
+    expect(started.hasEnded).toBe(false);
+  } finally {
+    refusing.mockRestore();
+    started.kill();
+    await started.whenEnded();
+    await sandboxes.close();
+  }
+});

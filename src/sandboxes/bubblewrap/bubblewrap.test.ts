@@ -1,0 +1,126 @@
+import { mkdir, stat, symlink, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { defaultSandboxLimits as defaults } from "../../host/config/sandbox.ts";
+import type { ProcessSandbox } from "../../host/sandbox.ts";
+import type { Opened } from "../opened.ts";
+import { makeWorkspace, runConfined } from "../suites/confined-run.suite.ts";
+import { testConfinement } from "../suites/confinement.suite.ts";
+import { reportNotRun } from "../suites/not-run.suite.ts";
+import { testProcessSandbox } from "../suites/process-sandbox.suite.ts";
+import { testRefusals } from "../suites/refusals.suite.ts";
+import { openBubblewrap } from "./probe.ts";
+
+const probe = await openBubblewrap({ defaults });
+afterAll(() => probe.sandbox?.close());
+
+test.runIf(process.env.CI === "true")("bubblewrap works on a machine that vouches for every test", () => {
+  expect(probe.sandbox, probe.explanation).toBeDefined();
+});
+
+if (probe.sandbox === undefined) reportNotRun("bubblewrap", probe.explanation);
+else {
+  for (const usesControlGroups of [true, false]) {
+    const name = `bubblewrap, ${usesControlGroups ? "with" : "without"} control groups`;
+    const open = async () => sandboxOf(await openBubblewrap({ defaults, usesControlGroups }));
+    testProcessSandbox(name, open);
+    testRefusals(name, async (hidden) => sandboxOf(await openBubblewrap({ defaults, usesControlGroups, hidden })));
+    testConfinement(name, open, { node: process.execPath, hasTreeLimits: usesControlGroups });
+  }
+}
+
+test.runIf(probe.sandbox !== undefined)("system calls that rearrange the system are refused by a filter", async () => {
+  const { stdout } = await runConfined(sandboxOf(probe), ["grep", "Seccomp:", "/proc/self/status"]);
+  expect(stdout).toBe("Seccomp:\t2\n");
+  const { stderr } = await runConfined(sandboxOf(probe), ["unshare", "--user", "true"]);
+  expect(stderr).toContain("Operation not permitted");
+});
+
+test.runIf(probe.sandbox !== undefined)("no socket is made that leads around the network namespace", async () => {
+  const script = `import errno, socket
+for family in (17, 31, 38, 40):
+    try: socket.socket(family, socket.SOCK_STREAM); print("GOT", family)
+    except OSError as error: print(errno.errorcode[error.errno])
+for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6): socket.socket(family, socket.SOCK_STREAM).close()
+print("fine")`;
+  const { stdout } = await runConfined(sandboxOf(probe), ["python3", "-c", script]);
+  expect(stdout).toBe(`${"EAFNOSUPPORT\n".repeat(4)}fine\n`);
+});
+
+test.runIf(probe.sandbox !== undefined)(
+  "the host's own folder is empty, also inside a workspace, but not what is shown of it",
+  async () => {
+    await using folder = await makeWorkspace();
+    const data = join(folder.path, "data");
+    const copy = join(data, "copies", "one");
+    await mkdir(copy, { recursive: true });
+    await writeFile(join(data, "secret.key"), "hidden");
+    await writeFile(join(copy, "script"), "shown");
+    const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [data] }));
+    const script = `ls ${data}; cat ${copy}/script; touch ${data}/new ${copy}/new; cat ${data}/secret.key`;
+    const { stdout } = await runConfined(sandbox, ["sh", "-c", script], {
+      workspace: { path: folder.path, access: "write" },
+      readable: [copy],
+    });
+    await sandbox.close();
+    expect(stdout).toBe("copies\nshown");
+    expect((await stat(join(data, "secret.key"))).uid).toBe(process.getuid?.());
+  },
+);
+
+test.runIf(probe.sandbox !== undefined)("a link to a workspace does not show what is hidden in it", async () => {
+  await using folder = await makeWorkspace();
+  const project = join(folder.path, "project");
+  await mkdir(join(project, "data"), { recursive: true });
+  await writeFile(join(project, "data", "secret.key"), "hidden");
+  await symlink(project, join(folder.path, "link"));
+  const link = join(folder.path, "link");
+  // The host's folder, too, may be known to it by another name.
+  for (const hidden of [join(project, "data"), join(link, "data")]) {
+    const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [hidden] }));
+    for (const path of [link, project]) {
+      const script = `ls ${path}; cat ${path}/data/secret.key`;
+      const shown = await runConfined(sandbox, ["sh", "-c", script], { workspace: { path, access: "write" } });
+      const read = await runConfined(sandbox, ["sh", "-c", script], { readable: [path], cwd: "/tmp" });
+      expect([shown.stdout, read.stdout]).toEqual(["data\n", "data\n"]);
+    }
+    await sandbox.close();
+  }
+});
+
+test.runIf(probe.sandbox !== undefined)(
+  "what is hidden cannot be moved to where the next program finds it",
+  async () => {
+    await using folder = await makeWorkspace();
+    const hidden = join(folder.path, "var", "lib", "data");
+    await mkdir(hidden, { recursive: true });
+    await writeFile(join(hidden, "secret.key"), "hidden");
+    const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [hidden] }));
+    const run = (script: string) =>
+      runConfined(sandbox, ["sh", "-c", script], { workspace: { path: folder.path, access: "write" } });
+    await run("mv var elsewhere; mv var/lib elsewhere; mv var/lib/data elsewhere; echo mine > var/lib/file");
+    const { stdout } = await run("find . -name secret.key; cat var/lib/file");
+    await sandbox.close();
+    expect(stdout).toBe("mine\n");
+    expect((await stat(join(hidden, "secret.key"))).size).toBe(6);
+  },
+);
+
+test.runIf(probe.sandbox !== undefined)("the network is there for a program whose policy allows it", async () => {
+  const server = createServer((socket) => socket.end("hello"));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const script = `require("node:net").connect(${port}, "127.0.0.1").on("data", (data) => console.log(String(data))).on("error", (error) => console.log(error.code))`;
+  const readable = process.execPath.startsWith("/usr/") ? [] : [dirname(dirname(process.execPath))];
+  const connect = (network: boolean) =>
+    runConfined(sandboxOf(probe), [process.execPath, "-e", script], { network, readable });
+  const [allowed, refused] = await Promise.all([connect(true), connect(false)]);
+  server.close();
+  expect([allowed.stdout, refused.stdout]).toEqual(["hello\n", "ECONNREFUSED\n"]);
+});
+
+function sandboxOf({ sandbox, explanation }: Opened<ProcessSandbox>): ProcessSandbox {
+  if (sandbox === undefined) throw new Error(explanation);
+  return sandbox;
+}

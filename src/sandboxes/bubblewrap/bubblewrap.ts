@@ -1,0 +1,136 @@
+// Programs in Linux namespaces, by bubblewrap: they see the system read-only, a /tmp of their own and their workspace, and
+// neither the network, other processes nor the host's environment.
+import { randomUUID } from "node:crypto";
+import { chmod, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ConfinedCommand, Confinement, ProcessSandbox, SandboxLimits, SandboxPolicy } from "../../host/sandbox.ts";
+import type { ControlGroups } from "../control-groups/control-groups.ts";
+import { LiveConfinements } from "../live-confinements.ts";
+import { makePrivateFolder, removeAbandonedFolders } from "../processes/private-folder.ts";
+import { exitThroughSandbox } from "../processes/process-exit.ts";
+import { assumeIdentity, type Identity, writeAccounts } from "../workspace/identity.ts";
+import { checkCommand, checkWorkingDirectory, findProgram } from "../workspace/visible-paths.ts";
+import { confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts";
+import { filterDescriptor, innerScript, outerEnvironment, outerScript, type Tools } from "./command-line.ts";
+import { endWithGroup, endWithoutGroup } from "./ending.ts";
+import { createSystemCallFilter } from "./system-call-filter.ts";
+import { createView } from "./view.ts";
+
+export interface BubblewrapOptions {
+  tools: Tools;
+  defaults: SandboxLimits;
+  /** Folders that no program sees, whatever contains them. */
+  hidden?: readonly string[];
+  /** Without them, memory is limited for each process alone. */
+  groups?: ControlGroups;
+}
+
+/** Bubblewrap itself and the first process inside. */
+const ownProcesses = 2;
+
+export async function createBubblewrap(options: BubblewrapOptions): Promise<ProcessSandbox> {
+  await removeAbandonedFolders();
+  const folder = await makePrivateFolder();
+  // Programs of other users read the accounts in it.
+  await chmod(folder, 0o755);
+  const filterFile = await writeFilter(folder, options.groups === undefined);
+  const live = new LiveConfinements();
+  const watch = new WorkspaceWatch({ except: options.hidden ?? [] });
+  const accounts = new Map<number, Promise<Record<string, string>>>();
+
+  function accountFiles(identity: Identity): Promise<Record<string, string>> {
+    const known = accounts.get(identity.uid);
+    if (known !== undefined) return known;
+    const made = writeAccounts(folder, identity);
+    accounts.set(identity.uid, made);
+    return made;
+  }
+
+  return {
+    kind: "process",
+    name: "bubblewrap",
+    confine: (command, policy) =>
+      live.add(() =>
+        confineWatched(watch, policy, { ...options.defaults, ...policy.limits }, (limits) =>
+          confine(command, { ...policy, limits }, { ...options, accountFiles, filterFile }),
+        ),
+      ),
+    async close() {
+      await live.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Context extends BubblewrapOptions {
+  accountFiles(identity: Identity): Promise<Record<string, string>>;
+  filterFile: string | undefined;
+}
+
+type LimitedPolicy = SandboxPolicy & { limits: SandboxLimits };
+
+async function confine(command: ConfinedCommand, policy: LimitedPolicy, context: Context): Promise<Confinement> {
+  const { tools, groups, hidden = [] } = context;
+  const { limits } = policy;
+  checkCommand(command);
+  const isRoot = process.getuid?.() === 0;
+  const { identity, handover } = assumeIdentity(policy);
+  const replacements = await context.accountFiles(identity);
+  const view = createView({ policy, hidden, scratchBytes: limits.scratchBytes, replacements });
+  // The private one is there always and on the host never.
+  if (command.cwd !== "/tmp") await checkWorkingDirectory(command.cwd, view.visible);
+  const program = await findProgram(command, view.visible);
+  // Also what the processes of a group without one of ours are found by.
+  const id = `a2e-${randomUUID()}`;
+  const inner = innerScript({
+    tools,
+    command,
+    program,
+    limits,
+    identity: isRoot ? identity : undefined,
+    handover,
+    countsProcesses: groups === undefined,
+    limitsMemory: groups === undefined,
+  });
+  const group = await groups?.create({ ...limits, processes: limits.processes + ownProcesses });
+  const outer = outerScript({ ...context, bash: tools.bash, joinFiles: group?.joinFiles ?? [] });
+  const args = [
+    ...["-c", outer, outer, tools.bwrap],
+    ...namespaces(policy, isRoot, context.filterFile !== undefined),
+    ...(context.filterFile === undefined ? [] : ["--seccomp", String(filterDescriptor)]),
+    ...view.args,
+    ...["--chdir", command.cwd, "--", tools.sh, "-c", inner, id, program, ...command.argv.slice(1)],
+  ];
+  return {
+    file: tools.sh,
+    args,
+    cwd: "/",
+    env: outerEnvironment(command.env),
+    exitOf: exitThroughSandbox,
+    ...(group === undefined ? endWithoutGroup(id) : endWithGroup(group, limits)),
+  };
+}
+
+function namespaces({ network }: SandboxPolicy, isRoot: boolean, isFiltered: boolean): string[] {
+  // What root needs to become somebody else inside, and to give away the workspace; all of it is dropped on the way.
+  const transient = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_CHOWN", "CAP_DAC_READ_SEARCH"];
+  return [
+    ...["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"],
+    ...(network ? [] : ["--unshare-net"]),
+    // The filter keeps programs from making their own; where there is none, only newer versions can.
+    ...(isRoot ? [] : ["--unshare-user", ...(isFiltered ? [] : ["--disable-userns"])]),
+    ...["--cap-drop", "ALL", ...(isRoot ? transient.flatMap((name) => ["--cap-add", name]) : [])],
+    ...["--die-with-parent"],
+  ];
+}
+
+/** The path of the filter of system calls, where one is known for this machine. */
+async function writeFilter(folder: string, countsProcesses: boolean): Promise<string | undefined> {
+  // Root counts processes in a namespace that is made on the way to the program.
+  const allowsUnshare = countsProcesses && process.getuid?.() === 0;
+  const filter = createSystemCallFilter({ architecture: process.arch, allowsUnshare });
+  if (filter === undefined) return undefined;
+  const path = join(folder, "system-calls");
+  await writeFile(path, filter);
+  return path;
+}

@@ -1,0 +1,140 @@
+// How bubblewrap is started, and what happens inside before the program: two small shell scripts, since only a process itself
+// can join a control group, give up its user or lower its limits.
+import { constants } from "node:os";
+import type { ConfinedCommand, SandboxLimits } from "../../host/sandbox.ts";
+import { ownedByRoot } from "../workspace/handover.ts";
+import type { Identity } from "../workspace/identity.ts";
+
+export interface Tools {
+  sh: string;
+  /** Only where files with numbers above 9 are to be closed, which a plain shell cannot. */
+  bash?: string | undefined;
+  bwrap: string;
+  env: string;
+  prlimit: string;
+  setpriv: string;
+  unshare: string;
+  find: string;
+  chown: string;
+}
+
+/** Of the others nobody can ignore two, and bubblewrap needs the news of its children. */
+const { SIGKILL, SIGSTOP, SIGCHLD, ...passed } = constants.signals;
+/** Signals that a process group may be sent: bubblewrap must outlive them, for the program to decide. */
+const passedSignals = [...new Set(Object.values(passed))].join(" ");
+
+/** Where bubblewrap finds the filter of system calls. */
+export const filterDescriptor = 9;
+
+/** Under these names the values of the environment reach the last step: no loader or shell on the way knows them. */
+const valueName = (index: number) => `A2E_VALUE_${index}`;
+
+export interface OuterScriptOptions {
+  joinFiles: readonly string[];
+  filterFile: string | undefined;
+  bash: string | undefined;
+}
+
+/**
+ * Joins the control groups, then becomes bubblewrap. Ignored signals stay ignored in what is executed, so bubblewrap ignores
+ * them too; the last step inside gives the program the usual dispositions back. To be run with itself as its name.
+ */
+export function outerScript({ joinFiles, filterFile, bash }: OuterScriptOptions): string {
+  const joins = joinFiles.map(
+    (file) => `echo 0 > ${quote(file)} || { echo 'a2e-sandbox: cannot join the control group' >&2; exit 1; }`,
+  );
+  const filter = filterFile === undefined ? "" : ` ${filterDescriptor}< ${quote(filterFile)}`;
+  return ["set -e", closeFiles(bash), ...joins, `trap '' ${passedSignals}`, `exec "$@"${filter}`].join("\n");
+}
+
+/**
+ * Bubblewrap hands on what it is given, and a host may hold files that every program inherits: those it was started with,
+ * terminals of other sessions. Looked for here, since the host cannot know its own at the moment of the start. A plain
+ * shell knows only files with one digit.
+ */
+function closeFiles(bash: string | undefined): string {
+  const again =
+    bash === undefined
+      ? `{ echo 'a2e-sandbox: the host holds files open that only bash can close' >&2; exit 1; }`
+      : // As a remote login, which it takes pipes of Node for, it would read the host user's .bashrc.
+        `exec ${quote(bash)} --norc -c "$0" "$0" "$@"`;
+  return `for file in /proc/$$/fd/*; do
+  number=\${file##*/}
+  if [ "$number" -le 2 ]; then continue; fi
+  if [ "$number" -le 9 ] || [ -n "$BASH_VERSION" ]; then eval "exec $number>&-"; else more=1; fi
+done
+[ -z "$more" ] || ${again}`;
+}
+
+export interface InnerScriptOptions {
+  tools: Tools;
+  command: ConfinedCommand;
+  /** Its absolute path. */
+  program: string;
+  limits: SandboxLimits;
+  /** Where bubblewrap runs as root: who the program becomes. */
+  identity: Identity | undefined;
+  /** A folder of root's that the program may write: it becomes the program's. */
+  handover?: string | undefined;
+  /** Whether processes are counted here; a control group counts better. */
+  countsProcesses: boolean;
+  /** Whether memory is limited here, for each process alone; a control group limits the sum. */
+  limitsMemory: boolean;
+}
+
+/** Gives up everything, step by step, and becomes the program, whose arguments follow as "$@". */
+export function innerScript(options: InnerScriptOptions): string {
+  const { tools, command, identity, handover } = options;
+  const names = Object.keys(command.env);
+  const steps = [
+    "exec",
+    ...(identity === undefined ? [] : becoming(tools, identity, options.countsProcesses)),
+    ...[tools.prlimit, ...limitArguments(options), "--"],
+    ...[tools.env, "-i", "--default-signal"],
+    // The shell fills the values in: a process's arguments are public, its environment is not.
+    ...names.map((name, index) => `${quote(`${name}=`)}"$${valueName(index)}"`),
+    // A program with "=" in its path would be taken for one more variable.
+    ...(options.program.includes("=") ? [tools.sh, "-c", quote('exec "$@"'), "sh"] : []),
+    '"$@"',
+  ];
+  const owned = ownedByRoot.map(quote).join(" ");
+  // What is read-only here cannot change, and is no failure.
+  const handing =
+    identity === undefined || handover === undefined
+      ? []
+      : [
+          `${tools.find} ${quote(handover)} -xdev ${owned} -exec ${tools.chown} -h ${identity.uid}:${identity.gid} '{}' + 2> /dev/null || :`,
+        ];
+  return ["set -e", ...handing, steps.join(" ")].join("\n");
+}
+
+/** The environment of the outer script: nothing but values under names that mean nothing. */
+export function outerEnvironment(env: ConfinedCommand["env"]): Record<string, string> {
+  return Object.fromEntries(Object.values(env).map((value, index) => [valueName(index), value]));
+}
+
+function becoming(tools: Tools, { uid, gid }: Identity, countsProcesses: boolean): string[] {
+  const none = ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
+  return [
+    ...[tools.setpriv, `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups", ...none],
+    // Linux counts the processes of a user per user namespace: in one of its own, the program is not charged for others.
+    ...(countsProcesses ? [tools.unshare, "--user", "--map-current-user"] : []),
+  ];
+}
+
+function limitArguments({ limits, countsProcesses, limitsMemory }: InnerScriptOptions): string[] {
+  return [
+    "--core=0",
+    // The second one is the hard limit: what ignores the signal at the first is killed a second later.
+    `--cpu=${Math.ceil(limits.cpuSeconds)}:${Math.ceil(limits.cpuSeconds) + 1}`,
+    `--fsize=${limits.fileBytes}`,
+    `--nofile=${limits.openFiles}`,
+    ...(countsProcesses ? [`--nproc=${limits.processes}`] : []),
+    // Not the address space: runtimes reserve far more of that than they use.
+    ...(limitsMemory ? [`--data=${limits.memoryBytes}`] : []),
+  ];
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

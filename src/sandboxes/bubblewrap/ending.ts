@@ -1,0 +1,56 @@
+// How a program in bubblewrap ended, and how what is left of it is removed.
+import type { Confinement, SandboxLimits, SandboxVerdict } from "../../host/sandbox.ts";
+import type { ControlGroup } from "../control-groups/control-groups.ts";
+import { exitThroughSandbox, verdictOfSignal } from "../processes/process-exit.ts";
+import { killByArgument } from "./kill-by-argument.ts";
+
+type Ending = Pick<Confinement, "verdict" | "release">;
+type Exit = Parameters<Confinement["verdict"]>[0];
+
+const cpuCheckMs = 200;
+
+/** A failure on the way to the program is one line that begins with the name of the tool that failed. */
+const failedStart = /^(bwrap|a2e-sandbox|setpriv|prlimit|unshare): /m;
+const outOfMemory = /MemoryError|out of memory|Cannot allocate memory|bad_alloc/;
+
+export function endWithGroup(group: ControlGroup, { cpuSeconds }: SandboxLimits): Ending {
+  let isOverdue = false;
+  let released: Promise<void> | undefined;
+  // The limit of the kernel counts each process alone, so many short ones would escape it.
+  const watch = setInterval(() => {
+    if (group.cpuSeconds() <= cpuSeconds) return;
+    isOverdue = true;
+    clearInterval(watch);
+    void group.kill();
+  }, cpuCheckMs);
+  watch.unref();
+  return {
+    async verdict(exit) {
+      const { code, signal } = exitThroughSandbox(exit);
+      if (isOverdue || (signal === "SIGKILL" && group.cpuSeconds() >= cpuSeconds)) return "timeout";
+      if (code !== 0 && group.wasOutOfMemory()) return "out_of_memory";
+      return judge(exit);
+    },
+    release() {
+      clearInterval(watch);
+      released ??= group.remove();
+      return released;
+    },
+  };
+}
+
+/** Without a group, memory is refused and not taken back, so it is the program that says so. */
+export function endWithoutGroup(id: string): Ending {
+  return {
+    async verdict(exit) {
+      return exit.code !== 0 && outOfMemory.test(exit.stderr) ? "out_of_memory" : judge(exit);
+    },
+    release: () => killByArgument(id),
+  };
+}
+
+function judge(exit: Exit): SandboxVerdict | undefined {
+  const { code, signal } = exitThroughSandbox(exit);
+  if (code !== null && code !== 0 && failedStart.test(exit.stderr)) return "sandbox_crash";
+  return verdictOfSignal({ code, signal });
+}

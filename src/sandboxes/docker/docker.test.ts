@@ -1,0 +1,129 @@
+import { link, mkdir, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { defaultDockerImage, defaultSandboxLimits as defaults } from "../../host/config/sandbox.ts";
+import { makeWorkspace } from "../suites/confined-run.suite.ts";
+import { testConfinement } from "../suites/confinement.suite.ts";
+import { reportNotRun } from "../suites/not-run.suite.ts";
+import { testProcessSandbox } from "../suites/process-sandbox.suite.ts";
+import { testRefusals } from "../suites/refusals.suite.ts";
+import { strangerId } from "../workspace/identity.ts";
+import { confinementArguments, createDocker, mount } from "./docker.ts";
+import { openDocker } from "./probe.ts";
+
+const probe = await openDocker({ defaults, image: defaultDockerImage });
+
+if (probe.sandbox === undefined) reportNotRun("docker", probe.explanation);
+else {
+  const open = async () => {
+    const { sandbox, explanation } = await openDocker({ defaults, image: defaultDockerImage });
+    if (sandbox === undefined) throw new Error(explanation);
+    return sandbox;
+  };
+  testProcessSandbox("docker", open);
+  testConfinement("docker", open, { node: "/usr/local/bin/node", hasTreeLimits: false });
+}
+
+// What follows needs no daemon.
+
+testRefusals("docker", async (hidden) =>
+  createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, hidden, label: "a=b" }),
+);
+
+test("what is hidden stays empty in a container, also where a link leads to it", async () => {
+  await using folder = await makeWorkspace();
+  const data = join(folder.path, "data");
+  await mkdir(data);
+  await symlink(folder.path, join(folder.path, "link"));
+  const path = join(folder.path, "link");
+  const docker = createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, hidden: [data], label: "a=b" });
+  const policy = { network: false, workspace: { path, access: "read" as const }, limits: {} };
+  const { args } = await docker.confine({ argv: ["true"], cwd: path, env: {} }, policy);
+  await docker.close();
+  expect(args).toContain(`type=bind,source=${folder.path},target=${path},readonly`);
+  expect(args).toContain(`type=tmpfs,target=${join(path, "data")},tmpfs-size=4096,tmpfs-mode=0555`);
+});
+
+test.runIf(process.getuid?.() === 0)(
+  "a container is nobody's root: its workspace is handed over, what is hidden is not",
+  async () => {
+    await using folder = await makeWorkspace();
+    const data = join(folder.path, "data [1]");
+    const inner = join(folder.path, "inner");
+    await mkdir(data);
+    await mkdir(inner);
+    await writeFile(join(inner, "once"), "");
+    await writeFile(join(data, "twice"), "");
+    await link(join(data, "twice"), join(inner, "twice"));
+    const docker = createDocker({
+      docker: "/bin/true",
+      env: {},
+      image: "image",
+      defaults,
+      hidden: [data],
+      label: "a=b",
+    });
+    const policy = { network: false, workspace: { path: folder.path, access: "write" as const }, limits: {} };
+    const { args } = await docker.confine({ argv: ["true"], cwd: inner, env: {} }, policy);
+    await docker.close();
+    expect(args[args.indexOf("--user") + 1]).toBe(`${strangerId}:${strangerId}`);
+    const ownerOf = async (path: string) => (await stat(path)).uid;
+    expect(await ownerOf(folder.path)).toBe(strangerId);
+    expect(await ownerOf(join(inner, "once"))).toBe(strangerId);
+    expect(await ownerOf(join(inner, "twice"))).toBe(0);
+    expect(await ownerOf(data)).toBe(0);
+  },
+);
+
+test("a container gets no network, no capability, a read-only system and every limit", () => {
+  const user = { uid: 1000, gid: 1001 };
+  const limits = { ...defaults, processes: 7, cpuSeconds: 1.5 };
+  const args = confinementArguments({ network: false, limits: {} }, limits, user);
+  const options = args.join(" ");
+  for (const part of [
+    "--network none",
+    "--user 1000:1001",
+    "--cap-drop ALL",
+    "--security-opt no-new-privileges",
+    "--read-only",
+    "--pids-limit 7",
+    "--ulimit cpu=2:3",
+    `--memory ${defaults.memoryBytes} --memory-swap ${defaults.memoryBytes}`,
+    `--ulimit fsize=${defaults.fileBytes}`,
+  ]) {
+    expect(options).toContain(part);
+  }
+  expect(confinementArguments({ network: true, limits: {} }, defaults, user)).not.toContain("--network");
+});
+
+test("a folder is mounted as its access says, also under a path with a comma", () => {
+  const folder = { path: '/a,"b"', source: "/c" };
+  const target = '"target=/a,""b"""';
+  expect(mount({ ...folder, access: "write" })).toEqual(["--mount", `type=bind,source=/c,${target}`]);
+  expect(mount({ ...folder, access: "read" })).toEqual(["--mount", `type=bind,source=/c,${target},readonly`]);
+  expect(mount({ ...folder, access: "none" }).at(-1)).toBe(`type=tmpfs,${target},tmpfs-size=4096,tmpfs-mode=0555`);
+});
+
+test("values of the environment are not among the arguments, and the command is not the host's to influence", async () => {
+  const docker = createDocker({ docker: "/bin/true", env: { HOME: "/" }, image: "image", defaults, label: "a=b" });
+  const confinement = await docker.confine(
+    { argv: ["program", "--privileged"], cwd: "/tmp", env: { TOKEN: "hidden-value", DOCKER_HOST: "evil" } },
+    { network: false, limits: {} },
+  );
+  expect(confinement.args.join(" ")).not.toContain("hidden-value");
+  expect(confinement.env).toEqual({ HOME: "/" });
+  // Whatever follows the image belongs to the program.
+  expect(confinement.args.slice(-2)).toEqual(["image", "--privileged"]);
+  expect(confinement.args.slice(-4, -2)).toEqual(["--entrypoint", "program"]);
+  await docker.close();
+});
+
+test("a failure of docker itself is a crash of the sandbox", async () => {
+  const docker = createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, label: "a=b" });
+  const command = { argv: ["program"] as const, cwd: "/tmp", env: {} };
+  const confinement = await docker.confine(command, { network: false, limits: {} });
+  expect(await confinement.verdict({ code: 125, signal: null, stderr: "" })).toBe("sandbox_crash");
+  expect(await confinement.verdict({ code: 152, signal: null, stderr: "" })).toBe("timeout");
+  expect(await confinement.verdict({ code: 1, signal: null, stderr: "" })).toBeUndefined();
+  await docker.close();
+});

@@ -1,0 +1,139 @@
+import { afterAll, expect, test } from "vitest";
+import { defaultSandboxLimits } from "../../host/config/sandbox.ts";
+import type { ScriptRun } from "../../host/sandbox.ts";
+import { createQuickJs } from "./quickjs.ts";
+
+const sandbox = createQuickJs({ defaults: defaultSandboxLimits });
+afterAll(() => sandbox.close());
+
+function run(source: string, options: Partial<ScriptRun> = {}) {
+  return sandbox.run({ source, input: null, limits: {}, signal: new AbortController().signal, ...options });
+}
+
+test("the default export is called with the input and its value comes back as JSON", async () => {
+  const source = "export default ({ items }) => ({ sum: items.reduce((a, b) => a + b) })";
+  expect(await run(source, { input: { items: [1, 2, 3] } })).toEqual({ sum: 6 });
+  expect(await run("export default () => undefined")).toBeNull();
+  expect(await run("await null; export default async (text) => text + '!'", { input: "a" })).toBe("a!");
+});
+
+test("functions of the host are called by their names and answer with JSON", async () => {
+  const source = `export default async () => {
+    const both = await Promise.all([double({ value: 2 }), double({ value: 3 })]);
+    return both.map(({ value }) => value);
+  }`;
+  const functions = {
+    double: async (argument: unknown) => ({ value: (argument as { value: number }).value * 2 }),
+  };
+  expect(await run(source, { functions })).toEqual([4, 6]);
+});
+
+test("a function of the host that fails throws inside the script", async () => {
+  const functions = { refuse: () => Promise.reject(new Error("not for you")) };
+  expect(await run("export default () => refuse().catch((error) => error.message)", { functions })).toBe("not for you");
+  await expect(run("export default () => refuse()", { functions })).rejects.toMatchObject({
+    code: "runtime_error",
+    message: expect.stringContaining("not for you"),
+  });
+});
+
+test("time in which the script waits for the host is not its own", async () => {
+  const functions = {
+    later: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return "late";
+    },
+  };
+  expect(await run("export default () => later()", { functions, limits: { cpuSeconds: 0.2 } })).toBe("late");
+});
+
+test.each([
+  ["throw new TypeError('bad'); export default 1", "TypeError: bad"],
+  ["export default () => { throw new Error('no') }", "Error: no"],
+  ["export default async () => missing()", "ReferenceError"],
+  ["export const other = 1", "default export"],
+  ["this is no script", "SyntaxError"],
+  ["export default () => new Promise(() => {})", "nothing will ever resolve"],
+  ["import fs from 'node:fs'; export default () => fs", "node:fs"],
+  ["export default () => import('node:fs')", "node:fs"],
+])("%s is a runtime_error that says so", async (source, message) => {
+  await expect(run(source)).rejects.toMatchObject({
+    code: "runtime_error",
+    message: expect.stringContaining(message),
+  });
+});
+
+test.each([
+  "export default () => { for (;;); }",
+  "for (;;); export default 1",
+  "export default async () => { const spin = () => Promise.resolve().then(spin); await spin(); }",
+  "export default () => /(a+)+$/.test('a'.repeat(40) + 'b')",
+])("%s is stopped at the limit of its time", async (source) => {
+  await expect(run(source, { limits: { cpuSeconds: 0.15 } })).rejects.toMatchObject({ code: "timeout" });
+  expect(await run("export default () => 1")).toBe(1);
+});
+
+test.each([
+  "export default () => { const all = []; for (;;) all.push('x'.repeat(100000) + all.length); }",
+  "export default async () => { const all = []; for (;;) all.push(new Uint8Array(100000)); }",
+])("%s is stopped at the limit of its memory", async (source) => {
+  const limits = { memoryBytes: 16 * 1024 * 1024, cpuSeconds: 60 };
+  await expect(run(source, { limits })).rejects.toMatchObject({ code: "out_of_memory" });
+});
+
+test("there is nothing of the host to be found", async () => {
+  const source = `export default () => {
+    const names = ["process", "require", "fetch", "setTimeout", "WebAssembly", "Buffer", "Worker"];
+    const reach = (code) => { try { return typeof globalThis.constructor.constructor(code)(); } catch { return "undefined"; } };
+    return [...names.map((name) => typeof globalThis[name]), reach("return process"), reach("return call")];
+  }`;
+  expect(new Set((await run(source)) as string[])).toEqual(new Set(["undefined"]));
+});
+
+test("a script cannot call what it was not lent, or flood the host with questions", async () => {
+  const functions = { wait: () => new Promise<never>(() => {}) };
+  await expect(
+    run("export default async () => { for (;;) { wait(); } }", { functions, limits: { cpuSeconds: 0.3 } }),
+  ).rejects.toMatchObject({ code: expect.stringMatching(/timeout|runtime_error|out_of_memory/) });
+  await expect(run("export default () => wait.constructor('return toString()')()", { functions: {} })).rejects.toThrow(
+    "ReferenceError",
+  );
+});
+
+test("a script cannot fill the host's memory with one question, many, or its result", async () => {
+  let asked = 0;
+  const functions = {
+    ask: async (text: unknown) => {
+      asked += String(text).length;
+      return null;
+    },
+  };
+  const limits = { memoryBytes: 128 * 1024 * 1024, cpuSeconds: 20 };
+  const many =
+    "export default () => { const text = 'x'.repeat(3e6); return Promise.all([1, 2, 3].map(() => ask(text))); }";
+  for (const source of [many, "export default () => ask('x'.repeat(9e6))", "export default () => 'x'.repeat(9e6)"])
+    await expect(run(source, { functions, limits })).rejects.toMatchObject({
+      code: "runtime_error",
+      message: expect.stringContaining("more than 8388608"),
+    });
+  expect(asked).toBeLessThan(9e6);
+  // One after the other they are no flood.
+  const patient = "export default async () => { for (let n = 0; n < 5; n++) await ask('x'.repeat(3e6)); return 1; }";
+  expect(await run(patient, { functions, limits })).toBe(1);
+});
+
+test("an aborted run rejects with the reason and leaves the sandbox usable", async () => {
+  const controller = new AbortController();
+  const functions = {
+    ready: async () => {
+      controller.abort(new Error("enough"));
+      return null;
+    },
+  };
+  const running = run("export default async () => { ready(); for (;;) await null; }", {
+    functions,
+    signal: controller.signal,
+  });
+  await expect(running).rejects.toThrow("enough");
+  expect(await run("export default () => 2")).toBe(2);
+});

@@ -1,0 +1,75 @@
+// Small JavaScript in an interpreter of its own, in a worker thread: there is no file, network, timer or process in it, only
+// the language and the functions that the host lends it.
+import { MessageChannel } from "node:worker_threads";
+import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../host/sandbox.ts";
+import { siblingModule } from "../../host/workers/thread-entry.ts";
+import { WorkerPool } from "../../host/workers/worker-pool.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import { copyJson, type JsonValue, parseJson } from "../../protocol/json.ts";
+import type { HostAnswer, HostCall, QuickJsJob } from "./quickjs-worker.ts";
+
+/** The script watches its time itself; its worker is ended only where that fails, as in one long native operation. */
+const backstopMs = 2_000;
+
+/** An interpreter in the host's own process: less than what a program may have. */
+const maxMemoryBytes = 128 * 1024 * 1024;
+const maxCpuSeconds = 60;
+
+/** Scripts at once. Many of them do nothing but wait for an answer of the host. */
+const maxScripts = 8;
+
+export function createQuickJs({ defaults }: { defaults: SandboxLimits }): ScriptSandbox {
+  const pool = new WorkerPool({ size: maxScripts });
+  return {
+    kind: "script",
+    name: "quickjs",
+    run: (script) => runScript(script, pool, defaults),
+    close: () => pool.close(),
+  };
+}
+
+async function runScript(script: ScriptRun, pool: WorkerPool, defaults: SandboxLimits): Promise<JsonValue> {
+  const { source, input, functions = {}, limits, signal } = script;
+  const timeoutMs = 1000 * (limits.cpuSeconds ?? Math.min(defaults.cpuSeconds, maxCpuSeconds));
+  const { port1: ours, port2: port } = new MessageChannel();
+  ours.on("message", (call: HostCall) => void answer(call, functions).then((reply) => ours.postMessage(reply)));
+  const hung = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const args: QuickJsJob = {
+    source,
+    input: JSON.stringify(input),
+    memoryBytes: limits.memoryBytes ?? Math.min(defaults.memoryBytes, maxMemoryBytes),
+    timeoutMs,
+    functionNames: Object.keys(functions),
+    port,
+  };
+  try {
+    const job = { module: siblingModule("quickjs-worker", import.meta.url), exportName: "runModule", args };
+    const json = await pool.run(
+      { ...job, transfer: [port] },
+      {
+        signal: AbortSignal.any([signal, hung.signal]),
+        onMessage(turn) {
+          clearTimeout(timer);
+          if (turn !== "script") return;
+          const late = new A2EError("timeout", `the script ran longer than ${timeoutMs / 1000} s`);
+          timer = setTimeout(() => hung.abort(late), timeoutMs + backstopMs);
+        },
+      },
+    );
+    return parseJson(String(json));
+  } finally {
+    clearTimeout(timer);
+    ours.close();
+  }
+}
+
+async function answer({ id, name, argument }: HostCall, functions: ScriptRun["functions"]): Promise<HostAnswer> {
+  try {
+    const called = functions !== undefined && Object.hasOwn(functions, name) ? functions[name] : undefined;
+    if (called === undefined) throw new Error(`there is no function ${name}`);
+    return { id, json: JSON.stringify(copyJson(await called(parseJson(argument)))) };
+  } catch (error) {
+    return { id, error: error instanceof Error ? error.message : String(error) };
+  }
+}

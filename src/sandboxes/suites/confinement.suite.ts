@@ -1,0 +1,284 @@
+// Tries to get out. Every attack prints what it got hold of; those that do no harm are run without a sandbox first, so that
+// an attack that could never work is not taken for a wall that held.
+import { randomUUID } from "node:crypto";
+import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { dirname, join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ProcessSandbox, SandboxLimits } from "../../host/sandbox.ts";
+import { createNoSandbox } from "../none.ts";
+import { argumentsOfAll, makeWorkspace, runConfined, vanished } from "./confined-run.suite.ts";
+import { testLimits } from "./limits.suite.ts";
+
+export interface ConfinementOptions {
+  /** Node inside the sandbox, in which the attacks are written. */
+  node: string;
+  /** Whether memory and processor time are limited for the whole tree of processes. */
+  hasTreeLimits: boolean;
+}
+
+const repository = resolve(import.meta.dirname, "../../..");
+
+export function testConfinement(name: string, open: () => Promise<ProcessSandbox>, options: ConfinementOptions): void {
+  describe(`${name} holds`, () => {
+    let sandbox: ProcessSandbox;
+    let folder: Awaited<ReturnType<typeof makeWorkspace>>;
+    let outside: Awaited<ReturnType<typeof makeWorkspace>>;
+    let server: Server;
+    let port = 0;
+    const secret = `secret-${randomUUID()}`;
+
+    beforeAll(async () => {
+      sandbox = await open();
+      folder = await makeWorkspace();
+      outside = await makeWorkspace();
+      await writeFile(join(outside.path, "secret"), secret);
+      await chmod(outside.path, 0o755);
+      await symlink(join(outside.path, "secret"), join(folder.path, "link"));
+      await symlink(outside.path, join(folder.path, "folder-link"));
+      server = createServer((socket) => socket.end(secret));
+      await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+      const address = server.address();
+      port = typeof address === "object" && address !== null ? address.port : 0;
+    });
+    afterAll(async () => {
+      server.close();
+      await sandbox.close();
+      await folder[Symbol.asyncDispose]();
+      await outside[Symbol.asyncDispose]();
+    });
+
+    const isSystemNode = options.node.startsWith("/usr/");
+    const readable = isSystemNode ? [] : [dirname(dirname(options.node))];
+    const policy = (limits: Partial<SandboxLimits> = {}) => ({
+      workspace: { path: folder.path, access: "write" as const },
+      readable,
+      limits,
+    });
+
+    /** What of the host an attack in JavaScript got hold of: its own words, or nothing. */
+    async function attack(code: string, where: ProcessSandbox = sandbox): Promise<string> {
+      const script = `const fs = require("node:fs"); const { spawnSync } = require("node:child_process");
+        const got = (text) => console.log("GOT " + text);
+        const attempt = (work) => { try { work(); } catch {} };
+        ${code}`;
+      const node = where === sandbox ? options.node : process.execPath;
+      const { stdout } = await runConfined(where, [node, "-e", script], { ...policy(), env: { MINE: "1" } });
+      return stdout;
+    }
+
+    const harmless: [string, () => string][] = [
+      [
+        "reads a file outside of the workspace",
+        () => `attempt(() => got(fs.readFileSync(${JSON.stringify(join(outside.path, "secret"))}, "utf8")));`,
+      ],
+      [
+        "reads the files of the host",
+        () =>
+          `for (const path of ${JSON.stringify([join(repository, "package.json"), "/etc/hostname", "/etc/fstab", "/etc/shadow", "/proc/1/environ"])})
+             attempt(() => got(path + fs.readFileSync(path, "utf8")));`,
+      ],
+      [
+        "lists the folders of the host",
+        () =>
+          // What lies on the way to the workspace is there, and empty but for it.
+          `const own = process.cwd().split("/");
+           for (const path of ${JSON.stringify([dirname(repository), "/home", "/root", "/var", "/run", "/sys"])})
+             attempt(() => {
+               const names = fs.readdirSync(path).filter((name) => !own.includes(name));
+               if (names.length > 0) got(path + names);
+             });`,
+      ],
+      [
+        "follows a link out of the workspace",
+        () =>
+          `attempt(() => got(fs.readFileSync("link", "utf8"))); attempt(() => got(fs.readdirSync("folder-link").join()));`,
+      ],
+      [
+        "writes through a link out of the workspace",
+        () => `attempt(() => { fs.writeFileSync("folder-link/planted", "x"); got("written"); });`,
+      ],
+      [
+        "finds the environment of the host",
+        // What was in it when this process was started: later changes are in no file.
+        () =>
+          `for (const pid of ["self", ...fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name))])
+             attempt(() => { if (fs.readFileSync("/proc/" + pid + "/environ", "utf8").includes(${JSON.stringify(`PATH=${process.env.PATH}\0`)})) got(pid); });`,
+      ],
+      [
+        "sees the processes of the host",
+        () =>
+          `for (const pid of fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name)))
+             attempt(() => { if (/vi[t]est/.test(fs.readFileSync("/proc/" + pid + "/cmdline", "utf8"))) got(pid); });`,
+      ],
+      ["signals the host", () => `attempt(() => { process.kill(${process.pid}, 0); got("signalled"); });`],
+      [
+        "opens the memory of the host",
+        () => `attempt(() => { fs.openSync("/proc/${process.pid}/mem", "r"); got("opened"); });`,
+      ],
+      [
+        "reaches a service on the host's loopback",
+        () =>
+          `require("node:net").connect(${port}, "127.0.0.1").on("data", (data) => got(data)).on("error", () => {});`,
+      ],
+    ];
+
+    test.each(harmless)("a program that %s gets nothing", async (_, code) => {
+      // The control: without a sandbox the same program gets something. What was planted is taken away again.
+      const unconfined = (await attack(code(), createNoSandbox())).replaceAll("\n", "");
+      expect(unconfined).toContain("GOT ");
+      await runConfined(createNoSandbox(), ["rm", "-f", join(outside.path, "planted")], policy());
+
+      expect(await attack(code())).toBe("");
+      await expect(stat(join(outside.path, "planted"))).rejects.toMatchObject({ code: "ENOENT" });
+    });
+
+    test("there is no way to any network", async () => {
+      const script = `const interfaces = Object.values(require("node:os").networkInterfaces()).flat();
+        if (interfaces.some(({ internal }) => !internal)) got("an interface");
+        for (const host of ["1.1.1.1", "10.0.0.1", "172.17.0.1", "169.254.169.254"])
+          require("node:net").connect({ host, port: 80, timeout: 500 }).on("connect", () => got(host)).on("error", (error) => {
+            if (error.code !== "ENETUNREACH") got(error.code);
+          }).on("timeout", () => got("a timeout"));
+        require("node:dns").lookup("example.com", (error) => { if (!error) got("a name"); });`;
+      expect(await attack(script)).toBe("");
+    });
+
+    test("a program writes nowhere but in its workspace and its private folders", async () => {
+      const paths = ["/planted", "/usr/planted", "/usr/bin/planted", "/bin/planted", "/etc/planted", "/etc/passwd"];
+      const more = ["/dev/planted", "/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/lib/planted"];
+      const script = `for (const path of ${JSON.stringify([...paths, ...more])})
+        attempt(() => { fs.writeFileSync(path, "x"); got(path); });`;
+      expect(await attack(script)).toBe("");
+    });
+
+    test("what it leaves in /tmp is gone with it", async () => {
+      expect(
+        await attack(`fs.writeFileSync("/tmp/a2e-planted", "x"); got(fs.readdirSync("/tmp").includes("a2e-planted"))`),
+      ).toBe("GOT true\n");
+      expect(await attack(`if (fs.existsSync("/tmp/a2e-planted")) got("left over");`)).toBe("");
+      await expect(stat("/tmp/a2e-planted")).rejects.toMatchObject({ code: "ENOENT" });
+    });
+
+    test("a workspace to be read cannot be written", async () => {
+      await writeFile(join(folder.path, "given"), "given");
+      const workspace = { path: folder.path, access: "read" as const };
+      const script = "cat given; echo more >> given; touch new; rm -f given";
+      const { stdout } = await runConfined(sandbox, ["sh", "-c", script], { workspace });
+      expect(stdout).toBe("given");
+      expect(await readFile(join(folder.path, "given"), "utf8")).toBe("given");
+      await expect(stat(join(folder.path, "new"))).rejects.toMatchObject({ code: "ENOENT" });
+    });
+
+    test("a further folder can be read and not written, also one inside the workspace", async () => {
+      const inner = join(folder.path, "library");
+      await mkdir(inner, { recursive: true });
+      await writeFile(join(inner, "file"), "inner");
+      const script = `cat ${outside.path}/secret ${inner}/file; touch ${outside.path}/new ${inner}/new`;
+      const { stdout } = await runConfined(sandbox, ["sh", "-c", script], {
+        ...policy(),
+        readable: [outside.path, inner],
+      });
+      expect(stdout).toBe(`${secret}inner`);
+      await expect(stat(join(outside.path, "new"))).rejects.toMatchObject({ code: "ENOENT" });
+      await expect(stat(join(inner, "new"))).rejects.toMatchObject({ code: "ENOENT" });
+    });
+
+    test("a program has no privilege and cannot gain one", async () => {
+      const { stdout } = await runConfined(sandbox, ["cat", "/proc/self/status"], policy());
+      for (const name of ["CapInh", "CapPrm", "CapEff", "CapAmb"]) {
+        expect(stdout).toMatch(new RegExp(`^${name}:\\s+0+$`, "m"));
+      }
+      expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m);
+    });
+
+    test("it cannot mount, change its root or make what is read-only writable", async () => {
+      const script = `const commands = [
+          ["mount", "-t", "tmpfs", "none", "/usr"], ["mount", "-o", "remount,rw,bind", "/usr"], ["umount", "/usr"],
+          ["chroot", "/tmp", "true"], ["mknod", "/tmp/disk", "b", "8", "0"],
+          ["unshare", "-Urm", "sh", "-c", "mount -o remount,rw,bind /usr && touch /usr/planted"],
+          ["unshare", "-Urm", "sh", "-c", "umount /proc && mount -t proc proc /proc"],
+        ];
+        for (const [file, ...args] of commands) if (spawnSync(file, args).status === 0) got([file, ...args].join(" "));`;
+      expect(await attack(script)).toBe("");
+    });
+
+    test("it cannot trace a process that is not its own", async () => {
+      const script = `import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for pid in (${process.pid}, ${process.ppid}):
+    if libc.ptrace(16, pid, 0, 0) == 0: print("GOT", pid)
+print("tried")`;
+      const { stdout } = await runConfined(
+        sandbox,
+        ["sh", "-c", 'command -v python3 > /dev/null && exec python3 -c "$0"; echo tried', script],
+        policy(),
+      );
+      expect(stdout).toBe("tried\n");
+    });
+
+    test("killing everything it can see kills nothing of the host", async () => {
+      const { code, signal } = await runConfined(sandbox, ["sh", "-c", "kill -9 -1; kill -9 1; exit 4"], policy());
+      expect(code === 4 || signal === "SIGKILL").toBe(true);
+      expect(process.kill(process.pid, 0)).toBe(true);
+    });
+
+    test("what its environment tells a loader reaches nobody but the program", async () => {
+      const { stderr, stdout } = await runConfined(sandbox, ["echo", "on"], {
+        ...policy(),
+        env: { LD_DEBUG: "files" },
+      });
+      const started = [...stderr.matchAll(/transferring control: (.*)$/gm)].map((match) => match[1]);
+      expect(stdout).toBe("on\n");
+      expect(started.filter((program) => !program?.endsWith("echo"))).toEqual([]);
+    });
+
+    test("no open file of the host reaches it", async () => {
+      const { stdout } = await runConfined(sandbox, ["sh", "-c", "ls /proc/$$/fd"], policy());
+      expect(
+        stdout
+          .trim()
+          .split("\n")
+          .filter((descriptor) => Number(descriptor) > 2 && descriptor !== "10"),
+      ).toEqual([]);
+    });
+
+    test("values of its environment are in no list of processes", async () => {
+      const value = `hidden-${randomUUID()}`;
+      let isListed: boolean | undefined;
+      await runConfined(sandbox, ["sh", "-c", "echo ready; exec sleep 100"], {
+        ...policy(),
+        env: { TOKEN: value },
+        onOutput(pid) {
+          isListed = argumentsOfAll().includes(value);
+          process.kill(-pid, "SIGKILL");
+        },
+      });
+      expect(isListed).toBe(false);
+    });
+
+    test("a child that slipped away ends with the program", async () => {
+      const marker = `100.${randomUUID().replace(/\D/g, "")}`;
+      const script = `setsid sleep ${marker} & (setsid sh -c 'trap "" TERM HUP INT; sleep ${marker}' &) ; sleep 0.1`;
+      const { code } = await runConfined(sandbox, ["sh", "-c", script], policy());
+      expect(code).toBe(0);
+      expect(await vanished(marker)).toBe(true);
+    });
+
+    test("a program that still runs ends when it is released", async () => {
+      const marker = `100.${randomUUID().replace(/\D/g, "")}`;
+      let released: Promise<void> | undefined;
+      const running = runConfined(sandbox, ["sh", "-c", `echo ready; setsid sleep ${marker} & sleep ${marker}`], {
+        ...policy(),
+        onOutput(_, confinement) {
+          released = confinement.release();
+        },
+      });
+      await running;
+      await released;
+      expect(await vanished(marker)).toBe(true);
+    });
+
+    testLimits({ sandbox: () => sandbox, policy, ...options });
+  });
+}

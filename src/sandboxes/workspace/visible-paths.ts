@@ -1,0 +1,108 @@
+// What a confined command may see of the host's files, and whether its program and working directory are among it: asked
+// before anything starts, so that the answer is that of spawn and not a line on somebody's stderr.
+import { access, constants, realpath, stat } from "node:fs/promises";
+import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { ConfinedCommand } from "../../host/sandbox.ts";
+
+const defaultPath = "/usr/local/bin:/usr/bin:/bin";
+
+/** The innermost one around a path decides. */
+export interface VisiblePaths {
+  shown: readonly string[];
+  /** Empty in the sandbox, whatever the host has there. */
+  covered: readonly string[];
+}
+
+/** For programs that are not confined. */
+export const everything: VisiblePaths = { shown: ["/"], covered: [] };
+
+export function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+/** Throws where no process could be given this: the characters that end a text in the kernel, names that are none. */
+export function checkCommand({ argv, cwd, env }: ConfinedCommand): void {
+  const names = Object.keys(env);
+  const odd = names.find((name) => name === "" || name.includes("="));
+  if (odd !== undefined) throw new Error(`"${odd}" is no name of an environment variable`);
+  if ([...argv, cwd, ...names, ...Object.values(env)].some((text) => text.includes("\0"))) {
+    throw new Error("a command and its environment cannot contain the character 0");
+  }
+}
+
+/** The absolute path of the program, as the command names it. Rejects as spawn would. */
+export async function findProgram({ argv, cwd, env }: ConfinedCommand, visible: VisiblePaths): Promise<string> {
+  const [name] = argv;
+  if (name === "") throw spawnError("ENOENT", "the name of the program is empty");
+  const folders = name.includes("/") ? [""] : (env.PATH ?? defaultPath).split(delimiter);
+  let isForbidden = false;
+  for (const folder of folders) {
+    const path = resolve(cwd, folder, name);
+    try {
+      if (!(await isVisible(path, visible))) continue;
+      await access(path, constants.X_OK);
+      if ((await stat(path)).isFile()) return path;
+      isForbidden = true;
+    } catch (error) {
+      isForbidden ||= codeOf(error) === "EACCES";
+    }
+  }
+  throw isForbidden
+    ? spawnError("EACCES", `${name} cannot be executed`)
+    : spawnError("ENOENT", `there is no program ${name} in this sandbox`);
+}
+
+/** Rejects where the working directory is none, or not among what is visible. */
+export async function checkWorkingDirectory(cwd: string, visible: VisiblePaths): Promise<void> {
+  if (!isAbsolute(cwd)) throw spawnError("ENOENT", `the working directory ${cwd} is not an absolute path`);
+  if (!(await isVisible(cwd, visible))) throw spawnError("ENOENT", `there is no folder ${cwd} in this sandbox`);
+  if (!(await stat(cwd)).isDirectory()) throw spawnError("ENOTDIR", `${cwd} is not a folder`);
+}
+
+/** Both the path and what it leads to: a link out of what is visible leads nowhere. */
+async function isVisible(path: string, visible: VisiblePaths): Promise<boolean> {
+  if (!isShown(path, visible)) return false;
+  try {
+    return isShown(await realpath(path), {
+      shown: await realPaths(visible.shown),
+      covered: await realPaths(visible.covered),
+    });
+  } catch {
+    return false;
+  }
+}
+
+function isShown(path: string, { shown, covered }: VisiblePaths): boolean {
+  const depthIn = (folders: readonly string[]) =>
+    Math.max(0, ...folders.filter((folder) => isWithin(folder, path)).map((folder) => folder.length));
+  return depthIn(shown) > depthIn(covered);
+}
+
+function realPaths(paths: readonly string[]): Promise<string[]> {
+  return Promise.all(paths.map((path) => realpath(path).catch(() => path)));
+}
+
+/** The first of these folders that holds the program. */
+export async function findHostProgram(name: string, path = process.env.PATH): Promise<string | undefined> {
+  // The usual places too: a host may be started with an empty PATH.
+  for (const folder of `${path ?? ""}:/usr/bin:/bin:/usr/sbin:/sbin`.split(delimiter)) {
+    if (!isAbsolute(folder)) continue;
+    const file = join(folder, name);
+    try {
+      await access(file, constants.X_OK);
+      return file;
+    } catch {
+      // Not in this one.
+    }
+  }
+  return undefined;
+}
+
+function spawnError(code: "ENOENT" | "EACCES" | "ENOTDIR", message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as NodeJS.ErrnoException | null)?.code;
+}
