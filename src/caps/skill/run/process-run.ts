@@ -113,11 +113,16 @@ async function explain({ name }: Skill, outcome: TalkOutcome, confinement: Confi
   const { stderr, problem } = outcome;
   if (problem !== undefined) return skillFailed(name, problem, withStderr(stderr));
   const verdict = await confinement.verdict(outcome);
+  const isFull = confinement.isWorkspaceFull?.() === true;
   if (verdict !== undefined)
-    return new A2EError(verdict, `the script of "${name}" was ended by its sandbox`, {
-      capability_name: "skill",
-      detail: { name, ...withStderr(stderr) },
-    });
+    return new A2EError(
+      verdict,
+      `the script of "${name}" was ended by its sandbox${isFull ? ": the workspace is full" : ""}`,
+      {
+        capability_name: "skill",
+        detail: { name, ...withStderr(stderr) },
+      },
+    );
   const { code, signal } = confinement.exitOf(outcome);
   const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
   // The last line of a stack trace is the error itself.
