@@ -1,8 +1,10 @@
 // What a user reads when a command fails: the cause and the way out, and no stack trace for a mistake.
 import { A2EClientError, A2EConnectionError } from "../client/errors.ts";
+import { HostStartError } from "../compose/host-start-error.ts";
 import { PluginLoadError } from "../host/config/plugin-loading.ts";
 import { ConfigError } from "../host/config/problem.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { toPlainText } from "./plain-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface CliErrorOptions {
@@ -28,9 +30,10 @@ export class CliError extends Error {
 /** Tells the user and returns the exit code. */
 export function reportFailure(error: unknown, terminal: Terminal): number {
   const { red, dim } = terminal.noteStyle;
-  terminal.note(`${red("error:")} ${messageOf(error)}`);
-  const hint = hintOf(error);
-  if (hint !== undefined) terminal.note(hint);
+  // Much of it may be the words of another machine.
+  terminal.note(`${red("error:")} ${toPlainText(messageOf(error))}`);
+  const hint = hintOf(error, terminal);
+  if (hint !== undefined) terminal.note(toPlainText(hint));
   if (terminal.env.A2E_DEBUG) terminal.note(dim(error instanceof Error ? renderStack(error) : String(error)));
   return exitCodeOf(error);
 }
@@ -56,8 +59,9 @@ const connectionExitCodes: Record<A2EConnectionError["code"], number> = {
   aborted: exitCodes.interrupted,
 };
 
-function hintOf(error: unknown): string | undefined {
+function hintOf(error: unknown, { program }: Terminal): string | undefined {
   if (error instanceof CliError) return error.hint;
+  if (error instanceof HostStartError) return `\`${program} doctor\` looks at config, folders and port.`;
   const isKnown =
     error instanceof ConfigError ||
     error instanceof PluginLoadError ||

@@ -1,5 +1,5 @@
 // The command line as a process of its own, from its sources.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach } from "vitest";
 
@@ -16,7 +16,12 @@ export interface StartedCli {
 }
 
 /** Returns what starts a process; those that still run after a test are killed. */
-export function useCli(): (args: readonly string[], cwd: string, env?: Record<string, string>) => StartedCli {
+export function useCli(): (
+  args: readonly string[],
+  cwd: string,
+  env?: Record<string, string>,
+  stdio?: StdioOptions,
+) => StartedCli {
   const running = new Set<ChildProcess>();
   afterEach(async () => {
     for (const child of running) {
@@ -25,11 +30,12 @@ export function useCli(): (args: readonly string[], cwd: string, env?: Record<st
       await isGone;
     }
   });
-  return (args, cwd, env = {}) => {
+  return (args, cwd, env = {}, stdio = "pipe") => {
     const { A2E_AUTH_TOKEN: _, ...inherited } = process.env;
     const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), main, ...args], {
       cwd,
       env: { ...inherited, ...env },
+      stdio,
     });
     running.add(child);
     const exited = new Promise<number | NodeJS.Signals | null>((resolve) => {

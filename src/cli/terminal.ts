@@ -1,6 +1,7 @@
 // What a command sees of the outside: two streams of text, the environment, signals. Passed in, so that tests need no process.
 import { basename, relative, sep } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { exitCodes } from "./exit-codes.ts";
 import { createStyle, type Style } from "./style.ts";
 
 export interface Terminal {
@@ -24,11 +25,15 @@ export interface Terminal {
 
 export function createProcessTerminal(): Terminal {
   const { stdout, stderr, stdin, env } = process;
-  // A reader that has seen enough, as in `a2e tools | head`, is no failure.
+  // A host must not end because nobody can be told that it runs.
+  stderr.on("error", () => {});
   stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    // A reader that has seen enough, as in `a2e tools | head`, is no failure.
+    if (error.code === "EPIPE" || terminal.exitCode === exitCodes.failed) return;
+    terminal.exitCode = exitCodes.failed;
+    terminal.note(`error: standard output cannot be written: ${error.message}`);
   });
-  return {
+  const terminal: Terminal = {
     print: (text) => void stdout.write(`${text}\n`),
     note: (text) => void stderr.write(`${text}\n`),
     style: createStyle(stdout, env),
@@ -44,6 +49,7 @@ export function createProcessTerminal(): Terminal {
       return () => process.off("SIGINT", handler).off("SIGTERM", handler);
     },
   };
+  return terminal;
 }
 
 /** Installed globally, installed in a project, or a file of a clone. */

@@ -1,5 +1,5 @@
 // A terminal for tests: collects what is printed, and stops what it is told to.
-import { PassThrough } from "node:stream";
+import { PassThrough, type Readable } from "node:stream";
 import { runCli } from "./run.ts";
 import { createStyle } from "./style.ts";
 import type { Terminal } from "./terminal.ts";
@@ -13,7 +13,7 @@ export interface CliRun {
 /** Runs a command in this process. */
 export async function runInProcess(
   args: readonly string[],
-  { cwd, env = {} }: { cwd: string; env?: Terminal["env"] },
+  { cwd, env = {}, input = new PassThrough() }: { cwd: string; env?: Terminal["env"]; input?: Readable },
 ): Promise<CliRun> {
   const result: CliRun = { code: 0, stdout: "", stderr: "" };
   const plain = createStyle({}, {});
@@ -28,7 +28,7 @@ export async function runInProcess(
     noteStyle: plain,
     env,
     cwd,
-    input: new PassThrough(),
+    input,
     output: new PassThrough(),
     program: "a2e",
     exitCode: 0,

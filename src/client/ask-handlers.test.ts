@@ -54,3 +54,23 @@ test("answers that a cut link may have lost are given again, and a host that had
   expect(pushed).toEqual(["error something else"]);
   await client.disconnect();
 });
+
+test("an answer without a JSON form is an error to the host, not silence", async () => {
+  const { peer, client } = await connectFake();
+  const open = call("quiz/open/req", "quiz/open/resp", {
+    doc: "Asks for anything.",
+    request: z.object({}),
+    result: z.object({ answer: z.unknown() }),
+    example: { request: {}, result: { answer: 1 } },
+  });
+  client.onAsk(open, () => ({ answer: 1n }));
+  const { send } = peer.transport;
+  peer.transport.send = (message) => {
+    JSON.stringify(message);
+    send(message);
+  };
+  peer.events.receive({ type: open.type, id: "ask" });
+  await turn();
+  expect(peer.sentOf("error")).toMatchObject([{ req_id: "ask", code: "runtime_error" }]);
+  await client.disconnect();
+});

@@ -118,7 +118,12 @@ export class AskHandlers {
     const given = this.#given.get(req_id);
     if (given !== undefined) given.message = message;
     this.#forgetOldest();
-    this.#send(message);
+    try {
+      this.#send(message);
+    } catch {
+      // What a handler returns may have no JSON form. The host is still owed an answer.
+      if (type !== "error") this.#fail(req_id, new A2EError("runtime_error", "the agent's answer has no JSON form"));
+    }
   }
 
   /** Those that are still being worked on stay: they are not run twice. */
@@ -132,11 +137,13 @@ export class AskHandlers {
     }
   }
 
+  /** Throws where the message cannot be written. */
   #send(message: Message): void {
     if (this.#port.signal.aborted) return;
     try {
       this.#port.send(message);
-    } catch {
+    } catch (error) {
+      if (error instanceof TypeError) throw error;
       // The link is gone; the host gives up on the question by itself.
     }
   }

@@ -127,16 +127,18 @@ describe("an error answer", () => {
     await client.disconnect();
   });
 
-  test.each([{}, { code: 7 }, { code: "x", message: null }, { code: "x", detail: "text" }])(
-    "that is malformed, as %j is, ends the call all the same",
-    async (fields) => {
-      const { client, peer } = await connectFake();
-      const painting = client.rpc(paint, { colour: "red" });
-      peer.answer(peer.last, "error", fields);
-      await expect(painting).rejects.toMatchObject({ name: "A2EClientError", code: "invalid_message" });
-      await client.disconnect();
-    },
-  );
+  test.each([
+    [{}, "invalid_message"],
+    [{ code: 7 }, "invalid_message"],
+    [{ code: "x", message: null }, "x"],
+    [{ code: "x", detail: "text" }, "x"],
+  ])("that is malformed, as %j is, ends the call all the same", async (fields, code) => {
+    const { client, peer } = await connectFake();
+    const painting = client.rpc(paint, { colour: "red" });
+    peer.answer(peer.last, "error", fields);
+    await expect(painting).rejects.toMatchObject({ name: "A2EClientError", code });
+    await client.disconnect();
+  });
 });
 
 describe("events", () => {
@@ -395,4 +397,62 @@ describe("retries", () => {
     await client.disconnect();
     await watch.expectNothingLeft();
   });
+});
+
+describe("what a host cannot put down to one call", () => {
+  test("a line that was too long for it fails its call, and no other", async () => {
+    const { client, peer } = await connectFake();
+    const large = client.rpc(ping, { padding: "ä".repeat(600) } as never).catch((error: unknown) => error);
+    const small = client.rpc(ping, {});
+    const detail = { limit: "maxLineBytes", max_bytes: 1_000 };
+    peer.say("error", { code: "invalid_message", message: "line is longer than 1000 bytes", detail });
+    expect(await large).toMatchObject({ name: "A2EClientError", code: "invalid_message", detail });
+    peer.answer(peer.last, "pong");
+    await small;
+    await client.disconnect();
+  });
+
+  test("an error in another shape is read as far as it can be", async () => {
+    const { client, peer } = await connectFake();
+    const answer = client.rpc(ping, {}).catch((error: unknown) => error);
+    peer.answer(peer.last, "error", { code: "chain_error", error: "it broke", message: null, detail: null });
+    expect(await answer).toMatchObject({ code: "chain_error", message: "it broke", detail: {} });
+    await client.disconnect();
+  });
+});
+
+test("of a call with many events only the last are kept for its error", async () => {
+  const { client, peer } = await connectFake();
+  let heard = 0;
+  const answer = client.rpc(ping, {}, { onEvent: () => (heard += 1) }).catch((error: unknown) => error);
+  const request = peer.last;
+  for (let seq = 1; seq <= 5_000; seq++) peer.answer(request, "invoke/event", { seq });
+  peer.answer(request, "error", { code: "runtime_error" });
+  const { events } = (await answer) as A2EClientError;
+  expect(heard).toBe(5_000);
+  expect(events).toHaveLength(1_000);
+  expect(events.at(-1)?.seq).toBe(5_000);
+  await client.disconnect();
+});
+
+test("a request without a JSON form is the caller's mistake, not a lost link", async () => {
+  const { client, peer } = await connectFake();
+  peer.sendError = new TypeError("Do not know how to serialize a BigInt");
+  await expect(client.rpc(ping, { size: 1n } as never)).rejects.toThrow(TypeError);
+  peer.sendError = undefined;
+  expect(client.isConnected).toBe(true);
+  await client.disconnect();
+});
+
+test("a clock on the wall that is set while a call waits does not end it", async () => {
+  const { client, peer } = await connectFake({ timeoutMs: 30_000 });
+  const now = vi.spyOn(Date, "now");
+  const answer = client.rpc(ping, {});
+  now.mockReturnValue(Date.now() + 24 * 3_600_000);
+  // Longer than it takes to notice.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  now.mockRestore();
+  peer.answer(peer.last, "pong");
+  await answer;
+  await client.disconnect();
 });

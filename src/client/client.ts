@@ -3,17 +3,17 @@ import type { z } from "zod";
 import type { Call, Capability, Push, RequestInputOf, ResultOf } from "../protocol/capability.ts";
 import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage } from "../protocol/codec.ts";
-import { type acceptedCap, cancel, errorPayload, eventPayload, gap, handshake, ping } from "../protocol/core.ts";
+import { type acceptedCap, cancel, gap, handshake, ping } from "../protocol/core.ts";
 import { canonicalCapability, protocolCapabilities } from "../protocol/dialects.ts";
 import { type Clock, type IdSource, type Message, nextProcessId, systemClock } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { copyJson, isJsonObject } from "../protocol/json.ts";
-import { parseWith } from "../protocol/parse.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
 import { A2EClientError, A2EConnectionError } from "./errors.ts";
-import { abortError, type PendingCall, PendingCalls } from "./pending-calls.ts";
+import { abortError, type PendingCall, PendingCalls, steadyClock } from "./pending-calls.ts";
+import { findTooLong, takeEvent, toClientError } from "./received.ts";
 import { backoffMs, type RetryOptions, wait } from "./retry.ts";
 import type { RpcOptions } from "./rpc.ts";
 
@@ -35,8 +35,6 @@ export type AcceptedCap = z.output<typeof acceptedCap>;
 export type PushHandler = (message: Message) => void;
 
 const defaultTimeoutMs = 60_000;
-/** Events of a call that are kept for the error it may end with: the first ones. All of them go to `onEvent`. */
-const maxKeptEvents = 1_000;
 
 export class A2EClient {
   readonly agentId: string;
@@ -63,7 +61,7 @@ export class A2EClient {
     this.#clock = options.clock ?? systemClock;
     this.#nextId = options.nextId ?? nextProcessId;
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-    this.#pending = new PendingCalls(this.#clock, (call) => this.#cancelOnHost(call.message.id));
+    this.#pending = new PendingCalls(options.clock ?? steadyClock, (call) => this.#cancelOnHost(call.message.id));
     this.agentId = options.agentId ?? `agent-${shortened(this.#nextId())}`;
   }
 
@@ -174,15 +172,14 @@ export class A2EClient {
       if (options.signal?.aborted === true) return reject(abortError(options.signal));
       const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
       const fields = wantsEvents ? { streaming: true, ...request } : request;
-      const now = this.#clock.now();
-      const message = createMessage(call.type, this.#nextId(), now, fields);
+      const message = createMessage(call.type, this.#nextId(), this.#clock.now(), fields);
       const { timeoutMs = this.#timeoutMs } = options;
       const pending: PendingCall = {
         message,
         call,
         options,
         timeoutMs,
-        expiresAt: timeoutMs > 0 ? now + timeoutMs : Number.POSITIVE_INFINITY,
+        expiresAt: Number.POSITIVE_INFINITY,
         events: undefined,
         sequence: 0,
         entry: undefined,
@@ -193,10 +190,10 @@ export class A2EClient {
       this.#pending.add(pending);
       try {
         this.#transport.send(message);
-        this.#pending.watch();
+        this.#pending.watch(pending);
       } catch (cause) {
         this.#pending.remove(pending);
-        reject(new A2EConnectionError("connection_lost", `could not send: ${(cause as Error).message}`, cause));
+        reject(toSendError(cause as Error));
       }
     });
   }
@@ -226,7 +223,7 @@ export class A2EClient {
     if (pending === undefined) return this.#receivePush(message);
     if (type !== pending.call.responseType && type.endsWith("/event")) return receiveEvent(pending, message);
     this.#pending.remove(pending);
-    if (type === "error") return pending.reject(toError(message, pending));
+    if (type === "error") return pending.reject(toClientError(message, pending));
     const result = pending.call.parseResult(message);
     if (!(result instanceof A2EError)) return pending.resolve(result);
     const problem = `the answer to ${pending.call.type} has the wrong shape: ${result.message}`;
@@ -235,6 +232,7 @@ export class A2EClient {
 
   #receivePush(message: Message): void {
     if (message.type === gap.type) this.#repeatPending();
+    if (message.type === "error") this.#rejectTooLong(message);
     if (message.req_id === undefined ? this.#askHandlers.take(message) : this.#asks?.isRefusedRepetition(message))
       return;
     for (const key of [message.type, "*"]) {
@@ -242,6 +240,13 @@ export class A2EClient {
         const own = copyJson(message);
         guarded(() => handler(own));
       }
+    }
+  }
+
+  #rejectTooLong(message: Message): void {
+    for (const pending of findTooLong(message, this.#pending.all())) {
+      this.#pending.remove(pending);
+      pending.reject(toClientError(message, pending));
     }
   }
 
@@ -354,24 +359,14 @@ function shortened(id: string): string {
 }
 
 function receiveEvent(pending: PendingCall, message: Message): void {
-  // Hosts of the documentation's dialect send text where the protocol has an object.
-  const { data } = message;
-  const payload = data === undefined || isJsonObject(data) ? message : { ...message, data: { value: data } };
-  const event = parseWith(eventPayload, payload);
-  if (event instanceof A2EError) return;
-  pending.events ??= [];
-  if (pending.events.length < maxKeptEvents) pending.events.push(event);
-  guarded(() => pending.options.onEvent?.(event));
+  const event = takeEvent(pending, message);
+  if (event !== undefined) guarded(() => pending.options.onEvent?.(event));
 }
 
-function toError(message: Message, pending: PendingCall): A2EClientError {
-  const payload = parseWith(errorPayload, message);
-  const unreadable = { code: "invalid_message", message: "unreadable error" };
-  return new A2EClientError(
-    payload instanceof A2EError ? errorPayload.parse(unreadable) : payload,
-    pending.message.id,
-    pending.events,
-  );
+/** JSON knows no BigInt and no cycles: a mistake of the caller, of which the link is no part. */
+function toSendError(cause: Error): Error {
+  if (cause instanceof TypeError) return new TypeError(`the request has no JSON form: ${cause.message}`, { cause });
+  return new A2EConnectionError("connection_lost", `could not send: ${cause.message}`, cause);
 }
 
 /** What an application's callback throws must not break the reader it was called from; it surfaces on its own. */

@@ -16,7 +16,7 @@ export class A2EClientError extends Error {
   readonly detail: JsonObject;
   readonly capability_name: string;
   readonly req_id: string;
-  /** Events that came before the error. */
+  /** The last events that came before the error. */
   readonly events: readonly CallEvent[];
 
   constructor(payload: z.output<typeof errorPayload>, req_id: string, events: readonly CallEvent[] = []) {

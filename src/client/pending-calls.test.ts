@@ -7,13 +7,13 @@ function setUp() {
   const clock = createFakeClock(0);
   const givenUp: string[] = [];
   const pending = new PendingCalls(clock, (call) => givenUp.push(call.message.id));
-  const add = (id: string, expiresAt = Number.POSITIVE_INFINITY, options: PendingOptions = {}) => {
+  const add = (id: string, timeoutMs = 0, options: PendingOptions = {}) => {
     const call: PendingCall = {
       message: { type: "ping", id },
       call: ping,
       options,
-      timeoutMs: expiresAt,
-      expiresAt,
+      timeoutMs,
+      expiresAt: Number.POSITIVE_INFINITY,
       events: undefined,
       sequence: 0,
       entry: undefined,
@@ -22,7 +22,7 @@ function setUp() {
       reject: vi.fn(),
     };
     pending.add(call);
-    pending.watch();
+    pending.watch(call);
     return call;
   };
   const pass = (ms: number) => {

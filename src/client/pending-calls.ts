@@ -18,8 +18,8 @@ export interface PendingCall {
   readonly call: Call;
   readonly options: PendingOptions;
   readonly timeoutMs: number;
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number;
+  /** By the clock of the calls; set when it is watched. */
+  expiresAt: number;
   events: CallEvent[] | undefined;
   /** Counts the calls in the order in which they were made. */
   sequence: number;
@@ -28,6 +28,9 @@ export interface PendingCall {
   resolve(result: JsonObject): void;
   reject(error: Error): void;
 }
+
+/** Time that passes evenly: the clock on the wall may be set while a call waits. */
+export const steadyClock: Clock = { now: () => performance.now() };
 
 export class PendingCalls {
   /** The youngest call stays out of the table until another one comes: most agents make one at a time. */
@@ -73,10 +76,12 @@ export class PendingCalls {
     signal.addEventListener("abort", call.onAbort, { once: true });
   }
 
-  /** Looks after calls that were not answered as they were sent, as an agent in the host's process is. */
-  watch(): void {
+  /** Looks after a call that was not answered as it was sent, as an agent in the host's process is. */
+  watch(call: PendingCall): void {
+    if (this.#isEmpty) return;
+    if (call.timeoutMs > 0) call.expiresAt = this.#clock.now() + call.timeoutMs;
     // One timer for all: thousands of calls may come and go within one tick of it.
-    if (!this.#isEmpty) this.#timer ??= setInterval(() => this.#expire(), sweepMs);
+    this.#timer ??= setInterval(() => this.#expire(), sweepMs);
   }
 
   /** Nobody waits for it any more. */

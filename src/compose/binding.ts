@@ -16,9 +16,14 @@ export function isLoopback(address: string): boolean {
 
 /** Throws where everybody who reaches the port could use the tools of this machine. */
 export function checkBinding({ server, auth_token }: Pick<A2EHostConfig, "server" | "auth_token">): void {
-  if (auth_token !== undefined || isLoopback(server.host)) return;
-  const message =
-    `${JSON.stringify(server.host)} can be reached from other machines, and no token protects this host: ` +
-    "set A2E_AUTH_TOKEN (or auth_token in the config, or --token), or listen on 127.0.0.1";
-  throw new ConfigError([{ path: "server.host", message }]);
+  if (auth_token !== undefined) return;
+  const advice = "set A2E_AUTH_TOKEN (or auth_token in the config, or --token)";
+  if (!isLoopback(server.host)) {
+    const found = `${JSON.stringify(server.host)} can be reached from other machines, and no token protects this host`;
+    throw new ConfigError([{ path: "server.host", message: `${found}: ${advice}, or listen on 127.0.0.1` }]);
+  }
+  if (server.allowed_hosts.length > 0) {
+    const found = "whoever reaches the proxy could use this host, and no token protects it";
+    throw new ConfigError([{ path: "server.allowed_hosts", message: `${found}: ${advice}` }]);
+  }
 }

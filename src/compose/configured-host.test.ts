@@ -43,6 +43,7 @@ test("an empty config gives a host with tools, folders of its own and an audit f
   expect(existsSync(config.workspace_dir)).toBe(true);
   expect(existsSync(join(folder, ".a2e", "snapshots.sqlite"))).toBe(true);
   expect(statSync(config.data_dir).mode & 0o077).toBe(0);
+  expect(readFileSync(join(config.data_dir, ".gitignore"), "utf8")).toBe("*\n");
 });
 
 test("audit and plugins that are switched off leave nothing", async () => {
@@ -128,4 +129,39 @@ describe("a start that fails", () => {
     await expect(start).rejects.toThrow('plugin "tools" failed to start: no power');
     expect(isClosed).toBe(true);
   });
+});
+
+test("where a part fails, those before it are closed", async () => {
+  const folder = nextFolder();
+  mkdirSync(folder);
+  const config = configIn(folder, { snapshot_store: { type: "sqlite", path: "." } });
+  await expect(startConfiguredHost(config)).rejects.toThrow(/^snapshot_store: /);
+  // The database as well: another host finds the folder free.
+  await (await startConfiguredHost(configIn(folder))).close(0);
+
+  const closed: string[] = [];
+  const snapshots: SnapshotStore = {
+    ...createMemorySnapshotStore(),
+    close: async () => {
+      closed.push("snapshots");
+      throw new Error("a second failure");
+    },
+  };
+  const audit = { record() {}, close: async () => void closed.push("audit") };
+  const clashing = configIn(folder, { plugins: [{ type: "tools" }, { type: "tools", name: "more" }] });
+  const plugins = clashing.plugins.map((entry) => ({ ...entry, name: "same" }));
+  const started = startConfiguredHost({ ...clashing, plugins }, { parts: { snapshots, audit } });
+  await expect(started).rejects.toThrow('two plugins are called "same"');
+  expect(closed).toEqual(["audit", "snapshots"]);
+});
+
+test("a data folder has one host whose sessions last; those that keep none may join it", async () => {
+  const folder = nextFolder();
+  const first = await startConfiguredHost(configIn(folder));
+  await expect(startConfiguredHost(configIn(folder))).rejects.toThrow("another host uses it");
+  const passing = await startConfiguredHost(configIn(folder), { areSessionsKept: false });
+  expect(await callJs(passing)).toBe(42);
+  await passing.close(0);
+  await first.close(0);
+  await (await startConfiguredHost(configIn(folder))).close(0);
 });

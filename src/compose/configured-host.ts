@@ -1,5 +1,4 @@
 // From a config to a running host: the place where stores, the audit file and plugins are chosen.
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
 import { type AuditLog, noAudit } from "../host/audit.ts";
@@ -16,6 +15,8 @@ import type { Sandboxes } from "../host/sandbox.ts";
 import type { SnapshotSchedule, SnapshotStore } from "../host/snapshot-store.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { openKeyFile } from "../stores/key-file.ts";
+import { lockDataFolder, makeDataFolder, makeFolder } from "./data-folder.ts";
+import { HostStartError } from "./host-start-error.ts";
 
 export interface ConfiguredHostOptions {
   log?: Logger;
@@ -42,21 +43,27 @@ export interface ConfiguredHostOptions {
 
 /**
  * Starts what the config describes, or nothing: where a part fails, those before it are closed. Rejects with a
- * PluginLoadError or an Error that names the part. The host opens no port.
+ * PluginLoadError, a HostStartError or another Error that names the part. The host opens no port.
  */
 export async function startConfiguredHost(
   config: A2EHostConfig,
   { log = silentLogger, plugins = {}, parts = {}, areSessionsKept = true }: ConfiguredHostOptions = {},
 ): Promise<A2EHost> {
-  await makeFolder("data_dir", config.data_dir);
+  await makeDataFolder(config.data_dir);
   await makeFolder("workspace_dir", config.workspace_dir);
   const loaded = await loadPlugins(config, { builtin: { ...builtinPlugins, ...plugins }, log });
-  const snapshots = parts.snapshots ?? (await openSnapshots(config.snapshot_store, log));
-  const audit = parts.audit ?? (await openAudit(config.audit, log));
-  const database = parts.database ?? (await openDatabase(config));
-  const recordings = config.recording.enabled ? await openRecordings(config.recording, log) : undefined;
-  const sandboxes = parts.sandboxes ?? openSandboxes(config);
+  const isDurable = config.persistence.enabled && areSessionsKept;
+  const opened: { close(): unknown }[] = [];
+  const keep = <Part extends { close(): unknown }>(part: Part): Part => {
+    opened.push(part);
+    return part;
+  };
   try {
+    const database = keep(parts.database ?? (await openDatabase(config, isDurable)));
+    const snapshots = keep(parts.snapshots ?? (await openSnapshots(config.snapshot_store, log)));
+    const audit = keep(parts.audit ?? (await openAudit(config.audit, log)));
+    const recordings = config.recording.enabled ? keep(await openRecordings(config.recording, log)) : undefined;
+    const sandboxes = keep(parts.sandboxes ?? openSandboxes(config));
     const secrets = parts.secrets ?? openKeyFile({ path: join(config.data_dir, "secret.key"), log });
     return await A2EHost.start({
       ...parts,
@@ -73,7 +80,7 @@ export async function startConfiguredHost(
       database,
       secrets,
       sandboxes,
-      isDurable: config.persistence.enabled && areSessionsKept,
+      isDurable,
       ...(recordings === undefined ? {} : { recordings }),
       replay: async (recording) => {
         const { replayConfigured } = await import("./replay.ts");
@@ -84,20 +91,17 @@ export async function startConfiguredHost(
       workspaceDir: config.workspace_dir,
     });
   } catch (error) {
-    await sandboxes.close();
-    await audit.close();
-    await snapshots.close();
-    await database.close();
+    for (const part of opened.reverse()) await closeFailed(part, log);
     throw error;
   }
 }
 
-/** Private to this user: sessions, audit entries and files of agents lie here. */
-async function makeFolder(setting: string, path: string): Promise<void> {
+/** What went wrong first is what the caller should see. */
+async function closeFailed(part: { close(): unknown }, log: Logger): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    throw new Error(`${setting}: the folder ${path} cannot be made: ${messageOf(cause)}`, { cause });
+    await part.close();
+  } catch (error) {
+    log.error("a part of a host that did not start could not be closed", { error });
   }
 }
 
@@ -112,14 +116,24 @@ async function openSnapshots({ type, path }: A2EHostConfig["snapshot_store"], lo
     }
     return await (await import("../stores/sqlite-snapshot-store.ts")).createSqliteSnapshotStore({ path });
   } catch (cause) {
-    throw new Error(`snapshot_store: ${messageOf(cause)}`, { cause });
+    throw new HostStartError(`snapshot_store: ${messageOf(cause)}`, { cause });
   }
 }
 
-async function openDatabase({ data_dir, persistence }: A2EHostConfig): Promise<Database> {
+async function openDatabase({ data_dir, persistence }: A2EHostConfig, isDurable: boolean): Promise<Database> {
   const { createSqliteDatabase } = await import("../stores/sqlite-database.ts");
   const path = persistence.enabled ? join(data_dir, "a2e.sqlite") : ":memory:";
-  return createSqliteDatabase({ path, durability: persistence.durability });
+  const unlock = isDurable ? await lockDataFolder(data_dir) : () => {};
+  try {
+    const database = await createSqliteDatabase({ path, durability: persistence.durability });
+    const close = database.close.bind(database);
+    // The last thing a host closes: until then the folder is its own.
+    database.close = () => close().finally(unlock);
+    return database;
+  } catch (cause) {
+    unlock();
+    throw new HostStartError(messageOf(cause), { cause });
+  }
 }
 
 /** Nothing is tried out before a plugin asks for one. */

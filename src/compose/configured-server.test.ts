@@ -1,3 +1,4 @@
+import { get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
@@ -33,4 +34,17 @@ test("a port that is taken leaves no host behind", async () => {
   } finally {
     taken.close();
   }
+});
+
+test("a reverse proxy may pass on the names that are listed, where a token protects the host", async () => {
+  const allowed_hosts = ["Agents.example.com"];
+  await expect(startConfiguredServer(config({ server: { port: 0, allowed_hosts } }))).rejects.toThrow("A2E_AUTH_TOKEN");
+  await using server = await startConfiguredServer(config({ auth_token: "t", server: { port: 0, allowed_hosts } }));
+  const statusFor = (host: string) =>
+    new Promise((resolve) =>
+      get(`${server.url}/health`, { headers: { host } }, (reply) => resolve(reply.resume().statusCode)),
+    );
+  expect(await statusFor("agents.example.com")).toBe(200);
+  expect(await statusFor("agents.example.com:443")).toBe(200);
+  expect(await statusFor("evil.example.com")).toBe(403);
 });

@@ -22,11 +22,12 @@ export async function startConfiguredServer(
 ): Promise<ConfiguredServer> {
   checkBinding(config);
   const host = await startConfiguredHost(config, options);
-  const { host: address, port, cors, keep_alive_seconds } = config.server;
+  const { host: address, port, allowed_hosts, cors, keep_alive_seconds } = config.server;
   try {
     const server = await startServer(host, {
       host: address,
       port,
+      allowedHosts: allowed_hosts,
       corsOrigins: cors.origins,
       keepAliveMs: keep_alive_seconds * 1000,
       routes: [createMcpRoute(host)],

@@ -84,3 +84,9 @@ test("a command that does not exist is named in the error", async () => {
   await expect(connect("stdio:no-such-a2e-host --quiet")).rejects.toThrow("no-such-a2e-host");
   await expect(connect({ command: fileURLToPath(new URL("nowhere", import.meta.url)) })).rejects.toThrow("nowhere");
 });
+
+test("an address with a password is refused, and not repeated", async () => {
+  const attempt = async () => connect("https://me:s3cret@example.com");
+  await expect(attempt()).rejects.toThrow("use authToken");
+  await expect(attempt()).rejects.not.toThrow("s3cret");
+});

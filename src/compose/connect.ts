@@ -66,13 +66,17 @@ export function createTransportTo(
   { authToken, sessionId, reconnect }: ConnectOptions<Tables>,
   create: { http(options: LinkOptions): Transport; webSocket(options: LinkOptions): Transport },
 ): Transport {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  // Browsers refuse such addresses, and they end up in messages.
+  if (url?.username || url?.password)
+    throw new TypeError("the address of a host has no place for a name and a password: use authToken");
   const options: LinkOptions = {
     url: address,
     ...(authToken === undefined ? {} : { token: authToken }),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(reconnect === undefined ? {} : { reconnect }),
   };
-  const scheme = URL.canParse(address) ? new URL(address).protocol : "";
+  const scheme = url?.protocol;
   if (scheme === "http:" || scheme === "https:") return create.http(options);
   if (scheme === "ws:" || scheme === "wss:") return create.webSocket(options);
   throw new TypeError(`"${address}" is no address of a host: use http://, https://, ws:// or wss://`);

@@ -4,10 +4,16 @@ import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { startConfiguredServer } from "./configured-server.ts";
 
 const nextFolder = useTemporaryFolder();
-const loaded = vi.hoisted(() => ({ count: 0 }));
-vi.mock("../federation/mcp/http/http-door.ts", (original) => {
+const loaded = vi.hoisted(() => ({ count: 0, isBroken: false }));
+vi.mock("../federation/mcp/http/http-door.ts", async (original) => {
   loaded.count++;
-  return original();
+  const { createMcpDoor } = await original<typeof import("../federation/mcp/http/http-door.ts")>();
+  return {
+    createMcpDoor: (...args: Parameters<typeof createMcpDoor>) => {
+      if (loaded.isBroken) throw new Error("broken");
+      return createMcpDoor(...args);
+    },
+  };
 });
 
 test("a configured host speaks MCP at /mcp, and loads what it needs for it with the first request", async () => {
@@ -31,4 +37,15 @@ test("a configured host speaks MCP at /mcp, and loads what it needs for it with 
   expect(await responses[0]?.text()).toContain('"serverInfo":{"name":"a2e"');
   await responses[1]?.text();
   expect(loaded.count).toBe(1);
+});
+
+test("what speaks MCP and does not load is tried again, and keeps no host from ending", async () => {
+  const config = toHostConfig({ server: { port: 0 } }, { baseDir: nextFolder(), env: {} });
+  const server = await startConfiguredServer(config);
+  loaded.isBroken = true;
+  expect((await fetch(`${server.url}/mcp`, { method: "POST" })).status).toBe(503);
+  loaded.isBroken = false;
+  expect((await fetch(`${server.url}/mcp`, { method: "POST" })).status).not.toBe(503);
+  loaded.isBroken = true;
+  await server.close(0);
 });

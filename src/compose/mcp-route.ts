@@ -5,11 +5,18 @@ import type { FurtherRoute } from "../server/further-route.ts";
 import { readVersion } from "./version.ts";
 
 export function createMcpRoute(host: A2EHost): FurtherRoute {
-  let loading: Promise<McpDoor> | undefined;
+  let loading: Promise<McpDoor | undefined> | undefined;
   let isClosed = false;
   const load = async () => {
-    const { createMcpDoor } = await import("../federation/mcp/http/http-door.ts");
-    return createMcpDoor(host, { version: readVersion() });
+    try {
+      const { createMcpDoor } = await import("../federation/mcp/http/http-door.ts");
+      return createMcpDoor(host, { version: readVersion() });
+    } catch (error) {
+      host.log.error("what speaks MCP could not be loaded", { error });
+      // The next client may have more luck; nor does a host that ends depend on it.
+      loading = undefined;
+      return undefined;
+    }
   };
   return {
     paths: ["/mcp", "/mcp/sse", "/mcp/messages"],
@@ -18,8 +25,9 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
     async handle(request, response, token) {
       if (!isClosed) loading ??= load();
       // Clients that are there already still reach what they have begun.
-      if (loading === undefined) return void response.writeHead(503, { "retry-after": "1" }).end();
-      await (await loading).handle(request, response, token);
+      const door = await loading;
+      if (door === undefined) return void response.writeHead(503, { "retry-after": "1" }).end();
+      await door.handle(request, response, token);
     },
     async close(drainMs) {
       isClosed = true;

@@ -80,9 +80,13 @@ async function start({
   };
 
   const close = async () => {
-    await Promise.all(clients.map((client) => client.disconnect()));
-    const left = host.sessions.size;
-    await host.close(0);
+    let left: number;
+    try {
+      await Promise.all(clients.map((client) => client.disconnect()));
+    } finally {
+      left = host.sessions.size;
+      await host.close(0);
+    }
     if (left > 0) throw new Error(`${left} session${left === 1 ? " is" : "s are"} left, though every client has gone`);
   };
 

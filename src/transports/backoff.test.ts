@@ -5,8 +5,23 @@ test("the first attempt is made at once, later ones after waits that double up t
   const backoff = createBackoff({ random: () => 1 });
   const waits = Array.from({ length: 12 }, () => backoff.next());
   expect(waits).toEqual([0, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]);
-  backoff.reset();
+  backoff.proven();
   expect(backoff.next()).toBe(0);
+});
+
+test("a link that is cut as soon as it opens is waited for ever longer, one that stayed open is not", () => {
+  const now = vi.spyOn(performance, "now").mockReturnValue(0);
+  const backoff = createBackoff({ random: () => 1 });
+  const waits = Array.from({ length: 4 }, () => {
+    backoff.opened();
+    return backoff.next();
+  });
+  expect(waits).toEqual([0, 100, 200, 400]);
+
+  backoff.opened();
+  now.mockReturnValue(1_000);
+  expect(backoff.next()).toBe(0);
+  now.mockRestore();
 });
 
 test("half of each wait is left to chance", () => {
@@ -19,7 +34,7 @@ test("a link that was down for too long is given up, counted from the first fail
   const backoff = createBackoff({ giveUpAfterMs: 1_000 });
   expect(backoff.next()).toBe(0);
   now.mockReturnValue(999);
-  expect(backoff.next()).toBeDefined();
+  expect(backoff.next()).toBe(1);
   now.mockReturnValue(1_000);
   expect(backoff.next()).toBeUndefined();
   now.mockRestore();

@@ -12,11 +12,15 @@ export interface ReconnectOptions {
 export interface Backoff {
   /** How long to wait before the next attempt; undefined when it is time to give up. */
   next(): number | undefined;
-  /** The link is up again. */
-  reset(): void;
+  /** The link is open. That alone proves little: one that is closed again and again as soon as it opens is down. */
+  opened(): void;
+  /** Something came of it: after the next cut, waits begin anew. */
+  proven(): void;
 }
 
 const defaultGiveUpAfterMs = 30 * 60_000;
+/** A link that was open for this long has proven itself, even where nobody had anything to say. */
+const provenAfterMs = 1_000;
 
 /** At once, then doubling, with half of each wait left to chance: a thousand agents must not come back in step. */
 export function createBackoff(options: ReconnectOptions = {}): Backoff {
@@ -28,18 +32,28 @@ export function createBackoff(options: ReconnectOptions = {}): Backoff {
   } = options;
   let attempt = 0;
   let downSince: number | undefined;
+  let openSince: number | undefined;
+  const proven = () => {
+    attempt = 0;
+    downSince = undefined;
+  };
   return {
     next() {
-      downSince ??= performance.now();
-      if (performance.now() - downSince >= giveUpAfterMs) return undefined;
+      const now = performance.now();
+      if (openSince !== undefined && now - openSince >= provenAfterMs) proven();
+      openSince = undefined;
+      downSince ??= now;
+      const leftMs = giveUpAfterMs - (now - downSince);
+      if (leftMs <= 0) return undefined;
       attempt += 1;
       if (attempt === 1) return 0;
       const full = Math.min(maxBackoffMs, initialBackoffMs * 2 ** Math.min(30, attempt - 2));
-      return full / 2 + (full / 2) * random();
+      // The last attempt is made when the time is up, not long after.
+      return Math.min(full / 2 + (full / 2) * random(), leftMs);
     },
-    reset() {
-      attempt = 0;
-      downSince = undefined;
+    opened() {
+      openSince = performance.now();
     },
+    proven,
   };
 }

@@ -1,5 +1,8 @@
+import { expect, onTestFinished, test } from "vitest";
+import { A2EClient } from "../client/client.ts";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
 import { createDirectTransport } from "./direct.ts";
-import { startEchoHost } from "./echo-host.suite.ts";
+import { echo, startEchoHost } from "./echo-host.suite.ts";
 import { testTransport } from "./transport.suite.ts";
 
 testTransport("direct", async () => {
@@ -10,4 +13,25 @@ testTransport("direct", async () => {
     counted: (key) => counts.get(key),
     stop: () => host.close(0),
   };
+});
+
+test("a session that is written down does not keep for its agent what the agent has taken", async () => {
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  const host = await startEchoHost({ database, isDurable: true });
+  onTestFinished(async () => {
+    await host.close(0);
+    await database.close();
+  });
+  const session = host.sessions.create();
+  const client = await A2EClient.connect({
+    transport: createDirectTransport(() => session),
+    capabilities: [echo.name],
+  });
+  onTestFinished(() => client.disconnect());
+  const text = "x".repeat(50_000);
+
+  for (let count = 0; count < 40; count++) await client.rpc(echo.calls.say, { value: { text } });
+
+  expect(session.lastSeq).toBeGreaterThan(40);
+  expect(session.unsentBytes).toBeLessThan(5 * text.length);
 });

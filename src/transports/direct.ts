@@ -14,21 +14,32 @@ export interface DirectSession {
     answer?(answer: CheckedAnswer): void;
     closed(): void;
   }): () => void;
+  /** What it has said and keeps for an agent that may not have it: nothing where sessions are not written down. */
+  readonly unsentBytes: number;
+  readonly lastSeq: number;
+  acknowledge(seq: number): void;
   close(reason?: string): Promise<void>;
 }
+
+/** An agent in process has whatever it was handed, and says so when that is worth forgetting. */
+const maxUnacknowledgedBytes = 64 * 1024;
 
 export function createDirectTransport(openSession: () => DirectSession): Transport {
   let session: DirectSession | undefined;
   let unbind = () => {};
   let isClosed = false;
+  let closing: Promise<void> | undefined;
 
   return {
     async open(events: TransportEvents) {
       if (isClosed || session !== undefined) throw new Error("transport was opened already");
-      session = openSession();
-      unbind = session.bindTransport({
+      const opened = openSession();
+      session = opened;
+      unbind = opened.bindTransport({
         deliver: (message) => {
-          if (!isClosed) events.receive(message);
+          if (isClosed) return;
+          events.receive(message);
+          if (opened.unsentBytes > maxUnacknowledgedBytes) opened.acknowledge(opened.lastSeq);
         },
         ...(events.answer === undefined
           ? {}
@@ -44,13 +55,18 @@ export function createDirectTransport(openSession: () => DirectSession): Transpo
       if (session === undefined || isClosed) throw new Error("transport is not open");
       session.receiveMessage(message);
     },
-    async close() {
-      if (isClosed) return;
-      isClosed = true;
-      unbind();
-      await session?.close("agent left");
+    close() {
+      closing ??= close();
+      return closing;
     },
   };
+
+  async function close(): Promise<void> {
+    if (isClosed) return;
+    isClosed = true;
+    unbind();
+    await session?.close("agent left");
+  }
 
   function finish(events: TransportEvents): void {
     if (isClosed) return;

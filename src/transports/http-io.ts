@@ -14,9 +14,18 @@ export interface HttpStreamEvents {
   ended(error?: Error): void;
 }
 
+/** A host answers a POST as soon as it has it; one that takes longer than this is taken for gone, and asked again. */
+export const answerTimeoutMs = 30_000;
+
+/** An answer to a POST is a few fields; of a longer one, as from something that is no host, no more than this is kept. */
+export const maxAnswerLength = 64 * 1024;
+
 /** One origin, one conversation: requests go out one after the other, the stream beside them. */
 export interface HttpIo {
-  /** Sends a body and calls back once, never from within the call: with an answer, or with the error that there is none. */
+  /**
+   * Sends a body and calls back once, never from within the call: with an answer, or with the error that there is none
+   * or none in time.
+   */
   post(
     path: string,
     headers: Record<string, string>,

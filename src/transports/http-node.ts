@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { Client, Dispatcher } from "undici";
 import type { Transport } from "../protocol/transport.ts";
 import { createHttpTransport, type HttpTransportOptions } from "./http.ts";
-import type { HttpIo, HttpStreamEvents } from "./http-io.ts";
+import { answerTimeoutMs, type HttpIo, type HttpStreamEvents, maxAnswerLength } from "./http-io.ts";
 
 /** The HTTP transport as it should be used in Node. */
 export function createNodeHttpTransport(options: HttpTransportOptions): Transport {
@@ -16,7 +16,11 @@ export async function createNodeHttpIo(baseUrl: string): Promise<HttpIo> {
   const { origin, pathname } = new URL(baseUrl);
   const prefix = pathname === "/" ? "" : pathname;
   // The stream has a connection of its own, silent for as long as the session is.
-  const posts = new undici.Client(origin, { keepAliveTimeout: 60_000 });
+  const posts = new undici.Client(origin, {
+    keepAliveTimeout: 60_000,
+    headersTimeout: answerTimeoutMs,
+    bodyTimeout: answerTimeoutMs,
+  });
   const streams = new undici.Client(origin, { bodyTimeout: 0 });
   return {
     post: (path, headers, body, done) => dispatchPost(posts, prefix + path, headers, body, done),
@@ -41,8 +45,9 @@ function dispatchPost(
     onResponseStart(_controller, statusCode) {
       status = statusCode;
     },
-    onResponseData(_controller, chunk) {
+    onResponseData(controller, chunk) {
       text += chunk.toString("utf8");
+      if (text.length > maxAnswerLength) controller.abort(new Error("too long an answer for a host"));
     },
     onResponseEnd() {
       done(undefined, { status, body: text });
@@ -86,11 +91,13 @@ function dispatchStream(
     },
   };
   const finish = (error?: Error) => {
-    if (!isAborted) events.ended(error);
+    if (isAborted) return;
     isAborted = true;
+    events.ended(error);
   };
   client.dispatch({ path, method: "GET", headers }, handler);
   return () => {
+    if (isAborted) return;
     isAborted = true;
     controller?.abort(new Error("aborted"));
   };

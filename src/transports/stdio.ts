@@ -15,13 +15,15 @@ interface StdioOptions {
   input: Readable;
   output: Writable;
   limits: Pick<Limits, "maxLineBytes" | "maxReaderBytes" | "drainMs">;
+  /** Aborted, the session ends at once, though its last lines were not taken. */
+  signal?: AbortSignal;
 }
 
 /**
  * Serves a session over two streams. The end of input is the agent's goodbye: calls in flight may still finish. Resolves
  * when the session has ended and its last line was written; the streams stay the caller's.
  */
-export function serveStdio(session: StdioSession, { input, output, limits }: StdioOptions): Promise<void> {
+export function serveStdio(session: StdioSession, { input, output, limits, signal }: StdioOptions): Promise<void> {
   return new Promise((resolve) => {
     let isBroken = false;
     const splitter = createTextLineSplitter({
@@ -52,6 +54,8 @@ export function serveStdio(session: StdioSession, { input, output, limits }: Std
     };
     input.setEncoding("utf8").on("data", receive).on("end", endOfInput).on("error", brokenInput);
     output.on("drain", pump.resume).on("error", brokenOutput).on("close", brokenOutput);
+    // Stays to the end: even the very last line may not be taken.
+    signal?.addEventListener("abort", brokenOutput, { once: true });
 
     function finish(): void {
       input.off("data", receive).off("end", endOfInput).off("error", brokenInput).pause();

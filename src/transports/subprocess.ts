@@ -6,6 +6,7 @@ import { parseJson } from "../protocol/json.ts";
 import type { Transport, TransportEvents } from "../protocol/transport.ts";
 import { createTextLineSplitter } from "./text-lines.ts";
 import { oncePerTurn } from "./turn.ts";
+import { checkRoom } from "./waiting-lines.ts";
 
 export interface SubprocessOptions {
   command: string;
@@ -64,7 +65,9 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     },
     send(message) {
       if (state !== "open" || child === undefined) throw new Error("transport is not open");
-      outgoing += `${encodeMessage(message)}\n`;
+      const line = encodeMessage(message);
+      checkRoom(outgoing.length + (child.stdin?.writableLength ?? 0), line);
+      outgoing += `${line}\n`;
       flushSoon();
     },
     close() {
@@ -80,7 +83,8 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
         env: { ...process.env, ...options.env },
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       });
-      started.once("error", reject);
+      // Stays: a signal that cannot be sent is an error too, and one that nobody hears would end this process.
+      started.on("error", reject);
       exited = new Promise((resolveExit) => {
         // `close` follows the end of the pipes, so that nothing the child said is lost.
         started.once("close", (code, signal) => {
@@ -153,7 +157,8 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     child.kill("SIGKILL");
     // A grandchild may hold the pipes open; it is not ours to wait for.
     for (const pipe of [child.stdout, child.stderr]) pipe?.destroy();
-    await exited;
+    // Nor is one that cannot be killed, because it runs as somebody else.
+    await isOver(killTimeoutMs);
   }
 
   async function isOver(timeoutMs: number): Promise<boolean> {

@@ -100,6 +100,14 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       expect({ times, numbers }).toEqual({ times: 1, numbers: Array.from({ length: 50 }, (_, index) => index + 1) });
     });
 
+    test("carries what answers nothing", async () => {
+      const client = await connect();
+      const numbers: unknown[] = [];
+      client.onPush(echo.pushes.floodLine, ({ number }) => void numbers.push(number));
+      await client.use(echo).flood({ lines: 3, bytes: 10 });
+      expect(numbers).toEqual([1, 2, 3]);
+    });
+
     test("does not take messages before it is open", () => {
       expect(() => fixture.createTransport().send(handshakeMessage())).toThrow("not open");
     });
@@ -139,6 +147,14 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       await Promise.all([peer.close(), peer.close()]);
       await peer.close();
       expect(peer.closedReasons.length).toBeLessThanOrEqual(1);
+      expect(peer.closedReasons[0]).toBeUndefined();
+    });
+
+    test("two that close it while lines are on their way both see the end", async () => {
+      const peer = await open();
+      await peer.shakeHands();
+      peer.say("last", {});
+      await Promise.all([peer.close(), peer.close()]);
       expect(peer.closedReasons[0]).toBeUndefined();
     });
 

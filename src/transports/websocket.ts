@@ -1,25 +1,23 @@
 // An agent's end of a WebSocket. It counts the lines that arrive; after a cut it names the last one, and the host goes on
 // from there. What it sent into the cut it cannot know: `restored` has it sent again. Runs in browsers.
 
-import { encodeMessage } from "../protocol/codec.ts";
-import { gap, resumed } from "../protocol/core.ts";
+import { createMessage, encodeMessage } from "../protocol/codec.ts";
+import { gap, ping, resumed } from "../protocol/core.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { parseJson } from "../protocol/json.ts";
 import type { Transport, TransportEvents } from "../protocol/transport.ts";
 import { formatAcknowledgement, toSubprotocols, webSocketCloseCodes } from "../protocol/websocket.ts";
 import { createBackoff, type ReconnectOptions } from "./backoff.ts";
+import { toShownUrl } from "./shown-url.ts";
 import { oncePerTurn } from "./turn.ts";
-
-/** What the transport needs of a WebSocket; that of browsers and that of `ws` both have it. */
-export interface WebSocketLike {
-  onmessage: ((event: { data: unknown }) => void) | null;
-  onclose: ((event: { code: number; reason: string }) => void) | null;
-  onerror: ((event: never) => void) | null;
-  send(text: string): void;
-  close(code?: number): void;
-}
-
-export type ConnectWebSocket = (url: string, protocols: string[]) => WebSocketLike | Promise<WebSocketLike>;
+import { checkRoom } from "./waiting-lines.ts";
+import {
+  type ConnectWebSocket,
+  connectInBrowser,
+  openWebSocket,
+  tooLargeCode,
+  type WebSocketLink,
+} from "./websocket-link.ts";
 
 export interface WebSocketTransportOptions {
   /** Where the host is: `ws://127.0.0.1:8765`, or its http address. */
@@ -34,17 +32,19 @@ export interface WebSocketTransportOptions {
 /** Acknowledging lets the host forget what has arrived; there is no hurry. */
 const acknowledgeEvery = 256;
 const acknowledgeAfterMs = 1_000;
-/** Closing waits this long for the peer's part of it. */
-const closeTimeoutMs = 1_000;
+/** Lines of one frame, unless a single one is longer: well below what a host takes in one. */
+const maxFrameLength = 64 * 1024;
 
 export function createWebSocketTransport(options: WebSocketTransportOptions): Transport {
   const { token, connect = connectInBrowser } = options;
+  // Browsers answer pings by themselves and show nothing of it; whoever brings a socket of their own can look.
+  const isProbing = options.connect === undefined;
   const url = `${options.url.replace(/^http/, "ws").replace(/\/+$/, "")}/ws`;
   const backoff = createBackoff(options.reconnect);
   let state: "new" | "opening" | "open" | "closed" = "new";
   let events: TransportEvents;
   let sessionId = options.sessionId;
-  let socket: WebSocketLike | undefined;
+  let link: WebSocketLink | undefined;
   let closing: Promise<void> | undefined;
   /** True from the first frame on: before it the host's place in the log is unknown. */
   let isLinked = false;
@@ -57,6 +57,8 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
   let reconnectTimer: ReturnType<typeof setTimeout> | undefined;
   /** By id: what waits for a link and is sent again by `restored` goes out once. */
   let outgoing = new Map<string, string>();
+  let outgoingLength = 0;
+  let probeId: string | undefined;
   const flushSoon = oncePerTurn(flush);
 
   return {
@@ -65,68 +67,55 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
       state = "opening";
       events = listener;
       try {
-        await new Promise<void>((resolve, reject) => void link(resolve, reject));
+        await new Promise<void>((resolve, reject) => openLink(resolve, reject));
       } catch (cause) {
         state = "closed";
-        throw new Error(`could not reach a host at ${url}: ${(cause as Error).message}`, { cause });
+        throw new Error(`could not reach a host at ${toShownUrl(url)}: ${(cause as Error).message}`, { cause });
       }
     },
     send(message) {
       if (state !== "open") throw new Error("transport is not open");
-      outgoing.set(message.id, encodeMessage(message));
+      const line = encodeMessage(message);
+      checkRoom(outgoingLength + (link?.bufferedLength ?? 0), line);
+      outgoingLength += line.length - (outgoing.get(message.id)?.length ?? 0);
+      outgoing.set(message.id, line);
       if (isLinked) flushSoon();
     },
     close() {
-      flush();
-      acknowledge();
-      end();
-      closing ??= unlink();
+      closing ??= close();
       return closing;
     },
   };
 
   /** `failed` is given for the first attempt, which is not repeated. */
-  async function link(opened?: () => void, failed?: (error: Error) => void): Promise<void> {
-    let current: WebSocketLike;
-    try {
-      current = await connect(lastSeq === 0 ? url : `${url}?from=${lastSeq}`, toSubprotocols({ sessionId, token }));
-    } catch (error) {
-      return failed === undefined ? relinkLater(error as Error) : failed(error as Error);
-    }
-    // What went wrong is told by the close that follows.
-    current.onerror = () => {};
-    if (state === "closed") {
-      current.close();
-      return failed?.(new Error("closed meanwhile"));
-    }
-    socket = current;
-    current.onmessage = ({ data }) => {
-      if (state === "closed" || typeof data !== "string") return;
-      if (isLinked) receiveFrame(data);
-      else if (startFrom(data)) opened?.();
-    };
-    current.onclose = ({ code, reason }) => {
-      const isFirst = failed !== undefined && !isLinked && !wasLinked;
-      isLinked = false;
-      const why = closeReason(code, reason);
-      if (isFirst) failed(why);
-      else if (code === webSocketCloseCodes.unknownSession || code === webSocketCloseCodes.sessionEnded) end(why);
-      else relinkLater(why);
-    };
+  function openLink(opened?: () => void, failed?: (error: Error) => void): void {
+    const target = lastSeq === 0 ? url : `${url}?from=${lastSeq}`;
+    link = openWebSocket(() => connect(target, toSubprotocols({ sessionId, token })), {
+      receiveFirst(frame) {
+        const isStarted = startFrom(frame);
+        if (isStarted) opened?.();
+        return isStarted;
+      },
+      receive: receiveFrame,
+      probe: isProbing ? probe : undefined,
+      closed(code, why) {
+        isLinked = false;
+        if (failed !== undefined && !wasLinked) failed(why);
+        else if (isFinal(code)) end(why);
+        else relinkLater(why);
+      },
+    });
   }
 
   /** The first frame: which session this is, and after which line it goes on. */
   function startFrom(frame: string): boolean {
     const message = parseLine(frame);
-    if (message?.type !== resumed.type || typeof message.seq !== "number") {
-      socket?.close();
-      return false;
-    }
+    if (state === "closed" || message?.type !== resumed.type || typeof message.seq !== "number") return false;
     sessionId = String(message.session_id);
     lastSeq = acknowledgedSeq = message.seq;
     isLinked = true;
     state = "open";
-    backoff.reset();
+    backoff.opened();
     if (wasLinked) restoredAtSeq = Number(message.last ?? 0);
     wasLinked = true;
     restoreIfComplete();
@@ -142,6 +131,7 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
   }
 
   function receiveFrame(frame: string): void {
+    backoff.proven();
     let start = 0;
     while (start < frame.length && state === "open") {
       let end = frame.indexOf("\n", start);
@@ -151,13 +141,20 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
     }
     restoreIfComplete();
     if (lastSeq - acknowledgedSeq >= acknowledgeEvery) acknowledge();
-    else acknowledgeTimer ??= setTimeout(acknowledge, acknowledgeAfterMs);
+    else if (state === "open") acknowledgeTimer ??= setTimeout(acknowledge, acknowledgeAfterMs);
   }
 
   function receiveLine(line: string): void {
     const message = parseLine(line);
     lastSeq = message?.type === gap.type && typeof message.to === "number" ? message.to : lastSeq + 1;
-    if (message !== undefined) events.receive(message);
+    const isSignOfLife = probeId !== undefined && message?.req_id === probeId;
+    if (message !== undefined && !isSignOfLife) events.receive(message);
+  }
+
+  function probe(): void {
+    // As new each time, or the host would take it for a repetition; a lost one is not repeated.
+    probeId = `link-${crypto.randomUUID()}`;
+    link?.send(encodeMessage(createMessage(ping.type, probeId, Date.now(), {})));
   }
 
   function acknowledge(): void {
@@ -165,16 +162,23 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
     acknowledgeTimer = undefined;
     if (!isLinked || lastSeq === acknowledgedSeq) return;
     acknowledgedSeq = lastSeq;
-    socket?.send(formatAcknowledgement(lastSeq));
+    link?.send(formatAcknowledgement(lastSeq));
   }
 
   function flush(): void {
     if (!isLinked || outgoing.size === 0) return;
     const lines = outgoing;
     outgoing = new Map();
-    let text = "";
-    for (const line of lines.values()) text += text === "" ? line : `\n${line}`;
-    socket?.send(text);
+    outgoingLength = 0;
+    let frame = "";
+    for (const line of lines.values()) {
+      if (frame !== "" && frame.length + line.length > maxFrameLength) {
+        link?.send(frame);
+        frame = "";
+      }
+      frame += frame === "" ? line : `\n${line}`;
+    }
+    link?.send(frame);
   }
 
   function relinkLater(reason: Error): void {
@@ -182,11 +186,11 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
     const delayMs = backoff.next();
     if (delayMs === undefined)
       return end(
-        new Error(`the host at ${url} could not be reached for too long: ${reason.message}`, { cause: reason }),
+        new Error(`the host at ${toShownUrl(url)} could not be reached for too long: ${reason.message}`, {
+          cause: reason,
+        }),
       );
-    reconnectTimer = setTimeout(() => {
-      if (state === "open") void link();
-    }, delayMs);
+    reconnectTimer = setTimeout(() => openLink(), delayMs);
   }
 
   function end(reason?: Error): void {
@@ -196,24 +200,23 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
     clearTimeout(acknowledgeTimer);
     clearTimeout(reconnectTimer);
     outgoing.clear();
+    outgoingLength = 0;
     if (wasOpen) events.closed(reason);
   }
 
-  function unlink(): Promise<void> {
-    const last = socket;
-    if (last === undefined || !isLinked) {
-      last?.close();
-      return Promise.resolve();
-    }
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, closeTimeoutMs);
-      last.onclose = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      last.close(1000);
-    });
+  async function close(): Promise<void> {
+    flush();
+    acknowledge();
+    end();
+    await link?.close();
   }
+}
+
+/** What no repetition changes: the session has ended, or the host will not take what it was sent. */
+function isFinal(code: number): boolean {
+  return (
+    code === webSocketCloseCodes.unknownSession || code === webSocketCloseCodes.sessionEnded || code === tooLargeCode
+  );
 }
 
 function parseLine(line: string): Message | undefined {
@@ -222,15 +225,4 @@ function parseLine(line: string): Message | undefined {
   } catch {
     return undefined;
   }
-}
-
-function closeReason(code: number, reason: string): Error {
-  if (code === webSocketCloseCodes.unknownSession)
-    return new Error("the session is gone: the host closed it or no longer knows it");
-  if (code === webSocketCloseCodes.sessionEnded) return new Error("the host closed the session");
-  return new Error(`the WebSocket was closed with ${code}${reason === "" ? "" : ` ${reason}`}`);
-}
-
-function connectInBrowser(url: string, protocols: string[]): WebSocketLike {
-  return new WebSocket(url, protocols) as unknown as WebSocketLike;
 }

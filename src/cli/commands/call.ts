@@ -1,22 +1,22 @@
 // `a2e call`: one tool, once.
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { type ToolDefinition, type ToolResult, tools } from "../../caps/tools/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
 import { A2EClientError } from "../../client/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
-import { renderCallEvent } from "../call-event-text.ts";
+import { renderCallEvent } from "../arguments/call-event-text.ts";
+import { type Flag, parseFlags } from "../arguments/flags.ts";
+import { createTextReader, isInputNamed } from "../arguments/input-text.ts";
+import { parseSeconds } from "../arguments/seconds.ts";
+import { findProperty, parseJsonArguments, toArguments } from "../arguments/tool-arguments.ts";
+import { renderToolUsage } from "../arguments/tool-usage.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
-import { type Flag, parseFlags } from "../flags.ts";
 import { examples } from "../help-text.ts";
-import { addHostOptions, type HostChoice, linkToHost } from "../host-link.ts";
+import { addHostOptions, type HostChoice, linkToHost } from "../hosting/host-link.ts";
 import { toPlainText } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
-import { findProperty, isObject, toArguments } from "../tool-arguments.ts";
-import { renderToolUsage } from "../tool-usage.ts";
 
 interface CallOptions extends HostChoice {
   jsonArgs?: string;
@@ -55,23 +55,20 @@ JSON. @file stands for the text in a file, @- for standard input, @@ for a text 
     .action((name: string, words: string[], options: CallOptions) => call(name, words, options, terminal));
 }
 
-function parseSeconds(text: string): number {
-  const seconds = Number(text);
-  if (text.trim() !== "" && seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw new InvalidArgumentError("expected a number of seconds");
-}
-
 async function call(name: string, words: string[], options: CallOptions, terminal: Terminal): Promise<void> {
   const stray: string[] = [];
   const flags = parseFlags(words, (word) => stray.push(word));
   if (stray.length > 0) throw usage(`${JSON.stringify(stray[0])} belongs to no argument: write --name value`);
+  const readText = await createTextReader(
+    terminal,
+    isInputNamed([options.jsonArgs, ...flags.map(({ value }) => value)]),
+  );
   const link = await linkToHost(options, terminal);
   try {
     const tool = await findTool(link.client, name);
     const { own, misplaced } = takeOwnFlags(flags, tool);
     if (misplaced.help) return terminal.print(renderToolUsage(tool, terminal.program));
     const settings = { ...options, ...misplaced };
-    const readText = (path: string) => readFileSync(path === "-" ? 0 : resolve(terminal.cwd, path), "utf8");
     const args = {
       ...parseJsonArguments(settings.jsonArgs, readText),
       ...toArguments(own, tool.input_schema, readText),
@@ -125,18 +122,6 @@ function toSeconds(text: string): number {
   } catch (cause) {
     throw usage(`--timeout: ${(cause as Error).message}`);
   }
-}
-
-function parseJsonArguments(text: string | undefined, readText: (path: string) => string): JsonObject {
-  if (text === undefined) return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text.startsWith("@") ? readText(text.slice(1)) : text);
-  } catch (cause) {
-    throw usage(`--json-args: ${(cause as Error).message}`);
-  }
-  if (!isObject(value)) throw usage("--json-args: expected a JSON object");
-  return value;
 }
 
 async function run(

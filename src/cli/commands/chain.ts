@@ -1,7 +1,7 @@
 // `a2e chain run|validate|draw`: chains from files.
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { drawChain, type NodeTiming } from "../../caps/chains/drawing/draw-chain.ts";
 import { createExpressionParser } from "../../caps/chains/expressions/expression.ts";
 import { chainLimits } from "../../caps/chains/limits.ts";
@@ -10,13 +10,15 @@ import type { Plan } from "../../caps/chains/plan/plan.ts";
 import { type ChainProblem, chains } from "../../caps/chains/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { answerApprovals } from "../approvals.ts";
-import { type ChainFile, parseChainFile, parseInput } from "../chain-file.ts";
-import { withLargeOutputs } from "../chain-outputs.ts";
+import { createTextReader, isInputNamed } from "../arguments/input-text.ts";
+import { parseSeconds } from "../arguments/seconds.ts";
+import { answerApprovals } from "../chain/approvals.ts";
+import { type ChainFile, parseChainFile, parseInput } from "../chain/chain-file.ts";
+import { withLargeOutputs } from "../chain/chain-outputs.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
 import { examples } from "../help-text.ts";
-import { addHostOptions, type HostChoice, linkToHost } from "../host-link.ts";
+import { addHostOptions, type HostChoice, linkToHost } from "../hosting/host-link.ts";
 import { toPlainLine, toPlainText } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -66,24 +68,18 @@ function addRunOptions(command: Command): Command {
     .option("-y, --yes", "approve whatever the chain asks approval for");
 }
 
-function parseSeconds(text: string): number {
-  const seconds = Number(text);
-  if (text.trim() !== "" && seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw new InvalidArgumentError("expected a number of seconds");
-}
-
 function apiOf(client: A2EClient) {
   return client.use(chains);
 }
 
-function readChain(file: string, options: RunOptions, terminal: Terminal): ChainFile {
-  const readText = (path: string) => readFileSync(path === "-" ? 0 : resolve(terminal.cwd, path), "utf8");
+async function readChain(file: string, options: RunOptions, terminal: Terminal): Promise<ChainFile> {
+  const readText = await createTextReader(terminal, file === "-" || isInputNamed([options.input]));
   const chain = parseChainFile(() => readText(file), file);
   return options.input === undefined ? chain : { ...chain, initial_input: parseInput(options.input, readText) };
 }
 
 async function runChain(file: string, options: RunOptions, terminal: Terminal): Promise<void> {
-  const { result } = await runOnHost(readChain(file, options, terminal), options, terminal);
+  const { result } = await runOnHost(await readChain(file, options, terminal), options, terminal);
   if (options.json) terminal.print(JSON.stringify(result, null, 2));
   else {
     printFailure(result, terminal);
@@ -93,7 +89,7 @@ async function runChain(file: string, options: RunOptions, terminal: Terminal): 
 }
 
 async function validateChain(file: string, options: RunOptions, terminal: Terminal): Promise<void> {
-  const { nodes, entry_node, initial_input } = readChain(file, options, terminal);
+  const { nodes, entry_node, initial_input } = await readChain(file, options, terminal);
   const link = await linkToHost(options, terminal, capabilities);
   try {
     const answer = await apiOf(link.client).validate({ nodes, entry_node, ...(initial_input && { initial_input }) });
@@ -109,7 +105,7 @@ async function validateChain(file: string, options: RunOptions, terminal: Termin
 }
 
 async function draw(file: string, options: DrawOptions, terminal: Terminal): Promise<void> {
-  const chain = readChain(file, options, terminal);
+  const chain = await readChain(file, options, terminal);
   const plan = compile(chain, terminal);
   const run = options.run ? await runOnHost(chain, options, terminal) : undefined;
   const timings = run?.timings;

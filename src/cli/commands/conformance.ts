@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import type { ConformanceResult } from "../../conformance/index.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { CliError } from "../failure.ts";
 import { examples } from "../help-text.ts";
 import { toPlainLine } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
@@ -32,13 +33,16 @@ export function define(command: Command, terminal: Terminal): void {
 async function score(target: string, options: ConformanceOptions, terminal: Terminal): Promise<void> {
   const { runConformance } = await import("../../conformance/index.ts");
   const token = options.token ?? terminal.env.A2E_AUTH_TOKEN;
+  let isReached = false;
   const report = await runConformance({
     target,
     ...(token === undefined ? {} : { token }),
     ...(options.filter === undefined ? {} : { filter: options.filter }),
-    ...(options.json
-      ? {}
-      : { onResult: (result: ConformanceResult) => terminal.print(renderResult(result, terminal)) }),
+    onResult(result) {
+      if (!isReached) checkReachable(result);
+      isReached = true;
+      if (!options.json) terminal.print(renderResult(result, terminal));
+    },
   });
   const { results, score: counts } = report;
   const { passed, failed, skipped } = counts;
@@ -46,6 +50,15 @@ async function score(target: string, options: ConformanceOptions, terminal: Term
   else terminal.print(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
   // A filter that matches nothing proves nothing.
   if (failed > 0 || passed + skipped === 0) terminal.exitCode = exitCodes.failed;
+}
+
+/** A host that is not there has failed nothing. One that lacks a transport has: by then another was scored. */
+function checkReachable({ status, message = "" }: ConformanceResult): void {
+  if (status === "failed" && message.startsWith("the host could not be asked"))
+    throw new CliError(message, {
+      exitCode: exitCodes.unreachable,
+      hint: "Is it running, and is its token in A2E_AUTH_TOKEN?",
+    });
 }
 
 function renderResult({ id, title, status, transport, message }: ConformanceResult, { style }: Terminal): string {

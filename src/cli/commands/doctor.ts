@@ -1,10 +1,10 @@
 // `a2e doctor`: can this machine run a host, and what is missing?
 import type { Command } from "commander";
-import { addConfigOptions, type ConfigChoice, parsePort } from "../config-options.ts";
-import { examine } from "../doctor-checks.ts";
+import { examine } from "../doctor/doctor-checks.ts";
+import type { Finding } from "../doctor/finding.ts";
 import { exitCodes } from "../exit-codes.ts";
-import type { Finding } from "../finding.ts";
 import { examples } from "../help-text.ts";
+import { addConfigOptions, type ConfigChoice, parsePort } from "../hosting/config-options.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface DoctorOptions extends ConfigChoice {

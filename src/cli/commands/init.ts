@@ -1,11 +1,11 @@
 // `a2e init`: a config file with every setting in it, explained.
-import { writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import { renderConfigTemplate } from "../../host/config/template.ts";
-import { configFileName } from "../config-options.ts";
 import { CliError, messageOf } from "../failure.ts";
 import { examples } from "../help-text.ts";
+import { configFileName } from "../hosting/config-options.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface InitOptions {
@@ -25,9 +25,11 @@ export function define(command: Command, terminal: Terminal): void {
 async function init(file: string, { force = false, stdout = false }: InitOptions, terminal: Terminal): Promise<void> {
   const text = renderConfigTemplate();
   if (stdout) return terminal.print(text.trimEnd());
+  const path = resolve(terminal.cwd, file);
   try {
+    await mkdir(dirname(path), { recursive: true });
     // Only its owner reads it: a token may be put there.
-    await writeFile(resolve(terminal.cwd, file), text, { flag: force ? "w" : "wx", mode: 0o600 });
+    await writeFile(path, text, { flag: force ? "w" : "wx", mode: 0o600 });
   } catch (cause) {
     const isThere = (cause as NodeJS.ErrnoException).code === "EEXIST";
     throw new CliError(isThere ? `${file} is there already` : `${file} cannot be written: ${messageOf(cause)}`, {

@@ -4,11 +4,12 @@ import type { Command } from "commander";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
 import { readVersion } from "../../compose/version.ts";
 import { serveMcpOverStdio } from "../../federation/mcp/stdio.ts";
-import { addConfigOptions, type ConfigChoice, readConfig } from "../config-options.ts";
-import { divertConsole } from "../divert-console.ts";
 import { examples } from "../help-text.ts";
-import { createLogFile } from "../log-file.ts";
-import { onStopRequest } from "../stop-requests.ts";
+import { addConfigOptions, type ConfigChoice, readConfig } from "../hosting/config-options.ts";
+import { divertConsole } from "../hosting/divert-console.ts";
+import { createLogFile } from "../hosting/log-file.ts";
+import { onStopRequest } from "../hosting/stop-requests.ts";
+import { surviveRejections } from "../hosting/survive-rejections.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface McpOptions extends ConfigChoice {
@@ -30,25 +31,24 @@ export function define(command: Command, terminal: Terminal): void {
 async function serve(options: McpOptions, terminal: Terminal): Promise<void> {
   const { config } = await readConfig(options, terminal);
   const log = createLogFile(join(config.data_dir, "mcp.log"));
-  const restoreConsole = divertConsole(log);
+  const restore = [divertConsole(log), surviveRejections(log)];
   const { input, output } = terminal;
-  const host = await startConfiguredHost(config, { log, areSessionsKept: false });
-  const served = serveMcpOverStdio(host, {
-    input,
-    output,
-    version: readVersion(),
-    // Whoever may start a host with this config may use it.
-    token: config.auth_token ?? "",
-    agentId: options.agent,
-  });
-  const forget = onStopRequest(terminal, () => void host.close().then(() => served.close()));
   try {
+    const host = await startConfiguredHost(config, { log, areSessionsKept: false });
+    const served = serveMcpOverStdio(host, {
+      input,
+      output,
+      version: readVersion(),
+      // Whoever may start a host with this config may use it.
+      token: config.auth_token ?? "",
+      agentId: options.agent,
+    });
+    restore.push(onStopRequest(terminal, () => void host.close().then(() => served.close())));
     await served.ended;
     await served.close();
     await host.close(0);
   } finally {
-    forget();
-    restoreConsole();
+    for (const undo of restore) undo();
     // A paused pipe would keep the process alive until the client closes it.
     input.destroy();
   }

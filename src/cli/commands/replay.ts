@@ -7,10 +7,10 @@ import { createLogger, type Logger } from "../../host/logger.ts";
 import { RecordingError } from "../../host/recording/recording.ts";
 import type { Divergence, ReplayReport } from "../../host/recording/replay-report.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { configFileName, readConfig } from "../config-options.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError, messageOf } from "../failure.ts";
 import { examples } from "../help-text.ts";
+import { configFileName, readConfig } from "../hosting/config-options.ts";
 import { toPlainLine } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -73,6 +73,77 @@ test("a port that is taken ends with 1 and the way out", async () => {
   expect(host.stderr).not.toMatch(/\n\s+at /);
 });
 
+test("a terminal that is gone does not end the host, and it still stops in peace", async () => {
+  const host = startCli(["serve", "--port", "0"], newFolder());
+  const url = (await host.printed(/listens on +(http:\S+)/))[1] ?? "";
+  host.child.stderr?.destroy();
+  host.child.stdout?.destroy();
+  const client = await A2EClient.connect({ transport: createNodeHttpTransport({ url }) });
+  await client.disconnect();
+  const left = new Promise((resolve) => host.child.once("exit", (code) => resolve(code)));
+  host.child.kill("SIGTERM");
+  expect(await left).toBe(0);
+});
+
+test.skipIf(!existsSync("/dev/full"))("nor does a disk that is full of what it said", async () => {
+  const port = await findFreePort();
+  const full = openSync("/dev/full", "w");
+  const host = startCli(["serve", "--port", String(port)], newFolder(), {}, ["ignore", full, full]);
+  closeSync(full);
+  while (!(await isUp(port))) await new Promise((resolve) => setTimeout(resolve, 50));
+  host.child.kill("SIGTERM");
+  // It ended in peace; that it could not say so is a failure all the same.
+  expect(await host.exited).toBe(1);
+});
+
+test("what a tool leaves running keeps no command from ending", async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "slow.mjs"), `setInterval(() => {}, 1_000);\n${slowTool}`);
+  writeFileSync(join(folder, "a2e.yaml"), "plugins: [{ type: tools, metadata: { modules: [./slow.mjs] } }]\n");
+  const host = startCli(["serve", "--port", "0"], folder);
+  await host.printed(/Ctrl-C stops the host/);
+  host.child.kill("SIGTERM");
+  expect(await host.exited).toBe(0);
+  const call = startCli(["call", "--config", "a2e.yaml", "js_eval", "--code", "'x'.repeat(300000)"], folder);
+  expect(await call.exited).toBe(0);
+  expect(call.stdout.length).toBe(300_001);
+});
+
+test("told to stop while it starts, it ends in order", async () => {
+  const folder = newFolder();
+  const tool = `process.kill(process.pid, "SIGTERM");\n${slowTool}`;
+  writeFileSync(join(folder, "slow.mjs"), tool);
+  writeFileSync(join(folder, "a2e.yaml"), "plugins: [{ type: tools, metadata: { modules: [./slow.mjs] } }]\n");
+  const host = startCli(["serve", "--port", "0"], folder);
+  expect(await host.exited).toBe(0);
+  expect(host.stderr).toContain("Stopped.");
+});
+
+test("two hosts do not share a data folder; the second goes where the first has gone", async () => {
+  const folder = newFolder();
+  const first = startCli(["serve", "--port", "0"], folder);
+  await first.printed(/Ctrl-C stops the host/);
+  const second = startCli(["serve", "--port", "0"], folder);
+  expect(await second.exited).toBe(1);
+  expect(second.stderr).toContain("another host uses it");
+  first.child.kill("SIGKILL");
+  await first.exited;
+  const third = startCli(["serve", "--port", "0"], folder);
+  await third.printed(/Ctrl-C stops the host/);
+  third.child.kill("SIGTERM");
+  expect(await third.exited).toBe(0);
+});
+
+test("a data folder that cannot be made is told as that", async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "taken"), "");
+  const host = startCli(["serve", "--port", "0", "--data-dir", "taken"], folder);
+  expect(await host.exited).toBe(1);
+  expect(host.stderr).toContain("data_dir: the folder");
+  expect(host.stderr).toContain("there is a file in its place");
+  expect(host.stderr).toContain("doctor` looks at config, folders and port");
+});
+
 test("a typo in the config ends with 2", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "my.yaml"), "server:\n  prot: 1\n");
@@ -89,16 +160,21 @@ test("without a token it does not listen where others reach it", async () => {
 
 test("--quiet prints nothing", async () => {
   const folder = newFolder();
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
+  const port = await findFreePort();
   const host = startCli(["serve", "--quiet", "--port", String(port)], folder);
   while (!(await isUp(port))) await new Promise((resolve) => setTimeout(resolve, 50));
   host.child.kill("SIGTERM");
   expect(await host.exited).toBe(0);
   expect(host.stdout + host.stderr).toBe("");
 });
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
 
 async function isUp(port: number): Promise<boolean> {
   return fetch(`http://127.0.0.1:${port}/health`).then(

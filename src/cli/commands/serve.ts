@@ -3,13 +3,14 @@ import type { Command } from "commander";
 import { type ConfiguredServer, startConfiguredServer } from "../../compose/configured-server.ts";
 import type { A2EHostConfig } from "../../host/config/schema.ts";
 import { createLogger, type Logger } from "../../host/logger.ts";
-import { addConfigOptions, type ConfigChoice, parsePort, readConfig } from "../config-options.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError, messageOf } from "../failure.ts";
 import { examples } from "../help-text.ts";
-import { onStopRequest } from "../stop-requests.ts";
+import { addConfigOptions, type ConfigChoice, parsePort, readConfig } from "../hosting/config-options.ts";
+import { onStopRequest } from "../hosting/stop-requests.ts";
+import { surviveRejections } from "../hosting/survive-rejections.ts";
+import { renderWelcome } from "../hosting/welcome.ts";
 import type { Terminal } from "../terminal.ts";
-import { renderWelcome } from "../welcome.ts";
 
 interface ServeOptions extends ConfigChoice {
   quiet?: boolean;
@@ -43,9 +44,27 @@ async function serve(options: ServeOptions, terminal: Terminal): Promise<void> {
       hint: "Set transport.type to http, or leave it out.",
     });
   }
-  const server = await start(config, createLog(options, terminal), terminal);
-  if (!options.quiet) terminal.print(renderWelcome(server, config, path, terminal));
-  await stopped(server, options, terminal);
+  const log = createLog(options, terminal);
+  const say = (text: string) => (options.quiet ? undefined : terminal.note(text));
+  const restore = [surviveRejections(log)];
+  // Before anything starts: a host that is told to stop while it starts still ends in order.
+  const isToldToStop = new Promise<void>((resolve) => {
+    const seconds = config.global_limits.drain_ms / 1000;
+    const stop = () => {
+      say(`Stopping; calls in flight have up to ${seconds} s. Ctrl-C again ends them now.`);
+      resolve();
+    };
+    restore.push(onStopRequest(terminal, stop));
+  });
+  try {
+    const server = await start(config, log, terminal);
+    if (!options.quiet) terminal.print(renderWelcome(server, config, path, terminal));
+    await isToldToStop;
+    await server.close();
+    say("Stopped.");
+  } finally {
+    for (const undo of restore) undo();
+  }
 }
 
 function createLog({ quiet = false }: ServeOptions, terminal: Terminal): Logger {
@@ -57,25 +76,11 @@ async function start(config: A2EHostConfig, log: Logger, terminal: Terminal): Pr
   try {
     return await startConfiguredServer(config, { log });
   } catch (cause) {
-    const { code } = ((cause as Error).cause ?? {}) as NodeJS.ErrnoException;
-    if (code !== "EADDRINUSE" && code !== "EACCES" && code !== "EADDRNOTAVAIL") throw cause;
+    const { code, syscall } = ((cause as Error).cause ?? {}) as NodeJS.ErrnoException;
+    if (syscall !== "listen") throw cause;
     const port = config.server.port < 65_535 ? Math.max(config.server.port + 1, 1024) : 0;
-    const hint = code === "EADDRNOTAVAIL" ? undefined : `For example: ${terminal.program} serve --port ${port}`;
+    const hint =
+      code !== "EADDRINUSE" && code !== "EACCES" ? undefined : `For example: ${terminal.program} serve --port ${port}`;
     throw new CliError(messageOf(cause), { cause, ...(hint === undefined ? {} : { hint }) });
   }
-}
-
-/** Resolves when the host has ended: calls in flight finish first, unless the user asks twice. */
-function stopped(server: ConfiguredServer, { quiet }: ServeOptions, terminal: Terminal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const forget = onStopRequest(terminal, () => {
-      const seconds = server.host.limits.drainMs / 1000;
-      if (!quiet) terminal.note(`Stopping; calls in flight have up to ${seconds} s. Ctrl-C again ends them now.`);
-      server.close().then(() => {
-        forget();
-        if (!quiet) terminal.note("Stopped.");
-        resolve();
-      }, reject);
-    });
-  });
 }

@@ -1,12 +1,12 @@
 // `a2e sessions`: who is connected to a running host.
 import type { Command } from "commander";
 import { z } from "zod";
-import { configFileName, readConfig } from "../config-options.ts";
-import { defaultUrl } from "../default-url.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError, messageOf } from "../failure.ts";
 import { examples } from "../help-text.ts";
-import { localUrl, parseUrl } from "../host-link.ts";
+import { configFileName, readConfig } from "../hosting/config-options.ts";
+import { defaultUrl } from "../hosting/default-url.ts";
+import { localUrl, parseUrl } from "../hosting/host-link.ts";
 import { toPlainLine } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -43,11 +43,21 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function listSessions(options: SessionsOptions, terminal: Terminal): Promise<void> {
-  const { config } = await readConfig(options.token === undefined ? {} : { token: options.token }, terminal);
-  const sessions = await fetchSessions(parseUrl(options.url ?? localUrl(config)), config.auth_token);
+  const { url, token } = await chooseHost(options, terminal);
+  const sessions = await fetchSessions(url, token);
   if (options.json) terminal.print(JSON.stringify(sessions, null, 2));
   else if (sessions.length === 0) terminal.note("No sessions.");
   else printTable(sessions, terminal);
+}
+
+/** The token of this folder's config is for its own host, and sent to no other. */
+async function chooseHost(
+  { url, token }: SessionsOptions,
+  terminal: Terminal,
+): Promise<{ url: URL; token: string | undefined }> {
+  if (url !== undefined) return { url: parseUrl(url), token: token ?? terminal.env.A2E_AUTH_TOKEN };
+  const { config } = await readConfig(token === undefined ? {} : { token }, terminal);
+  return { url: new URL(localUrl(config)), token: config.auth_token };
 }
 
 async function fetchSessions(url: URL, token: string | undefined): Promise<ListedSession[]> {

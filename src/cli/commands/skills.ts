@@ -1,8 +1,9 @@
 // `a2e skills`: make, list, run and test them.
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type SkillStatus, skillStatuses } from "../../caps/skill/protocol.ts";
+import { parseSeconds } from "../arguments/seconds.ts";
 import { examples } from "../help-text.ts";
-import { addHostOptions } from "../host-link.ts";
+import { addHostOptions } from "../hosting/host-link.ts";
 import type { ListOptions } from "../skills/list-skills.ts";
 import type { NewSkillOptions } from "../skills/new-skill.ts";
 import type { RunOptions } from "../skills/run-skill.ts";
@@ -117,10 +118,4 @@ function collectStatus(value: string, before: SkillStatus[] = []): SkillStatus[]
   const status = skillStatuses.find((one) => one.toLowerCase() === value.toLowerCase());
   if (status === undefined) throw new InvalidArgumentError(`expected one of ${skillStatuses.join(", ")}`);
   return [...before, status];
-}
-
-function parseSeconds(text: string): number {
-  const seconds = Number(text);
-  if (text.trim() !== "" && seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw new InvalidArgumentError("expected a number of seconds");
 }

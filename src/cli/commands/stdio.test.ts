@@ -48,6 +48,7 @@ test("stdout carries messages only and stderr nothing, whatever tools print; the
   const log = readFileSync(join(folder, ".a2e/stdio.log"), "utf8");
   expect(log).toContain("loading");
   expect(log).toContain("running");
+  expect(readFileSync(join(folder, ".a2e/.gitignore"), "utf8")).toBe("*\n");
 });
 
 test("SIGTERM ends it with 0", async () => {
@@ -57,6 +58,36 @@ test("SIGTERM ends it with 0", async () => {
   host.child.kill("SIGTERM");
   expect(await host.exited).toBe(0);
   expect(messages(host.stdout).at(-1)).toMatchObject({ type: "session/closed" });
+});
+
+test("SIGTERM ends it though nobody reads what it says", async () => {
+  const host = startCli(["stdio"], newProject());
+  host.child.stdin?.write(hello);
+  await host.printed(/handshake\/resp/);
+  host.child.stdout?.pause();
+  host.child.stdin?.on("error", () => {});
+  // More than the pipe and the host's own buffers hold.
+  for (let number = 0; number < 20_000; number++) host.child.stdin?.write(line("nonsense/req", `id ${number}`));
+  await expect.poll(() => host.child.stdin?.writableLength, { timeout: 20_000 }).toBe(0);
+  host.child.kill("SIGTERM");
+  const left = new Promise((resolve) => host.child.once("exit", (code) => resolve(code)));
+  expect(await left).toBe(0);
+  host.child.stdout?.resume();
+});
+
+test("a promise that fails behind the host's back is in the log, and the host goes on", async () => {
+  const folder = newProject();
+  const careless = chattyTool.replace("run: () => {", "run: () => { void Promise.reject(new Error('left behind'));");
+  writeFileSync(join(folder, "chatty.mjs"), careless);
+  const host = startCli(["stdio"], folder);
+  const call = (id: string) => line("tool/call/req", id, { tool_name: "chatty", arguments: {} });
+  host.child.stdin?.write(`${hello}${call("2")}`);
+  await host.printed(/"req_id":"2"/);
+  host.child.stdin?.end(call("3"));
+  expect(await host.exited).toBe(0);
+  expect(messages(host.stdout).find(({ req_id }) => req_id === "3")).toMatchObject({ data: { success: true } });
+  expect(host.stderr).toBe("");
+  expect(readFileSync(join(folder, ".a2e/stdio.log"), "utf8")).toContain("left behind");
 });
 
 test("a config that is wrong is told on stderr, and stdout stays empty", async () => {

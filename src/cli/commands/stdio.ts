@@ -5,11 +5,12 @@ import type { Command } from "commander";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
 import type { A2EHostConfig } from "../../host/config/schema.ts";
 import { serveStdio } from "../../transports/stdio.ts";
-import { addConfigOptions, type ConfigChoice, readConfig } from "../config-options.ts";
-import { divertConsole } from "../divert-console.ts";
 import { examples } from "../help-text.ts";
-import { createLogFile } from "../log-file.ts";
-import { onStopRequest } from "../stop-requests.ts";
+import { addConfigOptions, type ConfigChoice, readConfig } from "../hosting/config-options.ts";
+import { divertConsole } from "../hosting/divert-console.ts";
+import { createLogFile } from "../hosting/log-file.ts";
+import { onStopRequest } from "../hosting/stop-requests.ts";
+import { surviveRejections } from "../hosting/survive-rejections.ts";
 import type { Terminal } from "../terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
@@ -22,21 +23,30 @@ export function define(command: Command, terminal: Terminal): void {
     .action(async (options: ConfigChoice) => serveOverStdio((await readConfig(options, terminal)).config, terminal));
 }
 
+/** Told to stop, the host waits this long for an agent that does not read to take the last lines. */
+const lastLinesMs = 1_000;
+
 export async function serveOverStdio(config: A2EHostConfig, terminal: Terminal): Promise<void> {
   const log = createLogFile(join(config.data_dir, "stdio.log"));
-  const restoreConsole = divertConsole(log);
+  const restore = [divertConsole(log), surviveRejections(log)];
   const { input, output } = terminal;
-  const host = await startConfiguredHost(config, { log, areSessionsKept: false });
-  const session = host.sessions.create();
-  const isServed = serveStdio(session, { input, output, limits: host.limits });
-  const forget = onStopRequest(terminal, () => void session.close("the host was told to stop", host.limits.drainMs));
+  const unread = new AbortController();
   try {
+    const host = await startConfiguredHost(config, { log, areSessionsKept: false });
+    const session = host.sessions.create();
+    const isServed = serveStdio(session, { input, output, limits: host.limits, signal: unread.signal });
+    const stop = async () => {
+      await session.close("the host was told to stop", host.limits.drainMs);
+      setTimeout(() => unread.abort(), lastLinesMs).unref();
+    };
+    restore.push(onStopRequest(terminal, () => void stop()));
     await isServed;
     await host.close(0);
   } finally {
-    forget();
-    restoreConsole();
+    for (const undo of restore) undo();
     // A paused pipe would keep the process alive until the agent closes it.
     input.destroy();
   }
+  // What nobody reads would keep it alive as well.
+  if (unread.signal.aborted) process.exit(terminal.exitCode);
 }

@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { type ToolDefinition, tools } from "../../caps/tools/protocol.ts";
 import { examples } from "../help-text.ts";
-import { addHostOptions, type HostChoice, linkToHost } from "../host-link.ts";
-import { toPlainLine } from "../plain-text.ts";
+import { addHostOptions, type HostChoice, linkToHost } from "../hosting/host-link.ts";
+import { firstSentence, toPlainLine } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface ToolsOptions extends HostChoice {
@@ -46,8 +46,4 @@ function printTools(found: readonly ToolDefinition[], { print, note, style, prog
     print(`${style.bold(toPlainLine(name).padEnd(width))}  ${toPlainLine(firstSentence(description))}`);
   }
   note(`\n\`${program} call <tool> --help\` shows the arguments of a tool.`);
-}
-
-function firstSentence(text: string): string {
-  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }

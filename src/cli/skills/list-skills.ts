@@ -1,7 +1,7 @@
 // `a2e skills list`: what a host has.
 import { type SkillDefinition, type SkillStatus, skill } from "../../caps/skill/protocol.ts";
-import { type HostChoice, linkToHost } from "../host-link.ts";
-import { toPlainLine } from "../plain-text.ts";
+import { type HostChoice, linkToHost } from "../hosting/host-link.ts";
+import { firstSentence, toPlainLine } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 
 export interface ListOptions extends HostChoice {
@@ -41,8 +41,4 @@ function printSkills(skills: readonly SkillDefinition[], { print, note, style, p
     );
   });
   note(`\n\`${program} skills run <skill> --help\` shows the arguments of a skill.`);
-}
-
-function firstSentence(text: string): string {
-  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }

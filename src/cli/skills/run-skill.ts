@@ -1,18 +1,17 @@
 // `a2e skills run`: one skill, once.
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { type SkillDefinition, type SkillResult, skill } from "../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
-import { renderCallEvent } from "../call-event-text.ts";
+import { renderCallEvent } from "../arguments/call-event-text.ts";
+import { parseFlags } from "../arguments/flags.ts";
+import { createTextReader, isInputNamed } from "../arguments/input-text.ts";
+import { isObject, parseJsonArguments, propertiesOf, toArguments, typesOf } from "../arguments/tool-arguments.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
-import { parseFlags } from "../flags.ts";
-import { type HostChoice, linkToHost } from "../host-link.ts";
+import { type HostChoice, linkToHost } from "../hosting/host-link.ts";
 import { toPlainLine, toPlainText } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
-import { isObject, propertiesOf, toArguments, typesOf } from "../tool-arguments.ts";
 
 export interface RunOptions extends HostChoice {
   jsonArgs?: string;
@@ -31,12 +30,15 @@ export async function runSkill(
     throw usage(`${JSON.stringify(word)} belongs to no argument: write --name value`);
   });
   const [name = "", version = ""] = given.split("@");
+  const readText = await createTextReader(
+    terminal,
+    isInputNamed([options.jsonArgs, ...flags.map(({ value }) => value)]),
+  );
   const link = await linkToHost(options, terminal, [skill.name]);
   try {
     const found = await findSkill(link.client, name, version);
     if (flags.some((flag) => flag.name === "help" || flag.name === "h"))
       return terminal.print(renderUsage(found, terminal.program));
-    const readText = (path: string) => readFileSync(path === "-" ? 0 : resolve(terminal.cwd, path), "utf8");
     const args = {
       ...parseJsonArguments(options.jsonArgs, readText),
       ...toArguments(flags, found.input_schema, readText),
@@ -91,18 +93,6 @@ async function call(
   } finally {
     forget();
   }
-}
-
-function parseJsonArguments(text: string | undefined, readText: (path: string) => string): JsonObject {
-  if (text === undefined) return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text.startsWith("@") ? readText(text.slice(1)) : text);
-  } catch (cause) {
-    throw usage(`--json-args is no JSON: ${(cause as Error).message}`);
-  }
-  if (isObject(value)) return value;
-  throw usage("--json-args must be a JSON object");
 }
 
 function printResult(result: SkillResult, { json }: RunOptions, terminal: Terminal): void {

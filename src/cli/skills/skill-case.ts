@@ -4,7 +4,7 @@ import { type SkillResult, skill } from "../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
 import { A2EClientError } from "../../client/errors.ts";
 import { type JsonValue, jsonObject, jsonValue } from "../../protocol/json.ts";
-import { isObject } from "../tool-arguments.ts";
+import { isObject } from "../arguments/tool-arguments.ts";
 
 export const skillCase = z.strictObject({
   arguments: jsonObject.default({}),

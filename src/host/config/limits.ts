@@ -45,6 +45,13 @@ const mayBeZero: ReadonlySet<string> = new Set<keyof Limits>([
 /** Timers overflow beyond 31 bits and would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
+/** Where more would not be more: a text has to fit into one string of the engine, and messages are copied by recursion. */
+const highest: Partial<Record<keyof Limits, number>> = {
+  maxLineBytes: 256 * 1024 * 1024,
+  maxBodyBytes: 256 * 1024 * 1024,
+  maxDepth: 250,
+};
+
 type SnakeCase<Name extends string> = Name extends `${infer Head}${infer Tail}`
   ? `${Head extends Uppercase<Head> ? `_${Lowercase<Head>}` : Head}${SnakeCase<Tail>}`
   : Name;
@@ -59,7 +66,8 @@ export const globalLimits = z.strictObject(
 
 function limitField(name: keyof Limits) {
   const atLeast = z.int().min(mayBeZero.has(name) ? 0 : 1);
-  const bounded = name.endsWith("Ms") ? atLeast.max(maxTimerMs) : atLeast;
+  const most = name.endsWith("Ms") ? maxTimerMs : highest[name];
+  const bounded = most === undefined ? atLeast : atLeast.max(most);
   return bounded.default(defaultLimits[name]).describe(descriptions[name]);
 }
 

@@ -25,7 +25,7 @@ describe("defaults", () => {
     const { global_limits, ...config } = read({});
     expect(config).toEqual({
       host_id: "a2e-host",
-      server: { host: "127.0.0.1", port: 8765, cors: { origins: [] }, keep_alive_seconds: 15 },
+      server: { host: "127.0.0.1", port: 8765, allowed_hosts: [], cors: { origins: [] }, keep_alive_seconds: 15 },
       transport: { type: "http", config: {} },
       handshake: { required: true },
       audit: {
@@ -276,6 +276,12 @@ describe("a wrong value", () => {
     [{ plugins: ["tools"] }, "plugins[0]", 'expected a mapping, found "tools"'],
     [{ plugins: [null] }, "plugins[0]", "is missing: expected a mapping"],
     [{ transport: { config: 5 } }, "transport.config", "expected an object, found 5"],
+    [{ global_limits: { max_depth: 251 } }, "global_limits.max_depth", "expected at most 250, found 251"],
+    [
+      { global_limits: { max_line_bytes: 2 ** 32 } },
+      "global_limits.max_line_bytes",
+      "expected at most 268435456, found 4294967296",
+    ],
     [{ global_limits: { max_sessions: 0 } }, "global_limits.max_sessions", "expected at least 1, found 0"],
     [
       { global_limits: { drain_ms: 2 ** 31 } },

@@ -9,6 +9,7 @@ import { fieldsOf, isOpen, pathsOf, toField } from "./fields.ts";
 import { explainIssue } from "./issues.ts";
 import { ConfigError, type ConfigPath, type ConfigProblem, isSecretPath, renderPath } from "./problem.ts";
 import { type A2EHostConfig, hostConfig } from "./schema.ts";
+import { fromText } from "./text-values.ts";
 
 export interface ConfigOptions {
   /** The name of the config in messages. */
@@ -105,7 +106,7 @@ class ConfigReading {
   prepare(schema: z.ZodType, value: unknown, path: ConfigPath): unknown {
     // A key without a value, as left behind when the lines below it are commented out, is no setting.
     if (value === null || value === undefined) return undefined;
-    if (typeof value === "string") return fromText(schema, this.#substitute(value, path));
+    if (typeof value === "string") return toExpected(schema, this.#substitute(value, path));
     if (schema instanceof z.ZodObject) return isMapping(value) ? this.#prepareSection(schema, value, path) : value;
     if (schema instanceof z.ZodArray) {
       if (!Array.isArray(value)) return value;
@@ -171,12 +172,10 @@ class ConfigReading {
   }
 }
 
-/** The SDK reads numbers and switches from text as well, and `${PORT}` yields nothing else. */
-function fromText(schema: z.ZodType, text: string | undefined): unknown {
+function toExpected(schema: z.ZodType, text: string | undefined): unknown {
   if (text === undefined) return undefined;
-  if (schema instanceof z.ZodNumber && /^-?\d{1,16}(\.\d+)?$/.test(text)) return Number(text);
-  if (schema instanceof z.ZodBoolean && /^(true|false)$/.test(text)) return text === "true";
-  return text;
+  if (schema instanceof z.ZodNumber) return fromText("number", text);
+  return schema instanceof z.ZodBoolean ? fromText("boolean", text) : text;
 }
 
 /** A key of this section that is spelled much like it, or the one place below or elsewhere that has exactly this key. */

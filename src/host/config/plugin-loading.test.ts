@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { capability } from "../../protocol/capability.ts";
 import { silentLogger } from "../logger.ts";
 import { type Plugin, type PluginFactory, plugin } from "../plugin.ts";
@@ -193,4 +193,25 @@ test("all plugins that do not load are named at once, as listed, with their caus
   expect(error.failures.map(({ name }) => name)).toEqual(["one", "two"]);
   expect(error.message.split("\n")).toHaveLength(2);
   expect(error.cause).toMatchObject({ message: "at load" });
+});
+
+test("one that takes long to load is named in the log while it does", async () => {
+  vi.useFakeTimers();
+  try {
+    const warnings: unknown[] = [];
+    const log = { ...silentLogger, warn: (message: string, fields: unknown) => void warnings.push([message, fields]) };
+    let come = (_: PluginFactory) => {};
+    const factory = new Promise<PluginFactory>((resolve) => {
+      come = resolve;
+    });
+    const config = toHostConfig({ plugins: [{ type: "tools" }] }, { env: {} });
+    const loading = loadPlugins(config, { builtin: { tools: () => factory }, log });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(warnings).toEqual([["a plugin takes long to load", { plugin: "tools" }]]);
+    come(() => toolsPlugin);
+    await loading;
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -47,6 +47,8 @@ export class PluginLoadError extends Error {
 
 type PluginEntry = A2EHostConfig["plugins"][number];
 
+const slowMs = 10_000;
+
 /** The enabled plugins, highest priority first and otherwise as listed. Rejects with a PluginLoadError. */
 export async function loadPlugins(
   config: Pick<A2EHostConfig, "plugins" | "base_dir">,
@@ -77,7 +79,9 @@ async function loadPlugin(entry: PluginEntry, baseDir: string, sources: PluginSo
   // Only where it is asked for: a plugin that checks its options and knows no isolation then says so, rather than run without.
   const wanted = isolation === "none" ? {} : { isolation };
   const options = { ...own, ...wanted, base_dir: baseDir } as JsonObject;
-  const plugin = await createPlugin(entry, baseDir, options, sources);
+  // A module that waits for something which never comes would otherwise look like a host that does nothing.
+  const slow = setInterval(() => sources.log.warn("a plugin takes long to load", { plugin: entry.name }), slowMs);
+  const plugin = await createPlugin(entry, baseDir, options, sources).finally(() => clearInterval(slow));
   return {
     name: entry.name,
     type: entry.type,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { nearest } from "../../protocol/nearest.ts";
 import { explainIssue } from "./issues.ts";
 import { ConfigError, type ConfigPath, type ConfigProblem, isSecretPath, renderPath } from "./problem.ts";
+import { fromText } from "./text-values.ts";
 
 /** What every entry of a config has and the host acts on; a plugin takes it among its options. */
 export const pluginEntryFields = {
@@ -20,12 +21,33 @@ export function parsePluginOptions<Schema extends z.ZodObject>(
   options: unknown,
   source: string,
 ): z.output<Schema> {
-  const parsed = schema.safeParse(options);
+  let parsed = schema.safeParse(options);
+  if (!parsed.success) parsed = schema.safeParse(parsed.error.issues.reduce(readText, options));
   if (parsed.success) return parsed.data;
   throw new ConfigError(
     parsed.error.issues.flatMap((issue) => toProblems(issue, options, schema)),
     source,
   );
+}
+
+/** The options with one more text read as the number or switch that was expected; others may be objects of a program. */
+function readText(options: unknown, issue: z.core.$ZodIssue): unknown {
+  const expected = issue.code === "invalid_type" ? kinds[issue.expected] : undefined;
+  const steps = issue.path as ConfigPath;
+  const value = valueAt(options, steps);
+  return expected === undefined || typeof value !== "string"
+    ? options
+    : withValue(options, steps, fromText(expected, value));
+}
+
+const kinds: Readonly<Record<string, "number" | "boolean">> = { number: "number", int: "number", boolean: "boolean" };
+
+function withValue(options: unknown, [step, ...rest]: ConfigPath, value: unknown): unknown {
+  if (step === undefined) return value;
+  if (Array.isArray(options))
+    return options.map((item, index) => (index === step ? withValue(item, rest, value) : item));
+  const section = options as Record<string | number, unknown>;
+  return { ...section, [step]: withValue(section[step], rest, value) };
 }
 
 function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObject): ConfigProblem[] {

@@ -12,11 +12,23 @@ const origin = z.string().refine((value) => value === "*" || (URL.canParse(value
   error: 'expected "*" or an origin such as "http://localhost:3000", with no path and no slash at the end',
 });
 
+/** As the Host header names it, without its port. */
+const hostName = z
+  .string()
+  .regex(/^[\w.-]+$/, { error: 'expected a name such as "agents.example.com", without scheme and port' })
+  .overwrite((name) => name.toLowerCase());
+
 const server = z.strictObject({
   host: text
     .default("127.0.0.1")
     .describe("Address to listen on. An address that other machines can reach needs an auth_token."),
   port: z.int().min(0).max(65_535).default(8765).describe("Port to listen on; 0 takes any free one."),
+  allowed_hosts: z
+    .array(hostName)
+    .default([])
+    .describe(
+      "Names by which a reverse proxy on this machine lets others reach this host. Needs an auth_token. Requests to other names are refused where the address is this machine's own.",
+    ),
   cors: z
     .strictObject({
       origins: z

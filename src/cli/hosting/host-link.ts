@@ -1,18 +1,18 @@
 // The host that a command talks to: the one that is named, one that runs on this machine, or one within the command itself.
 import type { Command } from "commander";
-import { A2EClient } from "../client/client.ts";
-import { A2EConnectionError } from "../client/errors.ts";
-import { startConfiguredHost } from "../compose/configured-host.ts";
-import type { A2EHostConfig } from "../host/config/schema.ts";
-import { createLogger } from "../host/logger.ts";
-import type { Transport } from "../protocol/transport.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
-import { createDirectTransport } from "../transports/direct.ts";
+import { A2EClient } from "../../client/client.ts";
+import { A2EConnectionError } from "../../client/errors.ts";
+import { startConfiguredHost } from "../../compose/configured-host.ts";
+import type { A2EHostConfig } from "../../host/config/schema.ts";
+import { createLogger } from "../../host/logger.ts";
+import type { Transport } from "../../protocol/transport.ts";
+import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
+import { createDirectTransport } from "../../transports/direct.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { CliError, messageOf } from "../failure.ts";
+import type { Terminal } from "../terminal.ts";
 import { type ChosenConfig, readConfig } from "./config-options.ts";
 import { defaultUrl } from "./default-url.ts";
-import { exitCodes } from "./exit-codes.ts";
-import { CliError, messageOf } from "./failure.ts";
-import type { Terminal } from "./terminal.ts";
 
 export interface HostChoice {
   url?: string;
@@ -64,6 +64,11 @@ export function localUrl({ server: { host, port } }: Pick<A2EHostConfig, "server
 
 export function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.username || url?.password)
+    throw new CliError("the address of a host has no place for a name and a password", {
+      exitCode: exitCodes.usage,
+      hint: "Set A2E_AUTH_TOKEN, or use --token.",
+    });
   if (url !== undefined && /^(https?|wss?):$/.test(url.protocol)) return url;
   const guess = /^[\w.-]+:\d+$/.test(text) ? `; did you mean http://${text}?` : "";
   throw new CliError(`${JSON.stringify(text)} is no URL of a host: expected one such as ${defaultUrl}${guess}`, {
@@ -71,14 +76,24 @@ export function parseUrl(text: string): URL {
   });
 }
 
-/** Given half a second: on this machine an answer takes a millisecond. */
+/** On this machine an answer takes a millisecond, unless the host is overloaded. */
+const healthTimeoutMs = 3_000;
+/** Whoever waits at a terminal should not wait long for a host that has gone. */
+const giveUpAfterMs = 10_000;
+
 async function isServing(url: string): Promise<boolean> {
   try {
-    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(500) });
+    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(healthTimeoutMs) });
     const { status } = (await response.json()) as { status?: unknown };
     return response.ok && status === "ok";
-  } catch {
-    return false;
+  } catch (cause) {
+    if (!(cause instanceof DOMException)) return false;
+    // Somebody is there. A host of one's own beside it would not be the one that was meant.
+    throw new CliError(`what listens at ${url} does not answer`, {
+      exitCode: exitCodes.unreachable,
+      hint: "Is the host overloaded? --url names another, --config starts one within this command.",
+      cause,
+    });
   }
 }
 
@@ -105,11 +120,11 @@ async function linkToUrl(
 }
 
 async function createTransport(url: URL, token: string | undefined): Promise<Transport> {
-  const options = { url: url.href, ...(token === undefined ? {} : { token }) };
+  const options = { url: url.href, reconnect: { giveUpAfterMs }, ...(token === undefined ? {} : { token }) };
   if (url.protocol.startsWith("ws")) {
-    return (await import("../transports/websocket-node.ts")).createNodeWebSocketTransport(options);
+    return (await import("../../transports/websocket-node.ts")).createNodeWebSocketTransport(options);
   }
-  return (await import("../transports/http-node.ts")).createNodeHttpTransport(options);
+  return (await import("../../transports/http-node.ts")).createNodeHttpTransport(options);
 }
 
 async function linkToEmbedded(

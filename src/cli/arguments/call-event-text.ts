@@ -1,6 +1,6 @@
 // Events of a call, one line each.
-import type { CallEvent } from "../client/errors.ts";
-import { toPlainLine } from "./plain-text.ts";
+import type { CallEvent } from "../../client/errors.ts";
+import { toPlainLine } from "../plain-text.ts";
 
 const maxLength = 500;
 

@@ -1,7 +1,7 @@
 // The help of a tool, from its definition.
-import type { ToolDefinition } from "../caps/tools/protocol.ts";
-import type { JsonObject } from "../protocol/json.ts";
-import { toPlainLine, toPlainText } from "./plain-text.ts";
+import type { ToolDefinition } from "../../caps/tools/protocol.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { toPlainLine, toPlainText } from "../plain-text.ts";
 import { propertiesOf, typesOf } from "./tool-arguments.ts";
 
 export function renderToolUsage(tool: ToolDefinition, program: string): string {

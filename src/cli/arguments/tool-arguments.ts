@@ -1,11 +1,11 @@
 // From flags to the arguments of a tool, read as its JSON Schema wants them. Whether they fit is for the host to say.
-import type { JsonObject, JsonValue } from "../protocol/json.ts";
-import { nearest } from "../protocol/nearest.ts";
-import { exitCodes } from "./exit-codes.ts";
-import { CliError } from "./failure.ts";
+import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import { nearest } from "../../protocol/nearest.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { CliError } from "../failure.ts";
 import type { Flag } from "./flags.ts";
 
-/** Gives the text of `@path`; `-` is standard input. */
+/** Gives the text of `@path`, as often as it is asked; `-` is standard input. */
 export type ReadText = (path: string) => string;
 
 export function propertiesOf(schema: JsonObject): Map<string, JsonObject> {
@@ -44,6 +44,19 @@ export function toArguments(flags: readonly Flag[], schema: JsonObject, readText
   return args;
 }
 
+/** All arguments at once, as `--json-args` gives them. */
+export function parseJsonArguments(text: string | undefined, readText: ReadText): JsonObject {
+  if (text === undefined) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text.startsWith("@") ? readText(text.slice(1)) : text);
+  } catch (cause) {
+    throw usage(`--json-args: ${(cause as Error).message}`);
+  }
+  if (!isObject(value)) throw usage("--json-args: expected a JSON object");
+  return value;
+}
+
 function isOpen(schema: JsonObject): boolean {
   const { additionalProperties: extra } = schema;
   return extra === true || isObject(extra) || (extra === undefined && propertiesOf(schema).size === 0);
@@ -71,6 +84,7 @@ function toItems(flag: Flag, schema: JsonObject, readText: ReadText): JsonValue[
   if (value === undefined) throw usage(`--${name} needs a value: an item, repeated for more, or a JSON array`);
   const whole = parseJsonText(resolveText(name, value, readText));
   if (Array.isArray(whole)) return whole;
+  // Read again, as a single item: readers give the same text each time.
   return [toValue(flag, isObject(schema.items) ? schema.items : {}, readText)];
 }
 

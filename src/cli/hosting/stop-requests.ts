@@ -1,6 +1,6 @@
 // The first request to stop is polite, the second is not.
-import { exitCodes } from "./exit-codes.ts";
-import type { Terminal } from "./terminal.ts";
+import { exitCodes } from "../exit-codes.ts";
+import type { Terminal } from "../terminal.ts";
 
 /** One Ctrl-C may arrive twice, from the terminal and from the npm in between; nobody presses it again this quickly. */
 const sameRequestMs = 300;

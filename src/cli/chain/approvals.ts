@@ -1,9 +1,9 @@
 // Approvals of chains, from whoever sits at the terminal.
 import { createInterface } from "node:readline";
-import { chains } from "../caps/chains/protocol.ts";
-import type { A2EClient } from "../client/client.ts";
-import { toPlainText } from "./plain-text.ts";
-import type { Terminal } from "./terminal.ts";
+import { chains } from "../../caps/chains/protocol.ts";
+import type { A2EClient } from "../../client/client.ts";
+import { toPlainText } from "../plain-text.ts";
+import type { Terminal } from "../terminal.ts";
 
 interface Approval {
   approved: boolean;

@@ -1,23 +1,27 @@
 // The questions of `a2e doctor`. A missing thing that only some tools need is a warning; one that no host can do without fails.
-import { access, constants, mkdtemp, rm } from "node:fs/promises";
+import { access, constants, mkdtemp, rm, stat, statfs } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { checkBinding } from "../compose/binding.ts";
-import { toHostConfig } from "../host/config/parsing.ts";
-import type { A2EHostConfig } from "../host/config/schema.ts";
-import { openSqlite } from "../stores/sqlite.ts";
-import { type ConfigChoice, readConfig } from "./config-options.ts";
-import { messageOf } from "./failure.ts";
+import { builtinPlugins } from "../../caps/plugins.generated.ts";
+import { checkBinding } from "../../compose/binding.ts";
+import { toHostConfig } from "../../host/config/parsing.ts";
+import { loadPlugins } from "../../host/config/plugin-loading.ts";
+import type { A2EHostConfig } from "../../host/config/schema.ts";
+import { silentLogger } from "../../host/logger.ts";
+import { openSqlite } from "../../stores/sqlite.ts";
+import { messageOf } from "../failure.ts";
+import { type ConfigChoice, readConfig } from "../hosting/config-options.ts";
+import type { Terminal } from "../terminal.ts";
 import type { Finding } from "./finding.ts";
 import { checkSandboxes } from "./sandbox-checks.ts";
-import type { Terminal } from "./terminal.ts";
 
 export async function examine(choice: ConfigChoice, terminal: Terminal): Promise<Finding[]> {
   const { finding, config } = await checkConfig(choice, terminal);
   const checks = [
     checkNode(process.versions.node),
     finding,
+    checkPlugins(config),
     checkSqlite(),
     checkFolder("data", config.data_dir, "--data-dir names another"),
     checkFolder("workspace", config.workspace_dir, "--workspace names another"),
@@ -54,9 +58,20 @@ async function checkConfig(
   }
 }
 
-async function checkSqlite(): Promise<Finding> {
-  const folder = await mkdtemp(join(tmpdir(), "a2e-doctor-"));
+/** Loads them as a host would, and sets up none. */
+async function checkPlugins(config: A2EHostConfig): Promise<Finding> {
   try {
+    const loaded = await loadPlugins(config, { builtin: builtinPlugins, log: silentLogger });
+    return { name: "plugins", status: "ok", message: loaded.map(({ name }) => name).join(", ") || "none" };
+  } catch (error) {
+    return { name: "plugins", status: "fail", message: messageOf(error), advice: "No host starts with this config." };
+  }
+}
+
+async function checkSqlite(): Promise<Finding> {
+  let folder: string | undefined;
+  try {
+    folder = await mkdtemp(join(tmpdir(), "a2e-doctor-"));
     const database = await openSqlite({ path: join(folder, "probe.sqlite"), migrations: [] });
     try {
       const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.version);
@@ -69,16 +84,25 @@ async function checkSqlite(): Promise<Finding> {
     const advice = "Reinstall the package on this machine, or set snapshot_store.type to file.";
     return { name: "sqlite", status: "fail", message: messageOf(error), advice };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   }
 }
+
+/** A host with less is soon out of order: sessions that cannot be written are dropped. */
+const scarceMebibytes = 100;
 
 /** A folder that is not there yet must be one that can be made: nothing is written to find out. */
 async function checkFolder(name: string, path: string, advice: string): Promise<Finding> {
   const nearest = await nearestExisting(path);
   const isThere = nearest === path;
+  if (!(await stat(nearest)).isDirectory())
+    return { name, status: "fail", message: `${nearest} is a file, not a folder`, advice: `${advice}.` };
   try {
     await access(nearest, constants.W_OK | constants.X_OK);
+    const { bavail, bsize } = await statfs(nearest);
+    const freeMebibytes = Math.floor((bavail * bsize) / 1024 ** 2);
+    if (freeMebibytes < scarceMebibytes)
+      return { name, status: "warn", message: `${path}: the disk has ${freeMebibytes} MiB left`, advice: `${advice}.` };
     return { name, status: "ok", message: isThere ? path : `${path} (will be made)` };
   } catch {
     return { name, status: "fail", message: `${path} cannot be written by this user`, advice: `${advice}.` };

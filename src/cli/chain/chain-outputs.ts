@@ -1,8 +1,8 @@
 // Large outputs of a run, which the host answers as references: fetched while it is still there.
-import { chains } from "../caps/chains/protocol.ts";
-import type { A2EClient } from "../client/client.ts";
-import type { ResultOf } from "../protocol/capability.ts";
-import { isJsonObject, type JsonValue } from "../protocol/json.ts";
+import { chains } from "../../caps/chains/protocol.ts";
+import type { A2EClient } from "../../client/client.ts";
+import type { ResultOf } from "../../protocol/capability.ts";
+import { isJsonObject, type JsonValue } from "../../protocol/json.ts";
 
 type RunResult = ResultOf<(typeof chains.calls)["run"]>;
 
@@ -43,6 +43,8 @@ async function read(client: A2EClient, run_id: string, node_id: string): Promise
         limit: 1024 * 1024,
       });
       text += page.text;
+      // A host that does not get on would never end.
+      if (page.next_offset !== null && page.next_offset <= offset) return undefined;
       offset = page.next_offset;
     }
     return JSON.parse(text) as JsonValue;

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import type { AskHandler } from "../client/ask-handlers.ts";
-import type { A2EClient } from "../client/client.ts";
+import type { AskHandler } from "../../client/ask-handlers.ts";
+import type { A2EClient } from "../../client/client.ts";
 import { answerApprovals } from "./approvals.ts";
 
 function startTerminal() {

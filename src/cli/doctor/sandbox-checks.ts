@@ -1,8 +1,8 @@
 // What `a2e doctor` says of sandboxes: which work here, why the others do not, and where programs would run.
-import { openSandboxes } from "../compose/configured-host.ts";
-import type { A2EHostConfig } from "../host/config/schema.ts";
-import type { Sandboxes } from "../host/sandbox.ts";
-import { messageOf } from "./failure.ts";
+import { openSandboxes } from "../../compose/configured-host.ts";
+import type { A2EHostConfig } from "../../host/config/schema.ts";
+import type { Sandboxes } from "../../host/sandbox.ts";
+import { messageOf } from "../failure.ts";
 import type { Finding } from "./finding.ts";
 
 export async function checkSandboxes(config: A2EHostConfig): Promise<Finding[]> {

@@ -1,11 +1,11 @@
 // What `a2e serve` says when it is ready: where it listens, what it offers, where its data lives, and what to do next.
 import { relative } from "node:path";
-import type { ConfiguredServer } from "../compose/configured-server.ts";
-import { readVersion } from "../compose/version.ts";
-import type { A2EHostConfig } from "../host/config/schema.ts";
+import type { ConfiguredServer } from "../../compose/configured-server.ts";
+import { readVersion } from "../../compose/version.ts";
+import type { A2EHostConfig } from "../../host/config/schema.ts";
+import type { Terminal } from "../terminal.ts";
 import { defaultUrl } from "./default-url.ts";
 import { localUrl } from "./host-link.ts";
-import type { Terminal } from "./terminal.ts";
 
 export function renderWelcome(
   server: ConfiguredServer,

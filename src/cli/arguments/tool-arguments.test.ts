@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../protocol/json.ts";
-import { CliError } from "./failure.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { CliError } from "../failure.ts";
 import { parseFlags } from "./flags.ts";
 import { toArguments } from "./tool-arguments.ts";
 

@@ -1,0 +1,26 @@
+// What `@file` and `@-` stand for.
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Terminal } from "../terminal.ts";
+import type { ReadText } from "./tool-arguments.ts";
+
+/**
+ * Returns what reads files, and standard input as `-`, as often as asked. Input is read ahead where it will be: whoever
+ * pipes it may take their time, and a pipe that is read at once says that there is nothing.
+ */
+export async function createTextReader({ input, cwd }: Terminal, isInputWanted: boolean): Promise<ReadText> {
+  const given = isInputWanted ? await readWhole(input) : "";
+  return (path) => (path === "-" ? given : readFileSync(resolve(cwd, path), "utf8"));
+}
+
+async function readWhole(input: Terminal["input"]): Promise<string> {
+  let text = "";
+  for await (const chunk of input.setEncoding("utf8")) text += chunk as string;
+  return text;
+}
+
+/** Whether one of these values stands for standard input. */
+export function isInputNamed(values: Iterable<string | undefined>): boolean {
+  for (const value of values) if (value === "@-") return true;
+  return false;
+}

@@ -1,0 +1,54 @@
+// What the host says about a call besides its result: events, and errors in whatever shape.
+import { encodeMessage } from "../protocol/codec.ts";
+import { errorPayload, eventPayload } from "../protocol/core.ts";
+import type { Message } from "../protocol/envelope.ts";
+import { A2EError } from "../protocol/errors.ts";
+import { isJsonObject } from "../protocol/json.ts";
+import { parseWith } from "../protocol/parse.ts";
+import { A2EClientError, type CallEvent } from "./errors.ts";
+import type { PendingCall } from "./pending-calls.ts";
+
+/** Events of a call that are kept for the error it may end with: the last ones. All of them go to `onEvent`. */
+const maxKeptEvents = 1_000;
+
+/** The event of a message, kept with its call; undefined where it is none. */
+export function takeEvent(pending: PendingCall, message: Message): CallEvent | undefined {
+  // Hosts of the documentation's dialect send text where the protocol has an object.
+  const { data } = message;
+  const payload = data === undefined || isJsonObject(data) ? message : { ...message, data: { value: data } };
+  const event = parseWith(eventPayload, payload);
+  if (event instanceof A2EError) return undefined;
+  pending.events ??= [];
+  pending.events.push(event);
+  if (pending.events.length >= 2 * maxKeptEvents) pending.events.splice(0, maxKeptEvents);
+  return event;
+}
+
+export function toClientError(message: Message, { message: { id }, events = [] }: PendingCall): A2EClientError {
+  return new A2EClientError(readError(message), id, events.slice(-maxKeptEvents));
+}
+
+/** Hosts in the field put the text elsewhere, or null where they have nothing to say: what can be read is read. */
+function readError(message: Message): ReturnType<typeof errorPayload.parse> {
+  const payload = parseWith(errorPayload, message);
+  if (!(payload instanceof A2EError)) return payload;
+  const { code, detail, retryable } = message;
+  const text = [message.message, message.error].find((value) => typeof value === "string");
+  return errorPayload.parse({
+    code: typeof code === "string" ? code : "invalid_message",
+    message: text ?? "unreadable error",
+    ...(isJsonObject(detail) ? { detail } : {}),
+    ...(typeof retryable === "boolean" ? { retryable } : {}),
+  });
+}
+
+/**
+ * A line that was too long for the host was skipped unread, so that its answer cannot name the call. Returns those of
+ * the calls that it can only be about.
+ */
+export function findTooLong(message: Message, calls: readonly PendingCall[]): PendingCall[] {
+  const { type, req_id, detail } = message;
+  if (type !== "error" || req_id !== undefined || !isJsonObject(detail) || detail.limit !== "maxLineBytes") return [];
+  const max = Number(detail.max_bytes);
+  return calls.filter((pending) => new TextEncoder().encode(encodeMessage(pending.message)).length > max);
+}
