@@ -31,7 +31,7 @@ export function createRequestGuard({ boundTo, corsOrigins, allowedHosts }: Guard
       if (host === undefined || host !== lastGoodHost) {
         const name = hostName(host ?? "");
         if (!isLoopbackName(name) && !allowedHosts.includes(name)) {
-          return "this host serves its own machine only: address it as localhost or 127.0.0.1, or list the name in allowedHosts";
+          return "this host serves its own machine only: address it as localhost or 127.0.0.1, or list the name in server.allowed_hosts";
         }
         lastGoodHost = host;
       }
@@ -56,7 +56,7 @@ export function createRequestGuard({ boundTo, corsOrigins, allowedHosts }: Guard
   };
 }
 
-const foreignOrigin = "this web origin may not use this host: list it in corsOrigins";
+const foreignOrigin = "this web origin may not use this host: list it in server.cors.origins";
 
 export const preflightHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openSqlite } from "./sqlite.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
@@ -10,6 +11,14 @@ test("a database is opened in WAL mode with every commit synced", async () => {
   expect(database.prepare("PRAGMA journal_mode").get()).toMatchObject({ journal_mode: "wal" });
   expect(database.prepare("PRAGMA synchronous").get()).toMatchObject({ synchronous: 2 });
   expect(database.prepare("PRAGMA busy_timeout").get()).toMatchObject({ timeout: 1234 });
+  database.close();
+});
+
+test.skipIf(process.platform === "win32")("nobody but the user of the host can read the files", async () => {
+  const path = newPlace();
+  const database = await openSqlite({ path, migrations: ["CREATE TABLE notes (text TEXT)"] });
+
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o077, file).toBe(0);
   database.close();
 });
 

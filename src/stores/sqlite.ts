@@ -1,5 +1,5 @@
 // SQLite for the stores: the only file that knows which library speaks it. One database file belongs to one store.
-import { mkdir } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 
 export type SqliteValue = string | number | bigint | null | Uint8Array;
@@ -29,6 +29,7 @@ export interface SqliteOptions {
 /** Opens or creates a database whose commits survive a power cut, and brings its schema up to date. */
 export async function openSqlite({ path, migrations, busyTimeoutMs = 5000 }: SqliteOptions): Promise<SqliteDatabase> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  if (path !== ":memory:") await makePrivate(path);
   const Database = await loadSqlite();
   let database: SqliteDatabase | undefined;
   try {
@@ -42,6 +43,15 @@ export async function openSqlite({ path, migrations, busyTimeoutMs = 5000 }: Sql
   } catch (error) {
     database?.close();
     throw explainSqliteError(error, path);
+  }
+}
+
+/** SQLite would let others read what it makes; its log and index get the rights of the file. */
+async function makePrivate(path: string): Promise<void> {
+  try {
+    await (await open(path, "a", 0o600)).close();
+  } catch {
+    // What is wrong with the path SQLite says itself.
   }
 }
 
