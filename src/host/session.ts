@@ -462,7 +462,8 @@ export class Session
     this.#opening.refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
     const leaving = this.#isLasting ? this.#leave(drainMs) : undefined;
     const cutOff = drainMs > 0 ? await this.#executor.calls.drain(drainMs) : this.#executor.calls.pendingIds;
-    await leaving;
+    // Not for nothing: an agent that says goodbye is told what was cut off before its transport is gone.
+    if (leaving !== undefined) await leaving;
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
     this.#agent.end(`session ended: ${reason}`);
     // A session that the next host takes up again is not closed for its agent, only cut off.
