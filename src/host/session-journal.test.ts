@@ -162,3 +162,28 @@ test("a key that came and went leaves no row, unless it hides one of a layer bel
   expect(journal.load("two")?.state.get("counter")?.at(-1)?.has("kept")).toBe(true);
   expect(journal.load("two")?.state.get("counter")?.at(-1)?.get("kept")).toBeUndefined();
 });
+
+test("a database that cannot begin loses the turn as one that cannot commit does: told later, to each, and nothing is thrown", async () => {
+  await turn();
+  const locked: Database = {
+    ...database,
+    prepare: (sql) => database.prepare(sql),
+    migrate: (component, migrations) => database.migrate(component, migrations),
+    beforeCommit() {
+      throw new Error("database is locked");
+    },
+  };
+  journal = new SessionJournal(locked);
+  const { entry, state } = open("one");
+  entry.stage("a");
+  state.set("count", 1);
+  entry.stage("b");
+  let isSettled = false;
+  entry.settled(() => {
+    isSettled = true;
+  });
+  expect(released).toEqual([]);
+  await turn();
+  expect(released).toEqual([{ lines: ["a", "b"], error: expect.objectContaining({ message: "database is locked" }) }]);
+  expect(isSettled).toBe(true);
+});

@@ -22,6 +22,8 @@ export interface EnvContext {
   readonly random: SeededRandom;
   /** The folder of `env/data`, as this episode's session sees it; it may not exist yet. */
   readonly dataDir: string;
+  /** Aborted when nobody waits for what is being done; whoever then rejects leaves the episode as it was. */
+  readonly signal: AbortSignal;
   /** Tells the agent something unasked, at any time until the episode is closed. */
   push(event: EnvEvent): void;
 }

@@ -1,15 +1,16 @@
 // The calls of the env capability, for one session.
 import type { Handlers, SessionContext, SessionPart } from "../../host/plugin.ts";
+import { isLargerThan } from "../../host/validation/json-size.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../protocol/json.ts";
 import { toWireObject, wireSchema } from "./action.ts";
 import { andThen } from "./awaitable.ts";
-import { stepBatch, tryActions } from "./batch.ts";
-import { DataPlane, type DataPlaneOptions } from "./data-plane.ts";
+import { DataPlane, type DataPlaneOptions } from "./data/data-plane.ts";
 import type { EnvEvent, Environment } from "./define-env.ts";
-import { Episode } from "./episode.ts";
-import { Episodes } from "./episodes.ts";
-import { Experiences } from "./experiences.ts";
+import { stepBatch, tryActions } from "./episodes/batch.ts";
+import { type Caller, Episode } from "./episodes/episode.ts";
+import { Episodes } from "./episodes/episodes.ts";
+import { Experiences } from "./episodes/experiences.ts";
 import { envLimits } from "./limits.ts";
 import type { ParsedEnvOptions } from "./options.ts";
 import { unknownEnv } from "./problems.ts";
@@ -21,9 +22,18 @@ export function createHandlers(
   environments: ReadonlyMap<string, Environment>,
   dataOptions: DataPlaneOptions,
 ): SessionPart<typeof env> {
-  const { state, clock } = context;
-  const data = new DataPlane(dataOptions, context);
-  const experiences = new Experiences(state, options.max_experiences);
+  const { state, clock, log } = context;
+  // Made when they are needed: most sessions, and most forks, have neither files nor experiences.
+  let plane: DataPlane | undefined;
+  const data = () => {
+    plane ??= new DataPlane(dataOptions, context);
+    return plane;
+  };
+  let recorded: Experiences | undefined;
+  const experiences = () => {
+    recorded ??= new Experiences(state, options.max_experiences);
+    return recorded;
+  };
 
   const find = (given: string): Environment => {
     const name = given !== "" ? given : options.default_env !== "" ? options.default_env : firstOf(environments);
@@ -32,9 +42,16 @@ export function createHandlers(
     return environment;
   };
 
-  const push = (episode: Episode, { delta = {}, ...event }: EnvEvent) => {
+  const push = (episode: Episode, given: EnvEvent) => {
     if (context.session.granted?.has("env_push") !== true) return;
-    context.push(statePush, { episode_id: episode.id, step_id: episode.stepNum, ...event, delta, state_delta: delta });
+    try {
+      const { delta = {}, ...event } = given;
+      const { id: episode_id, stepNum: step_id } = episode;
+      context.push(statePush, { episode_id, step_id, ...event, delta, state_delta: delta });
+    } catch (error) {
+      // Said while nobody waits, or from a thread: what is no event must not become anybody's failure.
+      log.warn("an environment pushed what is no event", { env: episode.environment.name, error });
+    }
   };
 
   const episodes = new Episodes(
@@ -42,27 +59,29 @@ export function createHandlers(
     { maxEpisodes: options.max_episodes, whenFull: options.when_full, environment: find },
     {
       clock,
+      log,
       maxSteps: options.max_steps,
       push,
-      record: (experience) => experiences.add(experience),
+      record: (experience) => experiences().add(experience),
       get dataDir() {
-        return data.defaultFolder;
+        return data().defaultFolder;
       },
     },
   );
 
   const handlers: Handlers<typeof env> = {
-    reset({ env_name, seed, options: asked, record = options.record_experiences }) {
+    reset({ env_name, seed, options: asked, record = options.record_experiences }, caller) {
       const environment = find(env_name);
+      assertSmall(asked);
       const drawn = seed ?? Math.floor(context.random() * 0x1_0000_0000);
       const start = { seed: drawn, options: asked, isRecorded: record };
-      return andThen(episodes.start(environment, start), (episode) => ({ obs: episode.observe() }));
+      return andThen(episodes.start(environment, start, caller), (episode) => ({ obs: episode.observe() }));
     },
 
-    step({ episode_id, action }) {
+    step({ episode_id, action }, caller) {
       const episode = episodes.get(episode_id);
-      if (!(episode instanceof Episode)) return episode.then((opened) => stepOnce(opened, action));
-      return stepOnce(episode, action);
+      if (!(episode instanceof Episode)) return episode.then((opened) => stepOnce(opened, action, caller));
+      return stepOnce(episode, action, caller);
     },
 
     observe: ({ episode_id }) => andThen(episodes.get(episode_id), (episode) => ({ obs: episode.observe() })),
@@ -87,67 +106,74 @@ export function createHandlers(
       };
     },
 
-    render: ({ episode_id, mode }) =>
+    render: ({ episode_id, mode }, caller) =>
       andThen(episodes.get(episode_id), (episode) =>
-        andThen(renderIn(episode, mode ?? "screenshot"), (render) => ({ render })),
+        andThen(renderIn(episode, mode ?? "screenshot", caller), (render) => ({ render })),
       ),
 
-    plan: ({ episode_id, state: wanted }) =>
-      andThen(episodes.get(episode_id ?? ""), (episode) =>
-        andThen(episode.plan(wanted === null ? undefined : toOwnState(episode, wanted)), (actions) => ({
-          suggested_actions: actions.map(toWireObject),
-        })),
-      ),
+    plan: ({ episode_id, state: wanted }, caller) =>
+      andThen(episodes.get(episode_id ?? ""), (episode) => {
+        const other = wanted === null ? undefined : { state: toOwnState(episode, wanted) };
+        return andThen(episode.plan(caller, other), (actions) => ({ suggested_actions: actions.map(toWireObject) }));
+      }),
 
-    batchStep(request) {
+    batchStep(request, caller) {
       assertAtMost(request.actions.length, options.max_batch, "max_batch");
-      return stepBatch(episodes, request, request.autoreset ?? options.autoreset, () => clock.now());
+      return stepBatch(episodes, request, request.autoreset ?? options.autoreset, () => clock.now(), caller);
     },
 
-    whatIf({ episode_id, actions, seed }) {
+    whatIf({ episode_id, actions, seed }, caller) {
       assertAtMost(actions.length, envLimits.maxWhatIf, "maxWhatIf");
-      return andThen(episodes.get(episode_id), (episode) => tryActions(episode, actions, seed));
+      return andThen(episodes.get(episode_id), (episode) => tryActions(episode, actions, seed, caller));
     },
 
     reward: ({ episode_id, step_num, reward }) =>
       andThen(episodes.get(episode_id), (episode) => {
         const step = step_num ?? episode.stepNum;
-        experiences.addFeedback({ episode_id: episode.id, step_num: step, reward });
+        if (step > episode.stepNum) throw notTaken(step, episode.stepNum);
+        experiences().addFeedback(episode.id, step, reward);
         return { ok: true, step_num: step };
       }),
 
     listExperiences({ episode_id, limit }) {
-      const all = Array.from(experiences.all(episode_id), ([, experience]) => experience);
-      return { episodes: limit === 0 ? [] : all.slice(-limit), total: all.length };
+      const { experiences: listed, total } = experiences().list(episode_id, limit);
+      return { episodes: listed, total };
     },
 
     exportExperiences({ episode_id, cursor, limit }) {
-      const lines: string[] = [];
-      let next: number | null = null;
-      for (const [number, experience] of experiences.all(episode_id, cursor)) {
-        if (lines.length === limit) {
-          next = number;
-          break;
-        }
-        lines.push(`${JSON.stringify(experience)}\n`);
-      }
+      const { lines, next } = experiences().page(episode_id, cursor, limit);
       return { ndjson: lines.join(""), count: lines.length, next_cursor: next };
     },
 
-    resetData: (request) => data.reset(request),
-    addData: (request) => data.add(request),
-    getData: (request) => data.get(request),
+    resetData: (request, caller) => data().reset(request, caller),
+    addData: (request, caller) => data().add(request, caller),
+    getData: (request, caller) => data().get(request, caller),
   };
 
   return {
     handlers,
-    fork: (forked) => data.fork(forked),
-    close: () => episodes.release(),
+    fork(forked) {
+      experiences().fork(forked);
+      data().fork(forked);
+    },
+    merge(fork) {
+      episodes.merge(fork);
+      const { merged, conflicts } = data().merge(fork);
+      return { merged: merged + experiences().merge(fork), conflicts };
+    },
+    close() {
+      episodes.release();
+      return plane?.close();
+    },
   };
 }
 
-function stepOnce(episode: Episode, action: JsonValue): { obs: Observation } | Promise<{ obs: Observation }> {
-  const obs = episode.step(action);
+function stepOnce(
+  episode: Episode,
+  action: JsonValue,
+  caller: Caller,
+): { obs: Observation } | Promise<{ obs: Observation }> {
+  const obs = episode.step(action, caller);
   return obs instanceof Promise ? obs.then(toResult) : { obs };
 }
 
@@ -161,9 +187,9 @@ function firstOf(environments: ReadonlyMap<string, Environment>): string {
 }
 
 /** What every environment can show, and what it shows itself. An image travels as a data URL. */
-function renderIn(episode: Episode, mode: string): JsonValue | Promise<JsonValue> {
+function renderIn(episode: Episode, mode: string, caller: Caller): JsonValue | Promise<JsonValue> {
   const isImage = mode === "screenshot" || mode === "image";
-  return andThen(episode.render(isImage || mode === "svg" ? "image" : mode), (shown) => {
+  return andThen(episode.render(isImage || mode === "svg" ? "image" : mode, caller), (shown) => {
     if (shown === null && mode === "json") return episode.wireState;
     if (shown === null && mode === "text") return JSON.stringify(episode.wireState);
     if (isImage && typeof shown === "string" && shown.startsWith("<svg"))
@@ -186,10 +212,23 @@ function toOwnState({ environment }: Episode, given: JsonObject): unknown {
 }
 
 function assertAtMost(count: number, limit: number, name: string): void {
-  if (count <= limit) return;
-  const message = `actions: at most ${limit}, found ${count}`;
-  throw new A2EError("schema_violation", message, {
+  if (count > limit) throw badField("actions", `actions: at most ${limit}, found ${count}`, { limit: name });
+}
+
+/** They are kept with the episode, and written with it. */
+function assertSmall(options: JsonObject): void {
+  const { maxOptionsBytes } = envLimits;
+  if (isLargerThan(options, maxOptionsBytes))
+    throw badField("options", `options: at most ${maxOptionsBytes} bytes`, { limit: "maxOptionsBytes" });
+}
+
+function notTaken(step: number, taken: number): A2EError {
+  return badField("step_num", `step_num: the episode has taken ${taken} steps, found ${step}`);
+}
+
+function badField(path: string, message: string, detail: JsonObject = {}): A2EError {
+  return new A2EError("schema_violation", message, {
     capability_name: env.name,
-    detail: { limit: name, issues: [{ path: "actions", message }] },
+    detail: { ...detail, issues: [{ path, message }] },
   });
 }

@@ -11,8 +11,16 @@ export const envLimits = {
   maxWhatIf: 256,
   /** Experiences kept per session; the oldest go first. */
   maxExperiences: 10_000,
-  /** Rewards an agent reported for one episode; the oldest go first. */
-  maxFeedback: 100,
+  /** Rewards that an agent reported, kept per session; the oldest go first. */
+  maxFeedback: 10_000,
+  /** Bytes of experiences in one answer. */
+  maxAnswerBytes: 4 * 1024 * 1024,
+  /** Bytes of the options of a reset, which are kept with the episode. */
+  maxOptionsBytes: 64 * 1024,
+  /** Items of one request that an environment which answers later works on at once. */
+  maxConcurrentItems: 32,
+  /** Events that an isolated environment may push in one call. */
+  maxPushesPerCall: 1000,
   /** Time of one call of an isolated environment. */
   workerTimeoutMs: 10_000,
   /** Memory of one worker thread. */
@@ -23,10 +31,14 @@ export const envLimits = {
   maxDataBytes: 256 * 1024 * 1024,
   /** Files that one session may stage in `env/data`. */
   maxDataFiles: 10_000,
+  /** Data roots of one session. */
+  maxDataRoots: 64,
   /** Items in one answer of `env/data/get`. */
   maxDataItems: 1000,
   /** Bytes of content in one answer of `env/data/get`, whatever an agent asks for. */
   maxContentBytes: 4 * 1024 * 1024,
-  /** Staged data that no session has touched for this long is removed when the host starts. */
+  /** Staged data that no session has touched for this long is removed. */
   dataKeptMs: 7 * 24 * 60 * 60_000,
+  /** How often the host looks for such data. */
+  dataCollectIntervalMs: 60 * 60_000,
 } as const satisfies Record<string, number>;

@@ -5,6 +5,9 @@ import { builtinNames } from "./builtin/all.ts";
 import { envLimits } from "./limits.ts";
 import { autoresetModes } from "./protocol.ts";
 
+/** The longest time that a timer can be set to; beyond it, it would be up at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
   builtin: z.union([z.boolean(), z.array(z.enum(builtinNames))]).default(true),
@@ -12,7 +15,7 @@ export const optionsSchema = z.strictObject({
   isolation: z.enum(["none", "worker"]).default("none"),
   /** Worker threads for isolated modules. */
   workers: z.int().min(1).max(64).default(2),
-  worker_timeout_ms: z.int().min(1).default(envLimits.workerTimeoutMs),
+  worker_timeout_ms: z.int().min(1).max(maxTimerMs).default(envLimits.workerTimeoutMs),
   worker_memory_mb: z.int().min(16).max(4096).default(envLimits.workerMemoryMb),
   /** The environment of a reset that names none; the first one where left out. */
   default_env: z.string().default(""),

@@ -167,6 +167,9 @@ test("an unknown environment is answered with those there are, and bad options w
   for (const [env_name, options] of [
     ["CartPole-v1", { state: [1, 2, 3] }],
     ["CartPole-v1", { low: 1, high: 0 }],
+    ["CartPole-v1", { state: [5, 0, 0, 0] }],
+    ["CartPole-v1", { state: [0, 1e300, 0, 0] }],
+    ["CartPole-v1", { low: 1000, high: 2000 }],
     ["FrozenLake-v1", { state: 16 }],
     ["FrozenLake-v1", { is_slippery: "no" }],
     ["counter_env", { count: 10 }],
@@ -217,6 +220,16 @@ test("every environment renders text and JSON, an image where it has one, and nu
   }
   await env.reset({ env_name: "counter_env", options: { count: 3 } });
   expect((await env.render({ mode: "text" })).render).toContain("3");
+});
+
+test("what counter_env suggests can be done, wherever it starts", async () => {
+  await using testHost = await startHost(envPlugin());
+  const { env } = testHost.client;
+  await env.reset({ env_name: "counter_env", options: { count: -5000 } });
+
+  for (const action of (await env.plan()).suggested_actions) await env.step({ action });
+
+  expect((await env.observe()).obs.state).toEqual({ count: -4000 });
 });
 
 test("what an environment throws is answered with runtime_error and its text", async () => {

@@ -4,11 +4,12 @@ import { type Plugin, type PluginContext, plugin, type SessionContext, type Sess
 import { WorkerPool } from "../../host/workers/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinEnvs, builtinNames } from "./builtin/all.ts";
-import { type DataPlaneOptions, removeOldData } from "./data-plane.ts";
+import type { DataPlaneOptions } from "./data/data-plane.ts";
+import { StagedFolders } from "./data/staged-folders.ts";
 import type { Environment } from "./define-env.ts";
 import { findModules, loadEnvironments } from "./env-modules.ts";
 import { createHandlers } from "./handlers.ts";
-import { loadIsolatedEnvs } from "./isolated-envs.ts";
+import { loadIsolatedEnvs } from "./isolation/isolated-envs.ts";
 import { envLimits } from "./limits.ts";
 import { type EnvOptions, type ParsedEnvOptions, parseEnvOptions } from "./options.ts";
 import { env } from "./protocol.ts";
@@ -31,6 +32,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
   const environments = new Map<string, Environment>();
   let pool: WorkerPool | undefined;
   let data: DataPlaneOptions | undefined;
+  let collecting: Collecting | undefined;
 
   const add = (environment: Environment) => {
     if (environments.has(environment.name)) throw new Error(`two environments are called "${environment.name}"`);
@@ -43,10 +45,11 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
     ...(options.priority === undefined ? {} : { priority: options.priority }),
 
     async setup(context) {
+      environments.clear();
       for (const environment of own) add(environment);
       for (const name of builtinsOf(options)) add(builtinEnvs[name]);
       data = toDataOptions(options, context);
-      await removeOldData(data.folder, context.clock.now() - envLimits.dataKeptMs);
+      collecting = collectRegularly(data.folders, context);
       const modules = findModules(options.modules, options.base_dir);
       if (modules.length > 0 && options.isolation === "worker") pool = createPool(options, context);
       try {
@@ -58,7 +61,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
         if (options.default_env !== "" && !environments.has(options.default_env))
           throw new Error(`default_env: there is no environment "${options.default_env}"`);
       } catch (error) {
-        await pool?.close();
+        await Promise.all([collecting.close(), pool?.close()]);
         throw error;
       }
     },
@@ -68,8 +71,36 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
       return createHandlers(context, options, environments, data);
     },
 
-    close: () => pool?.close(),
+    async close() {
+      await Promise.all([collecting?.close(), pool?.close()]);
+    },
   });
+}
+
+interface Collecting {
+  close(): Promise<void>;
+}
+
+/** Now, so that a start finds no more than it must, and then as long as the host runs. */
+function collectRegularly(folders: StagedFolders, { clock, log }: PluginContext): Collecting {
+  const collect = async () => {
+    try {
+      await folders.collect(clock.now() - envLimits.dataKeptMs);
+    } catch (error) {
+      log.error("old files of env/data could not be removed", { error });
+    }
+  };
+  let running = collect();
+  const timer = setInterval(() => {
+    running = running.then(collect);
+  }, envLimits.dataCollectIntervalMs);
+  timer.unref();
+  return {
+    close() {
+      clearInterval(timer);
+      return running;
+    },
+  };
 }
 
 function builtinsOf({ builtin }: ParsedEnvOptions): readonly (typeof builtinNames)[number][] {
@@ -79,7 +110,7 @@ function builtinsOf({ builtin }: ParsedEnvOptions): readonly (typeof builtinName
 
 function toDataOptions({ data, base_dir }: ParsedEnvOptions, context: PluginContext): DataPlaneOptions {
   return {
-    folder: join(context.dataDir, "env-data"),
+    folders: new StagedFolders(join(context.dataDir, "env-data")),
     baseline: data.baseline === "" ? undefined : resolve(base_dir, data.baseline),
     sources:
       data.sources.length === 0 ? [context.workspaceDir] : data.sources.map((folder) => resolve(base_dir, folder)),

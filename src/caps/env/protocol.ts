@@ -16,22 +16,6 @@ const observation = z.object({
 
 export type Observation = z.input<typeof observation>;
 
-const observed = z.object({ obs: observation });
-
-/** For agents written from the documentation, which look for these at the top. */
-const mirrors = {
-  episode_id: "obs.episode_id",
-  observation: "obs.state",
-  reward: "obs.reward",
-  done: "obs.done",
-  truncated: "obs.truncated",
-};
-
-const episodeId = z.string().default("").describe("The episode of the last reset where left out.");
-const action = jsonValue.describe(
-  "Bare, as `{value}`, as `{type, …}` or as `{action_type, payload, metadata}`; checked against the action space.",
-);
-
 export const autoresetModes = ["disabled", "next_step", "same_step"] as const;
 export type AutoresetMode = (typeof autoresetModes)[number];
 const autoreset = z
@@ -58,12 +42,6 @@ const experience = z.object({
 
 export type Experience = z.output<typeof experience>;
 
-const dataRoot = z
-  .string()
-  .max(200)
-  .default("/workspace/data")
-  .describe("A name for a folder of this session; never a path of the host.");
-
 const dataItem = z.object({
   uri: z.string(),
   dest: z.string(),
@@ -73,6 +51,28 @@ const dataItem = z.object({
   content: z.string().optional(),
   encoding: z.enum(["utf-8", "base64"]).optional(),
 });
+
+const observed = z.object({ obs: observation });
+
+/** For agents written from the documentation, which look for these at the top. */
+const mirrors = {
+  episode_id: "obs.episode_id",
+  observation: "obs.state",
+  reward: "obs.reward",
+  done: "obs.done",
+  truncated: "obs.truncated",
+};
+
+const episodeId = z.string().default("").describe("The episode of the last reset where left out.");
+const action = jsonValue.describe(
+  "Bare, as `{value}`, as `{type, …}` or as `{action_type, payload, metadata}`; checked against the action space.",
+);
+
+const dataRoot = z
+  .string()
+  .max(200)
+  .default("/workspace/data")
+  .describe("A name for a folder of this session; never a path of the host.");
 
 export const statePush = push("env/state/push", {
   doc: "Something happened in an episode. Only sent to agents that asked for `env_push` in the handshake.",
@@ -252,7 +252,7 @@ export const env = capability("env", {
       },
     }),
     reward: call("env/reward", "env/reward/resp", {
-      doc: "Reports a reward of the agent's own; kept beside the environment's, which it never changes.",
+      doc: "Reports a reward of the agent's own; kept with the step, if that is recorded, beside the environment's, which it never changes.",
       aliases: { "env/reward/req": "env/reward/resp" },
       request: z.object({
         episode_id: episodeId,
@@ -266,13 +266,13 @@ export const env = capability("env", {
       doc: "Lists recorded steps of this session, newest last.",
       request: z.object({
         episode_id: z.string().default("").describe("All episodes where left out."),
-        limit: z.int().min(0).default(100).describe("The newest so many."),
+        limit: z.int().min(0).default(100).describe("The newest so many, as far as they fit into an answer."),
       }),
       result: z.object({ episodes: z.array(experience).default([]), total: z.int().default(0) }),
       example: { request: { limit: 10 }, result: { episodes: [], total: 0 } },
     }),
     exportExperiences: call("env/exp/export/req", "env/exp/export/resp", {
-      doc: "Writes recorded steps as NDJSON, a page at a time, oldest first. An extension of ours.",
+      doc: "Writes recorded steps as NDJSON, a page at a time, oldest first; a page has what fits into an answer. An extension of ours.",
       request: z.object({
         episode_id: z.string().default(""),
         cursor: z.int().min(0).default(0).describe("Where the last page ended."),

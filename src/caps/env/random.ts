@@ -8,6 +8,11 @@ export class SeededRandom {
   #b = 0;
   #c = 0;
   #counter = 1;
+  // As they were at the last `hold`.
+  #heldA = 0;
+  #heldB = 0;
+  #heldC = 0;
+  #heldCounter = 1;
 
   /** Any safe integer is a seed of its own. */
   constructor(seed: number) {
@@ -33,6 +38,23 @@ export class SeededRandom {
     this.#b = b >>> 0;
     this.#c = c >>> 0;
     this.#counter = counter >>> 0;
+  }
+
+  /** Remembers where it is, for `rewind`. In fields, since the host does it with every step. */
+  hold(): void {
+    this.#heldA = this.#a;
+    this.#heldB = this.#b;
+    this.#heldC = this.#c;
+    this.#heldCounter = this.#counter;
+  }
+
+  /** Back to the last `hold`. */
+  rewind(): void {
+    this.state = this.held;
+  }
+
+  get held(): RandomState {
+    return [this.#heldA, this.#heldB, this.#heldC, this.#heldCounter];
   }
 
   /** From 0 up to, but not including, 1, with all 53 bits that a number has. */

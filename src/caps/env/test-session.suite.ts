@@ -8,12 +8,13 @@ import { createPluginContext, createSessionContext } from "../../host/plugin-con
 import { anonymous } from "../../host/principal.ts";
 import { SessionState } from "../../host/session-state.ts";
 import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
+import type { Clock } from "../../protocol/envelope.ts";
 import { type EnvPluginOptions, envPlugin } from "./plugin.ts";
 import { env } from "./protocol.ts";
 
 type Calls = (typeof env)["calls"];
 
-export async function startEnv(options: EnvPluginOptions = {}) {
+export async function startEnv(options: EnvPluginOptions = {}, clock: Clock = { now: () => 1_000_000 }) {
   const folder = await mkdtemp(join(tmpdir(), "a2e-env-"));
   const plugin = envPlugin(options);
   const close = async () => {
@@ -22,7 +23,7 @@ export async function startEnv(options: EnvPluginOptions = {}) {
   };
   try {
     const dataDir = join(folder, "data");
-    await plugin.setup?.(createPluginContext({ name: "env", dataDir, workspaceDir: join(folder, "workspace") }));
+    await plugin.setup?.(createPluginContext({ name: "env", dataDir, workspaceDir: join(folder, "workspace"), clock }));
   } catch (error) {
     await close();
     throw error;
@@ -45,17 +46,30 @@ export async function startEnv(options: EnvPluginOptions = {}) {
       });
       const part = await plugin.session(context);
       /** The raw outcome: a value or a promise, as the handler returns it. */
-      const handle = <Name extends keyof Calls>(name: Name, request: RequestInputOf<Calls[Name]>) => {
+      const handle = <Name extends keyof Calls>(
+        name: Name,
+        request: RequestInputOf<Calls[Name]>,
+        { signal }: { signal: AbortSignal } = new AbortController(),
+      ) => {
         const parsed = env.calls[name].request.parse(request);
-        return part.handlers[name](parsed as never, {} as CallContext) as ResultInputOf<Calls[Name]>;
+        const caller = {
+          signal,
+          get isEnded() {
+            return signal.aborted;
+          },
+        };
+        return part.handlers[name](parsed as never, caller as CallContext) as ResultInputOf<Calls[Name]>;
       };
       return {
         state,
         part,
         pushed,
         handle,
-        call: async <Name extends keyof Calls>(name: Name, request: RequestInputOf<Calls[Name]>) =>
-          handle(name, request),
+        call: async <Name extends keyof Calls>(
+          name: Name,
+          request: RequestInputOf<Calls[Name]>,
+          caller?: { signal: AbortSignal },
+        ) => handle(name, request, caller),
       };
     },
     [Symbol.asyncDispose]: close,

@@ -11,20 +11,31 @@ const maxSeconds = 1e11;
 
 export function toDraft(entry: NewMemoryEntry, maxEntryBytes: number, now: number): Draft | Refusal {
   const { content, tags, source, score, if_version: ifVersion } = entry;
+  const { maxSourceLength } = memoryLimits;
   const key = canonicalKey(entry.key);
   const json = JSON.stringify(content);
+  const contentBytes = bytesOf(json);
   const ttl = Math.ceil(entry.ttl ?? 0);
   const eventAt =
     entry.event_at ?? secondsIn(entry, "event_at") ?? entry.created_at ?? secondsIn(entry, "created_at") ?? now;
   const problem =
     problemWithKey(entry, key) ??
-    (json.length > maxEntryBytes ? `content has ${json.length} bytes; at most ${maxEntryBytes} are kept` : undefined) ??
+    (contentBytes > maxEntryBytes
+      ? `content has ${contentBytes} bytes; at most ${maxEntryBytes} are kept`
+      : undefined) ??
     problemWithTags(tags) ??
+    (source.length > maxSourceLength ? `source is longer than ${maxSourceLength} characters` : undefined) ??
     (ttl < 0 || ttl > maxSeconds ? "ttl must be from 0 to 100 billion seconds" : undefined) ??
     (Math.abs(eventAt) > maxSeconds ? "event_at is no date" : undefined) ??
     (ifVersion !== undefined && ifVersion < 0 ? "if_version must not be negative" : undefined);
   if (problem !== undefined) return { code: "schema_violation", message: problem };
-  return { key, content, json, text: toSearchText(entry.key, content), tags, source, score, ttl, eventAt, ifVersion };
+  const size = tags.reduce((sum, tag) => sum + bytesOf(tag), contentBytes + bytesOf(key) + bytesOf(source));
+  const text = toSearchText(entry.key, content);
+  return { key, content, json, size, text, tags, source, score, ttl, eventAt, ifVersion };
+}
+
+function bytesOf(text: string): number {
+  return text === "" ? 0 : Buffer.byteLength(text);
 }
 
 function problemWithKey({ key }: NewMemoryEntry, canonical: string): string | undefined {

@@ -21,8 +21,10 @@ export interface Entry {
 
 /** An entry to be stored; the tier adds its version and times. */
 export interface Draft extends Omit<Entry, "createdAt" | "updatedAt" | "version"> {
-  /** Content as JSON, whose length is the size of the entry. */
+  /** Content as JSON. */
   readonly json: string;
+  /** Bytes of content, key, tags and source. */
+  readonly size: number;
   /** What queries find it by. */
   readonly text: string;
   readonly ifVersion: number | undefined;
@@ -41,8 +43,8 @@ export type Outcome = { readonly entry: Entry } | { readonly refusal: Refusal };
 /** All that are given must hold. */
 export interface Conditions {
   /** Canonical; empty for any. */
-  readonly keys: readonly string[];
-  readonly tags: readonly string[];
+  readonly keys: ReadonlySet<string>;
+  readonly tags: ReadonlySet<string>;
   readonly tagsMatch: "all" | "any";
   readonly since: number | undefined;
   readonly until: number | undefined;
@@ -91,12 +93,13 @@ export function compareMatches(isQuery: boolean): (first: Match, second: Match) 
 
 /** Whether an entry meets the conditions; the persistent tiers say the same in SQL. */
 export function meets(entry: Entry, { keys, tags, tagsMatch, since, until }: Conditions): boolean {
-  if (keys.length > 0 && !keys.includes(entry.key)) return false;
+  if (keys.size > 0 && !keys.has(entry.key)) return false;
   if (since !== undefined && entry.eventAt < since) return false;
   if (until !== undefined && entry.eventAt >= until) return false;
-  if (tags.length === 0) return true;
-  const has = (tag: string) => entry.tags.includes(tag);
-  return tagsMatch === "all" ? tags.every(has) : tags.some(has);
+  if (tags.size === 0) return true;
+  // The tags of an entry are few; those that are asked for may be many.
+  const found = new Set(entry.tags.filter((tag) => tags.has(tag))).size;
+  return found >= (tagsMatch === "all" ? tags.size : 1);
 }
 
 /** Why a version that was asked for is not the one found; undefined where it is. */
@@ -111,6 +114,18 @@ export function memoryFull({ maxEntries, maxBytes }: TierLimits, tier: Tier): Re
     code: "memory_full",
     message: `the ${tier} tier of this memory holds at most ${maxEntries} entries and ${maxBytes} bytes; forget some`,
   };
+}
+
+/** What an answer carries of matches in their order: those before the bytes are used up, and at least one. */
+export function countFitting(sizes: Iterable<number>, maxBytes: number): number {
+  let count = 0;
+  let room = maxBytes;
+  for (const size of sizes) {
+    room -= size;
+    if (room < 0 && count > 0) return count;
+    count += 1;
+  }
+  return count;
 }
 
 export function toWireEntry(

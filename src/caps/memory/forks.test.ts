@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { memoryLimits } from "./limits.ts";
 import { type MemoryHost, type MemorySession, startMemory } from "./memory-host.suite.ts";
-import { mergeOverlay, Overlays } from "./overlays.ts";
+import { mergeOverlay } from "./persistent/merge-overlay.ts";
+import { Overlays } from "./persistent/overlays.ts";
 
 const tiers = ["working", "episodic", "semantic"] as const;
 let host: MemoryHost;
@@ -215,4 +217,109 @@ test("a fork that was away for too long goes on with what is below it", async ()
 
 test("a merge of an overlay that is not there is an error", () => {
   expect(() => merge("nothing")).toThrow('there is no overlay "nothing"');
+});
+
+test("a fork knows what its parent knew of the working tier without reading it again", async () => {
+  const forked = ada.state.fork();
+  ada.part.fork?.(forked);
+  const read = vi.spyOn(forked, "entries");
+  const fork = host.open("ada", forked);
+  await put(ada, "changed", "in the parent");
+
+  await fork.store({ entries: [{ key: "added", content: 1, tier: "working" }] });
+  expect(await contents(fork, { tier: "working" })).toMatchObject({ ...untouched, added: 1 });
+
+  expect(read).not.toHaveBeenCalled();
+  expect(await ada.keys({ tier: "working", keys: ["added"] })).toEqual([]);
+});
+
+test("a fork evicts in the order of use that its parent had", async () => {
+  await using small = await startMemory({ working: { max_entries: 3 } });
+  const parent = small.open("ada");
+  const store = (session: MemorySession, key: string) =>
+    session.store({ entries: [{ key, content: key, tier: "working" }] });
+  for (const key of ["a", "b", "c"]) await store(parent, key);
+  await parent.retrieve({ tier: "working", keys: ["a"] });
+  const fork = parent.fork();
+  await store(parent, "p");
+  await store(fork, "f");
+  await store(fork, "g");
+
+  expect((await fork.keys({ tier: "working" })).sort()).toEqual(["a", "f", "g"]);
+  expect((await parent.keys({ tier: "working" })).sort()).toEqual(["a", "c", "p"]);
+});
+
+test("what a fork writes over a memory has limits of its own, since it is searched without an index", async () => {
+  const fork = ada.fork();
+  const half = "x".repeat(200_000);
+  const entries = Array.from({ length: 25 }, (_, at) => ({ key: { at }, content: half, tier: "semantic" as const }));
+
+  const { stored, error_details } = await fork.store({ entries });
+
+  expect(stored.length).toBe(Math.floor(memoryLimits.maxOverlayBytes / 200_016));
+  expect(error_details[0]).toMatchObject({ code: "memory_full", message: expect.stringContaining("4194304 bytes") });
+  const many = Array.from({ length: memoryLimits.maxOverlayEntries + 1 }, (_, at) => ({ key: { at }, content: 1 }));
+  const other = await ada.fork().store({ entries: many });
+  expect(other.stored).toHaveLength(many.length);
+  expect((await ada.store({ entries: many })).stored).toHaveLength(many.length);
+});
+
+test("what a fork evicts and never had below leaves nothing behind", async () => {
+  await using small = await startMemory({ episodic: { max_entries: 2 } });
+  const fork = small.open("ada").fork();
+  for (let at = 0; at < 20; at++) await fork.store({ entries: [{ key: { at }, content: at, event_at: at }] });
+
+  expect(await fork.keys()).toHaveLength(2);
+  expect(small.database.prepare("SELECT count(*) AS count FROM memory_entry").get()?.count).toBe(2);
+});
+
+test("a merge keeps to the limits of the parent: it evicts, or reports what does not fit", async () => {
+  await using small = await startMemory({
+    episodic: { max_entries: 2, on_full: "evict" },
+    semantic: { max_entries: 2, on_full: "refuse" },
+  });
+  const parent = small.open("ada");
+  const store = (session: MemorySession, key: string, event_at: number) =>
+    session.store({
+      entries: (["episodic", "semantic"] as const).map((tier) => ({ key, content: 1, tier, event_at })),
+    });
+  await store(parent, "a", 1);
+  const fork = parent.fork();
+  await store(fork, "b", 2);
+  await fork.store({ entries: [{ key: "c", content: 1, tier: "semantic" }] });
+  await fork.store({ entries: [{ key: "d", content: 1, event_at: 4 }] });
+
+  expect(parent.merge(fork)).toEqual({ merged: 3, conflicts: ["semantic/default/c: memory_full"] });
+
+  expect(await parent.keys({ tier: "episodic" })).toEqual(["d", "b"]);
+  expect(await parent.keys({ tier: "semantic" })).toEqual(["b", "a"]);
+  await parent.forget({ tier: "semantic", keys: ["a"] });
+  expect(parent.merge(fork)).toEqual({ merged: 1, conflicts: [] });
+});
+
+test("what an agent without an id leaves is removed once its sessions are long gone, and what it shares is not", async () => {
+  const nameless = host.open("");
+  await put(nameless, "mine", "x");
+  const again = host.open("", nameless.state);
+  nameless.close();
+  const overlays = new Overlays(host.database);
+  const spaces = () =>
+    host.database.prepare("SELECT count(*) AS count FROM memory_space WHERE owner LIKE '%session%'").get()?.count;
+  const later = () => host.clock.now() / 1000 + 100;
+  const tables = () =>
+    host.database.prepare("SELECT count(*) AS count FROM sqlite_schema WHERE name GLOB 'memory_text_*'").get()?.count;
+  const before = Number(tables());
+
+  expect(spaces()).toBe(1);
+  again.close();
+  overlays.collect(later(), 50);
+
+  expect(spaces()).toBe(0);
+  expect(Number(tables())).toBeLessThan(before);
+  expect(await ada.keys({ tier: "semantic", keys: ["mine"] })).toEqual(["mine"]);
+  expect(await ada.keys({ tier: "episodic" })).toHaveLength(3);
+  const back = host.open("", nameless.state);
+  expect(await back.keys({ tier: "episodic" })).toEqual([]);
+  await put(back, "mine", "y");
+  expect(await back.keys({ tier: "episodic", query: "y" })).toEqual(["mine"]);
 });

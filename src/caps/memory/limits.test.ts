@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { memoryLimits } from "./limits.ts";
 import { startMemory } from "./memory-host.suite.ts";
 
 const tiers = ["working", "episodic", "semantic"] as const;
@@ -112,9 +113,148 @@ test("neither a session nor an agent begins memories without end", async () => {
   expect((await host.open("bob").store(entries("episodic", "a"))).stored).toHaveLength(1);
 });
 
+test("keys and tags may be as long as the limits say, and no longer", async () => {
+  await using host = await startMemory();
+  const { maxKeyLength, maxTagLength } = memoryLimits;
+  const key = "k".repeat(maxKeyLength - '{"key":""}'.length);
+  const tag = "t".repeat(maxTagLength);
+
+  const { stored, error_details } = await host.open("ada").store({
+    entries: [
+      { key, content: 1, tags: [tag] },
+      { key: `${key}k`, content: 1 },
+      { key: "a", content: 1, tags: [`${tag}t`] },
+    ],
+  });
+
+  expect(stored).toHaveLength(1);
+  expect(error_details.map(({ message }) => message)).toEqual([
+    expect.stringContaining("key is longer than 1024"),
+    expect.stringContaining("tag is longer than 256"),
+  ]);
+});
+
+test.each(tiers)("a query of the %s tier is looked at up to its limits in words and characters", async (tier) => {
+  await using host = await startMemory();
+  const ada = host.open("ada");
+  const { maxQueryLength, maxQueryWords } = memoryLimits;
+  await ada.store({ entries: [{ key: "a", content: "needle", tier }] });
+  const other = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`).join(" ");
+
+  expect(await ada.keys({ tier, query: `${other(maxQueryWords - 1)} needle` })).toEqual(["a"]);
+  expect(await ada.keys({ tier, query: `${other(maxQueryWords)} needle` })).toEqual([]);
+  expect(await ada.keys({ tier, query: `x${" ".repeat(maxQueryLength - 10)} needle` })).toEqual(["a"]);
+  expect(await ada.keys({ tier, query: `x${" ".repeat(maxQueryLength)} needle` })).toEqual([]);
+});
+
+test("what has expired is collected as long as the host runs, so many at a time", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  try {
+    await using host = await startMemory();
+    const { collectIntervalMs, maxCollected } = memoryLimits;
+    const many = Array.from({ length: maxCollected + 5 }, (_, at) => ({ key: { at }, content: at, ttl: 1 }));
+    await host.open("ada").store({ entries: many });
+    const count = () => host.database.prepare("SELECT count(*) AS count FROM memory_entry").get()?.count;
+    host.clock.advance(2000);
+
+    expect(count()).toBe(maxCollected + 5);
+    vi.advanceTimersByTime(collectIntervalMs);
+    expect(count()).toBe(5);
+    vi.advanceTimersByTime(collectIntervalMs);
+    expect(count()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("a scope with too many fields is refused", async () => {
   await using host = await startMemory();
   const scope = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`f${index}`, "x"]));
 
   await expect(host.open("ada").init({ scope })).rejects.toMatchObject({ code: "schema_violation" });
+});
+
+test("bytes are bytes, and those of key, tags and source count as well", async () => {
+  await using host = await startMemory({ max_entry_bytes: 100, episodic: { max_bytes: 1100, on_full: "refuse" } });
+  const ada = host.open("ada");
+  const { error_details } = await ada.store({
+    entries: [
+      { key: "a", content: "ä".repeat(90) },
+      { key: "b", content: 1, tags: Array.from({ length: 5 }, (_, at) => `${at}`.repeat(200)) },
+      { key: "c", content: 1, source: "x".repeat(1000) },
+      { key: "d", content: 1, source: "x".repeat(1025) },
+    ],
+  });
+
+  expect(error_details.map(({ index, code }) => [index, code])).toEqual([
+    [0, "schema_violation"],
+    [2, "memory_full"],
+    [3, "schema_violation"],
+  ]);
+  expect(error_details[0]?.message).toContain("182 bytes");
+  expect(error_details[2]?.message).toContain("source");
+});
+
+test.each(tiers)("an answer of the %s tier carries as many bytes as the host allows, and says so", async (tier) => {
+  await using host = await startMemory();
+  const ada = host.open("ada");
+  const content = `word ${"ä".repeat(120_000)}`;
+  for (let at = 0; at < 30; at++) await ada.store({ entries: [{ key: { at }, content, tier, event_at: at }] });
+
+  for (const query of ["", "word"]) {
+    const { entries: found, total, truncated } = await ada.retrieve({ tier, query, limit: 1000 });
+    expect([total, truncated]).toEqual([30, true]);
+    expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThanOrEqual(memoryLimits.maxAnswerBytes);
+    expect(found.length).toBeGreaterThan(10);
+    if (query === "") expect(found[0]?.key).toEqual({ at: 29 });
+  }
+  expect((await ada.retrieve({ tier, limit: 3 })).truncated).toBeUndefined();
+  expect((await ada.retrieve({ tier, limit: 1000, until: 3 })).entries).toHaveLength(3);
+});
+
+test("a search for more keys or tags than anybody needs is refused", async () => {
+  await using host = await startMemory();
+  const ada = host.open("ada");
+  const many = (count: number) => Array.from({ length: count }, String);
+
+  for (const conditions of [{ keys: many(10_001) }, { tags: many(1001) }])
+    for (const attempt of [ada.retrieve(conditions), ada.forget(conditions)])
+      await expect(attempt).rejects.toMatchObject({ code: "schema_violation" });
+});
+
+describe.each(tiers)("many conditions on the %s tier", (tier) => {
+  test("are met as few are, repeated ones included", async () => {
+    await using host = await startMemory();
+    const ada = host.open("ada");
+    await ada.store({
+      entries: [
+        { key: "a", content: 1, tier, tags: ["x", "y", "x"], event_at: 1 },
+        { key: "b", content: 2, tier, tags: ["x"], event_at: 2 },
+        { key: "c", content: 3, tier, event_at: 3 },
+      ],
+    });
+    const others = Array.from({ length: 500 }, (_, at) => `other ${at}`);
+
+    expect(await ada.keys({ tier, keys: [...others, "a", "c", "a"] })).toEqual(["c", "a"]);
+    expect(await ada.keys({ tier, tags: ["x", "x", "y"] })).toEqual(["a"]);
+    expect(await ada.keys({ tier, tags: [...others, "x"], tags_match: "any" })).toEqual(["b", "a"]);
+    expect(await ada.keys({ tier, tags: [...others, "x"] })).toEqual([]);
+  });
+
+  test("forgetting everything leaves nothing, and room for all", async () => {
+    await using host = await startMemory({ [tier]: { max_entries: 3, on_full: "refuse" } });
+    const ada = host.open("ada");
+    await ada.store({ entries: [{ key: "old", content: "gone", tier, ttl: 1 }] });
+    host.clock.advance(2000);
+    await ada.store(entries(tier, "a", "b"));
+    const [before] = (await ada.retrieve({ tier, keys: ["a"] })).entries;
+
+    expect(await ada.forget({ tier })).toEqual({ deleted: 2 });
+
+    expect(await ada.retrieve({ tier, query: "content" })).toMatchObject({ entries: [], total: 0 });
+    const { stored } = await ada.store(entries(tier, "a", "b", "c"));
+    expect(stored).toHaveLength(3);
+    expect(stored[0]?.version).toBeGreaterThan(before?.version ?? 0);
+    expect(await ada.keys({ tier, query: "content" })).toHaveLength(3);
+  });
 });

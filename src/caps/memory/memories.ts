@@ -4,7 +4,7 @@ import type { SessionContext } from "../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../host/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { canonicalJson } from "./key.ts";
-import type { View } from "./memory-store.ts";
+import type { View } from "./persistent/memory-store.ts";
 import { memory } from "./protocol.ts";
 
 export interface Memory {
@@ -28,6 +28,10 @@ function toMemory(namespace: string, scope: Readonly<Record<string, string>>): M
   return { id: `mem_${digest.slice(0, 24)}`, namespace, scope: canonicalScope };
 }
 
+function toSessionOwner(identity: string): string {
+  return JSON.stringify(["session", identity]);
+}
+
 /** What the fork with this state and those before it wrote lies in these, oldest first. */
 export function overlaysOf(state: SessionState): string[] {
   return (state.get(overlaysKey) as string[] | undefined) ?? [];
@@ -37,12 +41,16 @@ export class Memories {
   readonly #context: SessionContext;
   readonly #state: SessionState;
   readonly #maxMemories: number;
+  readonly #onOwner: (owner: string) => void;
   readonly #standard = toMemory("default", {});
 
-  constructor(context: SessionContext, maxMemories: number) {
+  /** `onOwner` is told once where the session owns something as itself, since its agent has no id. */
+  constructor(context: SessionContext, maxMemories: number, onOwner: (owner: string) => void) {
     this.#context = context;
     this.#state = context.state;
     this.#maxMemories = maxMemories;
+    this.#onOwner = onOwner;
+    if (this.agent === "" && this.#state.get(identityKey) !== undefined) onOwner(this.#owner());
   }
 
   /** The id of the agent that acts here; empty where it has none. */
@@ -91,7 +99,7 @@ export class Memories {
 
   /** Agents without an id have nothing in common but that: each of their sessions is an agent of its own. */
   #owner(): string {
-    return JSON.stringify(this.agent === "" ? ["session", this.#identity()] : ["agent", this.agent]);
+    return this.agent === "" ? toSessionOwner(this.#identity()) : JSON.stringify(["agent", this.agent]);
   }
 
   #identity(): string {
@@ -99,6 +107,7 @@ export class Memories {
     if (typeof known === "string") return known;
     const identity = this.#context.nextId();
     this.#state.set(identityKey, identity);
+    this.#onOwner(toSessionOwner(identity));
     return identity;
   }
 

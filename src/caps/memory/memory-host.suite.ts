@@ -27,6 +27,7 @@ export interface MemoryHost {
 
 export interface MemorySession {
   readonly state: SessionState;
+  readonly part: SessionPart<typeof memory>;
   init(request?: RequestInputOf<Calls["init"]>): Promise<ResultOf<Calls["init"]>>;
   store(request: RequestInputOf<Calls["store"]>): Promise<ResultOf<Calls["store"]>>;
   retrieve(request?: RequestInputOf<Calls["retrieve"]>): Promise<ResultOf<Calls["retrieve"]>>;
@@ -63,6 +64,7 @@ export async function startMemory(options: MemoryPluginOptions = {}, database?: 
     const { calls } = memory;
     const opened: MemorySession = {
       state,
+      part,
       init: (request) => ask(calls.init, part.handlers.init, request),
       store: (request) => ask(calls.store, part.handlers.store, request),
       retrieve: (request) => ask(calls.retrieve, part.handlers.retrieve, request),

@@ -9,7 +9,11 @@ function tierOptions(maxEntries: number, maxBytes: number, standard: z.output<ty
   return z
     .strictObject({
       max_entries: z.int().min(1).default(maxEntries).describe("Entries of one memory."),
-      max_bytes: z.int().min(1024).default(maxBytes).describe("Bytes of content of one memory."),
+      max_bytes: z
+        .int()
+        .min(1024)
+        .default(maxBytes)
+        .describe("Bytes of the entries of one memory: contents, keys, tags and sources."),
       on_full: onFull.default(standard).describe("Beyond the limits the oldest goes, or the new entry is refused."),
     })
     .prefault({});
@@ -57,7 +61,7 @@ export const optionsSchema = z.strictObject({
     .int()
     .min(1)
     .default(memoryLimits.overlayIdleS)
-    .describe("What a fork wrote is kept for this long after it was last open."),
+    .describe("What a fork wrote, or an agent without an id, is kept for this long after it was last open."),
   ...pluginEntryFields,
 });
 

@@ -1,20 +1,21 @@
 // The host side of the memory capability.
 import { type Plugin, type PluginContext, plugin } from "../../host/plugin.ts";
+import type { SessionState } from "../../host/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Embedder } from "./embedder.ts";
+import { createLocalEmbedder } from "./embedding/local-embedder.ts";
 import type { TierLimits } from "./entry.ts";
 import { memoryLimits } from "./limits.ts";
-import { createLocalEmbedder } from "./local-embedder.ts";
 import { Memories, overlaysOf } from "./memories.ts";
-import type { MemoryStore } from "./memory-store.ts";
 import { createNamespacePolicy } from "./namespace-policy.ts";
 import { type MemoryOptions, type ParsedMemoryOptions, parseMemoryOptions } from "./options.ts";
-import { Overlays } from "./overlays.ts";
+import type { MemoryStore } from "./persistent/memory-store.ts";
+import { Overlays } from "./persistent/overlays.ts";
+import { createSqliteMemoryStore } from "./persistent/sqlite-memory-store.ts";
 import { memory } from "./protocol.ts";
 import { createHandlers } from "./session-handlers.ts";
-import { createSqliteMemoryStore } from "./sqlite-memory-store.ts";
 import { TextRanker } from "./text.ts";
-import { WorkingTier } from "./working-tier.ts";
+import { type Shelves, WorkingTier } from "./working/working-tier.ts";
 
 export interface MemoryPluginOptions extends Omit<MemoryOptions, "embedder"> {
   /** One made in code, or one that a config can name. */
@@ -43,6 +44,8 @@ function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder 
   const { exclusive, priority } = options;
   const policy = createNamespacePolicy(options.namespaces);
   const ranker = new TextRanker();
+  /** What the working tiers of forks begin with, until they are opened. */
+  const inherited = new WeakMap<SessionState, Shelves>();
   let shared: Shared | undefined;
 
   return plugin(memory, {
@@ -63,11 +66,17 @@ function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder 
     session(context) {
       if (shared === undefined) throw new Error("the memory plugin was not set up");
       const { store, overlays, embedder } = shared;
-      const memories = new Memories(context, options.max_memories);
-      const entered = memories.overlays;
-      const working = new WorkingTier(context.state, toTierLimits(options.working), ranker);
       const now = () => context.clock.now() / 1000;
-      overlays.enter(entered, now());
+      const entered: string[] = [];
+      const enter = (ids: readonly string[]) => {
+        entered.push(...ids);
+        overlays.enter(ids, now());
+      };
+      const memories = new Memories(context, options.max_memories, (owner) => enter([owner]));
+      enter(memories.overlays);
+      const known = inherited.get(context.state);
+      inherited.delete(context.state);
+      const working = new WorkingTier(context.state, toTierLimits(options.working), ranker, known);
       return {
         handlers: createHandlers({
           memories,
@@ -82,10 +91,13 @@ function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder 
           const id = context.nextId();
           overlays.begin(id, memories.overlays.at(-1) ?? "", now());
           memories.fork(forked, id);
+          const shelves = working.forkShelves();
+          if (shelves !== undefined) inherited.set(forked, shelves);
         },
         merge(fork) {
           working.merge(fork);
-          return overlays.merge(overlaysOf(fork).at(-1) ?? "", now());
+          const overlay = overlaysOf(fork).at(-1);
+          return overlay === undefined ? { merged: 0, conflicts: [] } : overlays.merge(overlay, now());
         },
         close: () => overlays.leave(entered, now()),
       };
@@ -104,10 +116,11 @@ function open(
   ranker: TextRanker,
   embedder: Embedder | undefined,
 ): Shared {
+  const limits = { episodic: toTierLimits(options.episodic), semantic: toTierLimits(options.semantic) };
   const store = createSqliteMemoryStore({
     database,
     ranker,
-    limits: { episodic: toTierLimits(options.episodic), semantic: toTierLimits(options.semantic) },
+    limits,
     maxSpacesPerAgent: options.max_spaces_per_agent,
     tokenizer: options.tokenizer,
     fusion:
@@ -115,7 +128,7 @@ function open(
         ? undefined
         : { model: embedder.name, vectorWeight: options.vector_weight, minSimilarity: options.min_similarity },
   });
-  const overlays = new Overlays(database);
+  const overlays = new Overlays(database, limits);
   const overlayIdleS = database.isPersistent
     ? options.fork_idle_s
     : Math.min(options.fork_idle_s, memoryLimits.transientOverlayIdleS);

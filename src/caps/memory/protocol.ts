@@ -2,6 +2,13 @@ import * as z from "zod";
 import { call, capability } from "../../protocol/capability.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
 
+/** What a message may hold; the other limits of this capability are the host's. */
+export const messageLimits = {
+  /** Keys, and tags, that one search asks for. */
+  maxAskedKeys: 10_000,
+  maxAskedTags: 1000,
+} as const satisfies Record<string, number>;
+
 const key = z.union([z.string(), jsonObject]).describe('A text, which is short for {"key": text}, or an object.');
 const seconds = z.number().describe("Seconds since 1970.");
 const tier = z.enum(["working", "episodic", "semantic"]);
@@ -58,8 +65,8 @@ export type EntryProblem = z.output<typeof entryProblem>;
 
 const conditions = {
   memory_id: memoryId,
-  keys: z.array(key).default([]),
-  tags: z.array(z.string()).default([]),
+  keys: z.array(key).max(messageLimits.maxAskedKeys).default([]),
+  tags: z.array(z.string()).max(messageLimits.maxAskedTags).default([]),
   tags_match: tagsMatch,
   since: seconds.optional().describe("Entries whose event_at is not before this, in seconds since 1970."),
   until: seconds.optional().describe("Entries whose event_at is before this, in seconds since 1970."),
@@ -142,6 +149,10 @@ export const memory = capability("memory", {
       result: z.object({
         entries: z.array(entry).default([]),
         total: z.int().default(0).describe("How many entries match, before the limit."),
+        truncated: z
+          .boolean()
+          .optional()
+          .describe("True where fewer were sent than asked for, because the host allows no more in one answer."),
       }),
       example: {
         request: { query: "moons", tier: "semantic" },

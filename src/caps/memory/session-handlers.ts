@@ -1,16 +1,19 @@
 // Answers the requests of one session from its three tiers.
 import type { CallContext } from "../../host/call-context.ts";
 import type { Handlers } from "../../host/plugin.ts";
+import { isThenable } from "../../host/thenable.ts";
+import { isLargerThan } from "../../host/validation/json-size.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { toDraft } from "./drafts.ts";
 import type { Embedder } from "./embedder.ts";
+import { embedTexts } from "./embedding/embedding.ts";
 import {
   type Conditions,
   compareMatches,
+  countFitting,
   type Draft,
   type Found,
-  type Match,
   type Outcome,
   type Refusal,
   type Search,
@@ -19,12 +22,11 @@ import {
 import { canonicalKey, keyToWire } from "./key.ts";
 import { memoryLimits } from "./limits.ts";
 import type { Memories, Memory } from "./memories.ts";
-import type { MemoryStore } from "./memory-store.ts";
 import type { NamespacePolicy } from "./namespace-policy.ts";
+import type { MemoryStore } from "./persistent/memory-store.ts";
 import { type EntryProblem, type MemoryEntry, memory, type Tier } from "./protocol.ts";
 import { toWords } from "./text.ts";
-import { toUnitVector } from "./vector.ts";
-import type { WorkingTier } from "./working-tier.ts";
+import type { WorkingTier } from "./working/working-tier.ts";
 
 export interface SessionTiers {
   readonly memories: Memories;
@@ -82,11 +84,11 @@ class MemorySession {
     });
     if (semantic.length === 0) return this.#write(opened, request, drafts, now);
     const texts = semantic.map(({ text }) => text);
-    return embedder.embed(texts, { signal: context.signal }).then((vectors) => {
+    return embedTexts(embedder, texts, context).then((vectors) => {
       const vectorOf = new Map(semantic.map((draft, index) => [draft, vectors[index]]));
       const complete = drafts.map((draft) => {
         const vector = "code" in draft ? undefined : vectorOf.get(draft);
-        return vector === undefined ? draft : { ...(draft as Draft), vector: toUnitVector(vector) };
+        return vector === undefined ? draft : { ...(draft as Draft), vector };
       });
       return this.#write(opened, request, complete, context.clock.now() / 1000);
     });
@@ -139,12 +141,11 @@ class MemorySession {
       limit: Math.min(request.limit, maxResults),
     };
     const tiers = this.#readable(opened, request.tier);
-    if (embedder === undefined || query === "" || !tiers.includes("semantic")) {
-      return this.#find(opened, tiers, search, context);
-    }
-    return embedder.embed([query], { signal: context.signal }).then(([vector]) => {
-      const complete = vector === undefined ? search : { ...search, vector: toUnitVector(vector) };
-      return this.#find(opened, tiers, complete, context);
+    if (embedder === undefined || query === "" || !tiers.includes("semantic"))
+      return this.#find(opened, tiers, search, request.limit, context);
+    return embedTexts(embedder, [query], context).then(([vector]) => {
+      const complete = vector === undefined ? search : { ...search, vector };
+      return this.#find(opened, tiers, complete, request.limit, context);
     });
   }
 
@@ -157,22 +158,14 @@ class MemorySession {
     throw memory.error("forbidden", `you may not read the semantic tier of "${namespace}"`);
   }
 
-  #find(opened: Memory, tiers: readonly Tier[], search: Search, { clock }: CallContext) {
+  #find(opened: Memory, tiers: readonly Tier[], search: Search, asked: number, { clock }: CallContext) {
     const now = clock.now() / 1000;
-    const compare = compareMatches(search.words !== undefined);
-    let total = 0;
-    const all: (Match & { tier: Tier })[] = [];
-    for (const tier of tiers) {
-      const found = this.#findIn(tier, opened, search, now);
-      total += found.total;
-      for (const match of found.matches) all.push({ ...match, tier });
-    }
-    if (tiers.length > 1) all.sort(compare);
-    const entries = all.slice(0, search.limit).map(({ entry, score, tier }) => toWireEntry(entry, tier, score));
-    return { entries, total };
+    const found = tiers.map((tier) => this.#findIn(tier, opened, search, now));
+    const finish = (all: readonly Found[]) => toRetrieveResult(tiers, all, search, asked);
+    return found.some(isThenable) ? Promise.all(found).then(finish) : finish(found as Found[]);
   }
 
-  #findIn(tier: Tier, opened: Memory, search: Search, now: number): Found {
+  #findIn(tier: Tier, opened: Memory, search: Search, now: number): Found | Promise<Found> {
     const { memories, store, working } = this.#tiers;
     if (tier === "working") return working.find(opened.id, search, now);
     // Only what shares a namespace is worth vectors.
@@ -199,7 +192,29 @@ class MemorySession {
 
 function toConditions(request: RetrieveRequest | ForgetRequest): Conditions {
   const { keys, since, tags, tags_match: tagsMatch, until } = request;
-  return { keys: keys.map(canonicalKey), tags, tagsMatch, since, until };
+  return { keys: new Set(keys.map(canonicalKey)), tags: new Set(tags), tagsMatch, since, until };
+}
+
+function toRetrieveResult(
+  tiers: readonly Tier[],
+  found: readonly Found[],
+  { words, limit }: Search,
+  asked: number,
+): ResultInputOf<Calls["retrieve"]> {
+  const all = found.flatMap(({ matches }, index) => matches.map((match) => ({ ...match, tier: tiers[index] as Tier })));
+  if (found.length > 1) all.sort(compareMatches(words !== undefined));
+  const total = found.reduce((sum, one) => sum + one.total, 0);
+  const entries = fitting(all.slice(0, limit).map(({ entry, score, tier }) => toWireEntry(entry, tier, score)));
+  return entries.length < Math.min(total, asked) ? { entries, total, truncated: true } : { entries, total };
+}
+
+/** As many as one answer carries. */
+function fitting(entries: MemoryEntry[]): MemoryEntry[] {
+  const { maxAnswerBytes } = memoryLimits;
+  // Counted in characters, of which none takes more than three bytes: then nearly no answer needs counting twice.
+  if (!isLargerThan(entries, maxAnswerBytes / 3)) return entries;
+  const sizes = entries.map((entry) => Buffer.byteLength(JSON.stringify(entry)));
+  return entries.slice(0, countFitting(sizes, maxAnswerBytes));
 }
 
 function toStoreResult(entries: StoreRequest["entries"], outcomes: readonly Outcome[]): ResultInputOf<Calls["store"]> {

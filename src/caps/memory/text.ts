@@ -11,7 +11,7 @@ const diacritics = /[\u0300-\u036f]+/g;
 /** The different words of a query; empty where it has none, and then it matches nothing. */
 export function toWords(query: string): string[] {
   const words = new Set<string>();
-  for (const [word] of query.matchAll(wordPattern)) {
+  for (const [word] of query.slice(0, memoryLimits.maxQueryLength).matchAll(wordPattern)) {
     words.add(foldWord(word));
     if (words.size === memoryLimits.maxQueryWords) break;
   }
@@ -19,7 +19,10 @@ export function toWords(query: string): string[] {
   return [...words];
 }
 
+const nonAscii = /[^\0-\x7f]/;
+
 function foldWord(word: string): string {
+  if (!nonAscii.test(word)) return word.toLowerCase();
   return word.toLowerCase().normalize("NFD").replace(diacritics, "").normalize("NFC");
 }
 
@@ -98,17 +101,26 @@ export class TextRanker {
   #count(entry: Entry): CountedWords {
     const known = this.#words.get(entry);
     if (known !== undefined) return known;
-    const counts = new Map<string, number>();
-    let length = 0;
-    for (const [word] of toSearchText(JSON.parse(entry.key) as Key, entry.content).matchAll(wordPattern)) {
-      const folded = foldWord(word);
-      counts.set(folded, (counts.get(folded) ?? 0) + 1);
-      length += 1;
-    }
-    const counted = { counts, length };
+    const counted = countWords(toSearchText(JSON.parse(entry.key) as Key, entry.content));
     this.#words.set(entry, counted);
     return counted;
   }
+}
+
+/** Words are folded once each, however often they occur. */
+function countWords(text: string): CountedWords {
+  const spelled = new Map<string, number>();
+  let length = 0;
+  for (const word of text.match(wordPattern) ?? []) {
+    spelled.set(word, (spelled.get(word) ?? 0) + 1);
+    length += 1;
+  }
+  const counts = new Map<string, number>();
+  for (const [word, count] of spelled) {
+    const folded = foldWord(word);
+    counts.set(folded, (counts.get(folded) ?? 0) + count);
+  }
+  return { counts, length };
 }
 
 // The constants and the floor of FTS5, so that both ways of ranking agree.

@@ -13,6 +13,18 @@ type Api = Awaited<ReturnType<typeof startPlan>>["lead"];
 const titlesOf = async (api: Api) => (await api.listTasks()).tasks.map(({ title }) => title);
 
 describe("a fork", () => {
+  test("of an agent without a name is that agent, also where nothing was asked before", async () => {
+    await using host = await startPlanning();
+    const { client } = await host.agent("");
+    const fork = await host.fork(client, "");
+    const { plan_id } = await fork.api.createPlan({ name: "private" });
+    const inner = await host.fork(fork.client, "");
+
+    expect((await inner.api.listPlans()).plans).toMatchObject([{ plan_id }]);
+    expect(await host.merge(fork.session_id, client)).toEqual({ merged: 1, conflicts: [] });
+    expect((await client.planning.listPlans()).plans).toMatchObject([{ plan_id }]);
+  });
+
   test("begins with the plans of its session, and nothing it does reaches them", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
@@ -47,7 +59,7 @@ describe("a fork", () => {
 
     await fork.deletePlan({ plan_id });
 
-    expect(await fork.listPlans()).toEqual({ plans: [] });
+    expect(await fork.listPlans()).toEqual({ plans: [], total: 0 });
     await expect(fork.updateTask({ task_id, title: "b" })).rejects.toMatchObject({ code: "unknown_task" });
     expect(await titlesOf(host.lead)).toEqual(["a"]);
   });
@@ -202,7 +214,7 @@ describe("a merge", () => {
 
     await other.api.deletePlan({ plan_id });
     expect((await host.merge(other.session_id)).conflicts).toEqual([]);
-    expect(await host.lead.listPlans()).toEqual({ plans: [] });
+    expect(await host.lead.listPlans()).toEqual({ plans: [], total: 0 });
   });
 
   test("does not touch a task on which another session works", async () => {
@@ -216,5 +228,26 @@ describe("a merge", () => {
       `${host.plan_id}/${task_id}: claimed by another session`,
     ]);
     expect(await titlesOf(host.lead)).toEqual(["a"]);
+  });
+
+  test("brings no more plans and tasks than the host allows, and reports those it leaves", async () => {
+    await using host = await startPlanning({ max_plans: 2, max_tasks: 2 });
+    const { plan_id } = await host.lead.createPlan();
+    await host.lead.addTask({ plan_id, title: "a" });
+    const forks = [await host.fork(), await host.fork()];
+    for (const { api } of forks) {
+      await api.createPlan({ name: "another" });
+      await api.addTask({ plan_id, title: "b" });
+    }
+
+    expect(await host.merge(forks[0]?.session_id ?? "")).toEqual({ merged: 2, conflicts: [] });
+    const { merged, conflicts } = await host.merge(forks[1]?.session_id ?? "");
+
+    expect(merged).toBe(0);
+    expect(conflicts.map((conflict) => conflict.replace(/^.*: /, "")).sort()).toEqual([
+      "the host allows no more plans",
+      "the host allows no more tasks",
+    ]);
+    expect((await host.lead.listPlans()).plans.map(({ task_count }) => task_count)).toEqual([2, 0]);
   });
 });

@@ -2,7 +2,7 @@
 // a plan that would not be sound afterwards is left alone altogether. The fork keeps its copies, and those that were
 // merged count from then on as set out from, so that a later merge finds what came after.
 import type { Database } from "../../host/database.ts";
-import { findCycle } from "./dependencies.ts";
+import { findAnyCycle } from "./dependencies.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { liveClaim, type Plan, type Task, type TaskFields, taskFields } from "./model.ts";
 import { removePlan } from "./plan-calls.ts";
@@ -19,7 +19,9 @@ type Conflict =
   | "changed by both"
   | "changed here and deleted by the fork"
   | "deleted here and changed by the fork"
-  | "claimed by another session";
+  | "claimed by another session"
+  | "the host allows no more plans"
+  | "the host allows no more tasks";
 
 /** Must run within `database.write`. */
 export function mergePlans(desk: Desk, fork: PlanSpace, database: Database): MergeReport {
@@ -81,9 +83,11 @@ class PlanMerge {
   }
 
   #addPlan(): void {
-    const { tables, space } = this.#desk;
-    const copy = this.#fork.own(this.#planId);
+    const { tables, space, options } = this.#desk;
     const { overlay, viewer } = space;
+    if (tables.countPlans(viewer.owner, viewer.overlays) >= options.max_plans)
+      return this.#conflict("the host allows no more plans");
+    const copy = this.#fork.own(this.#planId);
     const added: Plan = { ...copy, overlay, owner: viewer.owner, owner_name: viewer.name };
     tables.writePlan(added);
     tables.writePlan({ ...copy, base_version: copy.version });
@@ -149,8 +153,10 @@ class PlanMerge {
   #addTask(task: Task): void {
     if (task.is_deleted) return;
     if (task.base_version !== null) return this.#conflict("deleted here and changed by the fork", task.task_id);
-    const { tables, space } = this.#desk;
+    const { tables, space, options } = this.#desk;
     const plan = space.own(this.#planId);
+    if (tables.countTasks([plan], "") >= options.max_tasks)
+      return this.#conflict("the host allows no more tasks", task.task_id);
     const added: Task = { ...task, overlay: plan.overlay, position: plan.next_position, claim: undefined };
     tables.writeTask(added);
     tables.writePlan({ ...plan, next_position: plan.next_position + 1 });
@@ -184,8 +190,9 @@ class PlanMerge {
     for (const [task_id, deps] of dependencies) {
       const place = `${this.#planId}/${task_id}`;
       if (deps.some((id) => !dependencies.has(id))) throw new UnsoundPlan(`${place}: depends on a task that is gone`);
-      const cycle = findCycle(task_id, dependencies);
-      if (cycle !== undefined) throw new UnsoundPlan(`${place}: would wait for itself (${cycle.join(" → ")})`);
     }
+    const cycle = findAnyCycle(dependencies);
+    if (cycle !== undefined)
+      throw new UnsoundPlan(`${this.#planId}/${cycle[0]}: would wait for itself (${cycle.join(" → ")})`);
   }
 }

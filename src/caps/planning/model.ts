@@ -25,6 +25,9 @@ export interface Plan {
   readonly updated_at: number;
 }
 
+/** What most of the work needs of a plan; there may be many, and descriptions are long. */
+export type PlanSummary = Omit<Plan, "description">;
+
 export interface Claim {
   readonly token: string;
   /** Whose claim it is: a token in other hands is worth nothing, so it need not be a secret. */

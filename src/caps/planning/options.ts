@@ -22,6 +22,8 @@ export const optionsSchema = z.strictObject({
   max_tasks: z.int().min(1).default(planningLimits.maxTasks),
   /** Changes remembered per task. */
   max_history: z.int().min(0).default(planningLimits.maxHistory),
+  /** What a fork wrote, and private plans of an agent without a name, are kept for this long after they were last open. */
+  fork_idle_s: z.int().min(1).default(planningLimits.forkIdleSeconds),
   ...pluginEntryFields,
 });
 

@@ -3,7 +3,7 @@ import type { RequestOf } from "../../protocol/capability.ts";
 import { findRepeated, toColumns } from "./columns.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { planningLimits } from "./limits.ts";
-import { type Plan, type Task, toPlanView, toTaskView } from "./model.ts";
+import { type Plan, type PlanSummary, type Task, toPlanView, toTaskView } from "./model.ts";
 import { changedMeanwhile, limitReached, ownerOnly, repeatedColumn } from "./problems.ts";
 import type { BoardView, PlanView, planning, TaskView } from "./protocol.ts";
 
@@ -35,10 +35,23 @@ export function createPlan(desk: Desk, request: RequestOf<Calls["createPlan"]>):
   return toPlanView(plan, 0);
 }
 
-export function listPlans({ space, tables }: Desk): PlanView[] {
-  const plans = space.plans();
-  const counts = tables.countByPlan(plans);
-  return plans.map((plan) => toPlanView(plan, counts.get(plan.plan_id) ?? 0));
+export function listPlans(
+  { space, tables }: Desk,
+  { limit, offset }: RequestOf<Calls["listPlans"]>,
+): { plans: PlanView[]; total: number } {
+  const all = space.plans();
+  const page = all.slice(offset, offset + limit);
+  const counts = tables.countByPlan(page);
+  const plans: PlanView[] = [];
+  let room: number = planningLimits.maxAnswerBytes;
+  for (const plan of page) {
+    const described = { ...plan, description: tables.descriptionOf(plan) };
+    const view = toPlanView(described, counts.get(plan.plan_id) ?? 0);
+    room -= Buffer.byteLength(JSON.stringify(view));
+    if (room < 0 && plans.length > 0) break;
+    plans.push(view);
+  }
+  return { plans, total: all.length };
 }
 
 export function updatePlan(desk: Desk, request: RequestOf<Calls["updatePlan"]>): PlanView {
@@ -90,17 +103,23 @@ export function removePlan(desk: Desk, { plan_id }: Plan): void {
   desk.notePlan(plan, "plan_deleted");
 }
 
-export function showBoards({ space, tables, now }: Desk, plan_id: string): BoardView[] {
-  const plans = space.choose(plan_id);
+export function showBoards(
+  { space, tables, now }: Desk,
+  plan_id: string,
+): { boards: BoardView[]; truncated?: boolean } {
+  const plans = space.choose(plan_id).slice(0, planningLimits.maxListed);
   const counts = tables.countByPlan(plans);
-  const tasks = groupByPlan(tables.listTasks(plans, "", planningLimits.maxBoardTasks, 0));
-  return plans.map((plan) => ({
+  const shown = tables.listTasks(plans, "", planningLimits.maxBoardTasks, 0);
+  const tasks = groupByPlan(shown);
+  const boards = plans.map((plan) => ({
     plan_id: plan.plan_id,
     name: plan.name,
     columns: byColumn(plan, tasks.get(plan.plan_id) ?? [], now),
     column_details: [...plan.columns],
     task_count: counts.get(plan.plan_id) ?? 0,
   }));
+  const total = boards.reduce((sum, { task_count }) => sum + task_count, 0);
+  return shown.length < total ? { boards, truncated: true } : { boards };
 }
 
 function groupByPlan(tasks: readonly Task[]): Map<string, Task[]> {
@@ -113,7 +132,7 @@ function groupByPlan(tasks: readonly Task[]): Map<string, Task[]> {
   return groups;
 }
 
-function byColumn(plan: Plan, tasks: readonly Task[], now: number): Record<string, TaskView[]> {
+function byColumn(plan: PlanSummary, tasks: readonly Task[], now: number): Record<string, TaskView[]> {
   const columns = new Map<string, TaskView[]>(plan.columns.map(({ name }) => [name, []]));
   for (const task of tasks) {
     // A column may have been taken away while tasks were in it.

@@ -1,6 +1,6 @@
 // The plans as one session sees them: only its agent's and shared ones, and a fork's own copy before what is below.
 import { fail } from "../../protocol/errors.ts";
-import { ground, type Plan, type Task } from "./model.ts";
+import { ground, type Plan, type PlanSummary, type Task } from "./model.ts";
 import { unknownPlan, unknownTask } from "./problems.ts";
 import type { PlanningTables } from "./tables.ts";
 import type { Viewer } from "./viewer.ts";
@@ -36,8 +36,8 @@ export class PlanSpace {
   }
 
   /** Oldest first. */
-  plans(): Plan[] {
-    const nearest = new Map<string, Plan>();
+  plans(): PlanSummary[] {
+    const nearest = new Map<string, PlanSummary>();
     const rows = this.#tables.plansFor(this.viewer.owner, this.viewer.overlays);
     for (const plan of rows) if (!nearest.has(plan.plan_id)) nearest.set(plan.plan_id, plan);
     const seen = [...nearest.values()].filter(({ is_deleted }) => !is_deleted);
@@ -45,7 +45,7 @@ export class PlanSpace {
   }
 
   /** One plan, or all where the id is empty. */
-  choose(plan_id: string): Plan[] {
+  choose(plan_id: string): PlanSummary[] {
     return plan_id === "" ? this.plans() : [this.plan(plan_id)];
   }
 

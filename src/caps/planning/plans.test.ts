@@ -64,7 +64,7 @@ describe("a plan", () => {
 
     await host.lead.deletePlan({ plan_id });
 
-    expect(await host.lead.listPlans()).toEqual({ plans: [] });
+    expect(await host.lead.listPlans()).toEqual({ plans: [], total: 0 });
     expect(await host.lead.listTasks()).toEqual({ tasks: [], total: 0 });
     await expect(host.lead.history({ task_id })).rejects.toMatchObject({ code: "unknown_task" });
     await expect(host.lead.deletePlan({ plan_id })).rejects.toMatchObject({ code: "unknown_plan" });

@@ -1,7 +1,7 @@
 // The host side of the planning capability. Every request is read or written in one turn: what it changed is committed
 // together with its answer.
 import type { Database } from "../../host/database.ts";
-import { type Plugin, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
+import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
 import type { SessionState } from "../../host/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { claimTask, readyTasks, releaseClaim, renewClaim } from "./claim-calls.ts";
@@ -10,13 +10,14 @@ import { planningLimits } from "./limits.ts";
 import { type MergeReport, mergePlans } from "./merge.ts";
 import { type Claim, type Task, toTaskView } from "./model.ts";
 import { type ParsedPlanningOptions, type PlanningOptions, parsePlanningOptions } from "./options.ts";
+import { OverlayUse } from "./overlay-use.ts";
 import { createPlan, deletePlan, listPlans, showBoards, updatePlan } from "./plan-calls.ts";
 import { PlanSpace } from "./plan-space.ts";
 import { limitReached } from "./problems.ts";
 import { planChanged, planning } from "./protocol.ts";
 import { openTables, type PlanningTables } from "./tables.ts";
 import { addTask, deleteTask, listTasks, updateTask } from "./task-calls.ts";
-import { forkAbove, readOverlays, viewerOf, writeOverlays } from "./viewer.ts";
+import { forkAbove, namesOf, viewerOf } from "./viewer.ts";
 import { type Watcher, Watchers } from "./watchers.ts";
 
 /** What a session has of this capability. */
@@ -44,37 +45,61 @@ interface Shared {
   readonly database: Database;
   readonly tables: PlanningTables;
   readonly watchers: Watchers;
+  readonly use: OverlayUse;
   readonly options: ParsedPlanningOptions;
 }
 
 function createPlanningPlugin(options: ParsedPlanningOptions): PlanningPlugin {
   let shared: Shared | undefined;
+  let timer: NodeJS.Timeout | undefined;
   const made = plugin(planning, {
     exclusive: options.exclusive,
     ...(options.priority === undefined ? {} : { priority: options.priority }),
     forking: "overlaid",
 
-    setup({ database }) {
+    setup(context) {
+      const { database, log } = context;
       const tables = openTables(database, { maxHistory: options.max_history });
-      shared = { database, tables, watchers: new Watchers(), options };
+      const use = new OverlayUse(database);
+      shared = { database, tables, watchers: new Watchers(log), use, options };
+      timer = collectRegularly(use, options, context);
     },
 
     session(context) {
       if (shared === undefined) throw new Error("the planning plugin was not set up");
       return openPart(context, shared);
     },
+
+    close: () => clearInterval(timer),
   });
   return made as PlanningPlugin;
 }
 
-function openPart(context: SessionContext, { database, tables, watchers, options }: Shared): PlanningPart {
-  const { state, clock, nextId } = context;
-  let overlays = readOverlays(state);
-  const openSpace = (of: SessionState = state) => {
-    const viewer = viewerOf({ session: context.session, state: of, nextId }, tables);
-    if (of === state) overlays = readOverlays(state);
-    return new PlanSpace(tables, viewer);
+/** Now, and then as long as the host runs. */
+function collectRegularly(
+  use: OverlayUse,
+  { fork_idle_s }: ParsedPlanningOptions,
+  { clock, database, log }: PluginContext,
+): NodeJS.Timeout {
+  const { collectIntervalMs, transientForkIdleSeconds } = planningLimits;
+  const idleMs = (database.isPersistent ? fork_idle_s : Math.min(fork_idle_s, transientForkIdleSeconds)) * 1000;
+  const collect = () => {
+    try {
+      use.collect(clock.now(), idleMs);
+    } catch (error) {
+      log.error("plans of forks that are gone could not be removed", { error });
+    }
   };
+  collect();
+  const timer = setInterval(collect, collectIntervalMs);
+  timer.unref();
+  return timer;
+}
+
+function openPart(context: SessionContext, { database, tables, watchers, use, options }: Shared): PlanningPart {
+  const { state, clock, nextId } = context;
+  const openSpace = (of: SessionState = state) =>
+    new PlanSpace(tables, viewerOf({ session: context.session, state: of, nextId }, tables));
   const openDesk = () => new Desk({ tables, space: openSpace(), options, now: clock.now(), nextId });
 
   const watcher: Watcher = {
@@ -98,14 +123,15 @@ function openPart(context: SessionContext, { database, tables, watchers, options
   const view = (task: Task) => toTaskView(task, clock.now());
 
   const stopWatching = watchers.add(watcher);
+  const leave = use.enter(() => namesOf(context));
   return {
     handlers: {
       createPlan(request) {
         const plan = write((desk) => createPlan(desk, request));
         return { success: true, plan_id: plan.plan_id, columns: plan.columns, plan };
       },
-      listPlans: () => ({ plans: listPlans(openDesk()) }),
-      board: ({ plan_id }) => ({ boards: showBoards(openDesk(), plan_id) }),
+      listPlans: (request) => listPlans(openDesk(), request),
+      board: ({ plan_id }) => showBoards(openDesk(), plan_id),
       updatePlan(request) {
         const plan = write((desk) => updatePlan(desk, request));
         return { success: true, plan_id: plan.plan_id, plan };
@@ -164,13 +190,14 @@ function openPart(context: SessionContext, { database, tables, watchers, options
     },
 
     merge(forked) {
-      // The host merges the states key by key, and so gives this session the overlays of the fork: take them off again.
-      if (JSON.stringify(readOverlays(state)) === JSON.stringify(readOverlays(forked))) writeOverlays(state, overlays);
       const fork = openSpace(forked);
       return write((desk) => mergePlans(desk, fork, database));
     },
 
-    close: () => void stopWatching(),
+    close() {
+      stopWatching();
+      leave();
+    },
   };
 }
 

@@ -57,7 +57,7 @@ test.each(Object.keys(attempts))("%s of another's plan is answered as if there w
 test("lists, boards and claims without a plan leave out what is another's", async () => {
   await using host = await startVictim();
 
-  expect(await host.thief.listPlans()).toEqual({ plans: [] });
+  expect(await host.thief.listPlans()).toEqual({ plans: [], total: 0 });
   expect(await host.thief.board()).toEqual({ boards: [] });
   expect(await host.thief.listTasks()).toEqual({ tasks: [], total: 0 });
   expect(await host.thief.ready({ include_claimed: true })).toEqual({ tasks: [] });
@@ -118,5 +118,5 @@ test("agents without a name do not see each other's plans", async () => {
   const { plan_id } = await one.api.createPlan();
 
   expect((await one.api.listPlans()).plans).toMatchObject([{ plan_id, owner: "" }]);
-  expect(await other.api.listPlans()).toEqual({ plans: [] });
+  expect(await other.api.listPlans()).toEqual({ plans: [], total: 0 });
 });

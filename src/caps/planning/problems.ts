@@ -13,7 +13,7 @@ export function unknownTask(task_id: string, plan_id: string): A2EError {
   return planning.error("unknown_task", `there is no task "${task_id}" in ${where}`, { detail: { task_id } });
 }
 
-export function unknownColumn({ columns, plan_id }: Plan, status: string): A2EError {
+export function unknownColumn({ columns, plan_id }: Pick<Plan, "columns" | "plan_id">, status: string): A2EError {
   const names = columns.map(({ name }) => name);
   const meant = nearest(status, names);
   const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;

@@ -114,6 +114,10 @@ const page = {
   offset: z.int().min(0).default(0),
 };
 
+const total = z
+  .int()
+  .describe("Before the limit. An answer may have fewer than asked for: go on at `offset` plus those it has.");
+
 export const planChanged = push("planning/changed", {
   doc: "A plan that this session watches was changed by another session. An extension of ours.",
   payload: z.object({
@@ -210,14 +214,20 @@ export const planning = capability("planning", {
     }),
     listPlans: call("planning/plan/list", "planning/plan/list/resp", {
       doc: "Lists the plans that this agent sees, oldest first.",
-      request: z.object({}),
-      result: z.object({ plans: z.array(plan) }),
-      example: { request: {}, result: { plans: [examplePlan] } },
+      request: z.object(page),
+      result: z.object({ plans: z.array(plan), total }),
+      example: { request: {}, result: { plans: [examplePlan], total: 1 } },
     }),
     board: call("planning/plan/board", "planning/plan/board/resp", {
       doc: "Shows the tasks of a plan by column; without a plan, all boards.",
       request: z.object({ plan_id: id.default("") }),
-      result: z.object({ boards: z.array(board) }),
+      result: z.object({
+        boards: z.array(board),
+        truncated: z
+          .boolean()
+          .optional()
+          .describe("True where not all tasks fit; `planning/task/list` has them page by page."),
+      }),
       example: {
         request: { plan_id: planId },
         result: {
@@ -311,7 +321,7 @@ export const planning = capability("planning", {
     listTasks: call("planning/task/list", "planning/task/list/resp", {
       doc: "Lists tasks in the order in which they were added; all given conditions must hold.",
       request: z.object({ plan_id: id.default(""), status: name.default(""), ...page }),
-      result: z.object({ tasks: z.array(task), total: z.int().describe("Before the limit.") }),
+      result: z.object({ tasks: z.array(task), total }),
       example: { request: { status: "todo" }, result: { tasks: [exampleTask], total: 1 } },
     }),
     deleteTask: call("planning/task/delete", "planning/task/delete/resp", {

@@ -28,6 +28,8 @@ export const migrations: readonly string[] = [
    ) STRICT, WITHOUT ROWID;
    CREATE TABLE planning_frozen (overlay TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
    CREATE INDEX planning_history_plan ON planning_history (overlay, plan_id);`,
+  // Overlays, and agents without a name, with the time at which a session last stood for them.
+  "CREATE TABLE planning_use (name TEXT PRIMARY KEY, used_at REAL NOT NULL) STRICT, WITHOUT ROWID;",
 ];
 
 export const planFields = [

@@ -13,6 +13,7 @@ export async function startPlanning(options: PlanningOptions = {}, path = ":memo
   return {
     ...host,
     clock,
+    database,
     lead: host.client.planning,
     /** Another agent, or another session of the same. */
     async agent(agentId: string) {

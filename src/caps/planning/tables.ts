@@ -3,9 +3,15 @@ import type { Database, SqlRow, SqlStatement, SqlValue } from "../../host/databa
 import type { JsonObject } from "../../protocol/json.ts";
 import { type Column, doneNames } from "./columns.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { Claim, Plan, Task } from "./model.ts";
+import { planningLimits } from "./limits.ts";
+import type { Claim, Plan, PlanSummary, Task } from "./model.ts";
 import type { ChangeRecord } from "./protocol.ts";
 import { historyFields, migrations, planFields, taskRowFields } from "./schema.ts";
+
+/** About what a task takes in an answer beside its texts. */
+const taskBytes = 400;
+const textBytes = ["title", "description", "deps", "metadata"].map((field) => `length(CAST(task.${field} AS BLOB))`);
+const taskSize = `${textBytes.join(" + ")} + ${taskBytes} AS size`;
 
 /** Several plans, each in its overlay, as one parameter of a statement. */
 const chosenPlans = `json_each(?) AS chosen JOIN planning_task AS task
@@ -28,9 +34,12 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
     },
 
     /** Rows in these overlays that an owner may see, nearest overlay first, deleted ones included. */
-    plansFor(owner: string, overlays: readonly string[]): Plan[] {
+    plansFor(owner: string, overlays: readonly string[]): PlanSummary[] {
       return statements.plansFor.all(JSON.stringify(overlays), owner).map(toPlan);
     },
+
+    descriptionOf: ({ overlay, plan_id }: PlanSummary): string =>
+      statements.descriptionOf.get(overlay, plan_id)?.description as string,
 
     plansIn: (overlay: string): Plan[] => statements.plansIn.all(overlay).map(toPlan),
     isEmpty: (overlay: string): boolean => statements.plansIn.get(overlay) === undefined,
@@ -77,20 +86,27 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
     /** Deleted ones included, as a merge needs them. */
     rowsOf: ({ overlay, plan_id }: Plan): Task[] => statements.rowsOf.all(overlay, plan_id).map(toTask),
 
-    /** By plan in the order given, then by age. */
-    listTasks: (plans: readonly Plan[], status: string, limit: number, offset: number): Task[] =>
-      statements.listTasks.all(toChosen(plans), status, status, limit, offset).map(toTask),
+    /** By plan in the order given, then by age: as many as asked for and as an answer carries. */
+    listTasks(plans: readonly PlanSummary[], status: string, limit: number, offset: number): Task[] {
+      const chosen = toChosen(plans);
+      const fitting = countFitting(statements.taskSizes.all(chosen, status, status, limit, offset));
+      return statements.listTasks.all(chosen, status, status, fitting, offset).map(toTask);
+    },
 
-    countTasks: (plans: readonly Plan[], status: string): number =>
+    countTasks: (plans: readonly PlanSummary[], status: string): number =>
       Number(statements.countTasks.get(toChosen(plans), status, status)?.count),
 
-    countByPlan(plans: readonly Plan[]): ReadonlyMap<string, number> {
+    countByPlan(plans: readonly PlanSummary[]): ReadonlyMap<string, number> {
       const rows = statements.countByPlan.all(toChosen(plans));
       return new Map(rows.map(({ plan_id, count }) => [plan_id as string, Number(count)]));
     },
 
-    readyTasks: (plans: readonly Plan[], freeAt: number, limit: number): Task[] =>
-      statements.readyTasks.all(toChosen(plans), freeAt, limit).map(toTask),
+    /** As many as asked for and as an answer carries. */
+    readyTasks(plans: readonly PlanSummary[], freeAt: number, limit: number): Task[] {
+      const chosen = toChosen(plans);
+      const fitting = limit === 1 ? 1 : countFitting(statements.readySizes.all(chosen, freeAt, limit));
+      return statements.readyTasks.all(chosen, freeAt, fitting).map(toTask);
+    },
 
     dependenciesOf({ overlay, plan_id }: Plan): Dependencies {
       const rows = statements.dependenciesOf.all(overlay, plan_id);
@@ -146,13 +162,30 @@ function prepareAll(database: Database) {
         `INSERT INTO ${table} (${fields.join(", ")}) SELECT ${selected.join(", ")} FROM ${table} WHERE overlay = ? AND plan_id = ? ${condition}`,
       );
     });
+  const listed = (columns: string) =>
+    sql(
+      `SELECT ${columns} FROM ${chosenPlans} WHERE (? = '' OR task.status = ?) ORDER BY chosen.key, task.position LIMIT ? OFFSET ?`,
+    );
+  const ready = (columns: string) =>
+    sql(
+      `SELECT ${columns} FROM ${chosenPlans}
+       WHERE task.claim_expires_at <= ?
+         AND task.status NOT IN (SELECT value FROM json_each(chosen.value, '$[2]'))
+         AND NOT EXISTS (
+           SELECT 1 FROM json_each(task.deps) AS dep JOIN planning_task AS needed
+             ON needed.overlay = task.overlay AND needed.task_id = dep.value AND needed.is_deleted = 0
+           WHERE needed.status NOT IN (SELECT value FROM json_each(chosen.value, '$[2]')))
+       ORDER BY task.priority, task.created_at, chosen.key, task.position LIMIT ?`,
+    );
+  const summary = planFields.filter((field) => field !== "description").map((field) => `planning_plan.${field}`);
   return {
     nearestPlan: sql(
       "SELECT planning_plan.* FROM json_each(?) AS layer JOIN planning_plan ON overlay = layer.value AND plan_id = ? ORDER BY layer.key LIMIT 1",
     ),
     plansFor: sql(
-      "SELECT planning_plan.* FROM json_each(?) AS layer JOIN planning_plan ON overlay = layer.value WHERE owner = ? OR is_shared = 1 ORDER BY layer.key, created_at, planning_plan.rowid",
+      `SELECT ${summary.join(", ")} FROM json_each(?) AS layer JOIN planning_plan ON overlay = layer.value WHERE owner = ? OR is_shared = 1 ORDER BY layer.key, created_at, planning_plan.rowid`,
     ),
+    descriptionOf: sql("SELECT description FROM planning_plan WHERE overlay = ? AND plan_id = ?"),
     plansIn: sql("SELECT * FROM planning_plan WHERE overlay = ? ORDER BY created_at, rowid"),
     isFrozen: sql("SELECT 1 FROM planning_frozen WHERE overlay = ?"),
     freeze: sql("INSERT OR IGNORE INTO planning_frozen (overlay) VALUES (?)"),
@@ -166,21 +199,12 @@ function prepareAll(database: Database) {
     planOf: sql("SELECT plan_id FROM planning_task WHERE task_id = ? LIMIT 1"),
     task: sql("SELECT * FROM planning_task WHERE overlay = ? AND task_id = ? AND plan_id = ? AND is_deleted = 0"),
     rowsOf: sql("SELECT * FROM planning_task WHERE overlay = ? AND plan_id = ? ORDER BY position"),
-    listTasks: sql(
-      `SELECT task.* FROM ${chosenPlans} WHERE (? = '' OR task.status = ?) ORDER BY chosen.key, task.position LIMIT ? OFFSET ?`,
-    ),
+    listTasks: listed("task.*"),
+    taskSizes: listed(taskSize),
     countTasks: sql(`SELECT count(*) AS count FROM ${chosenPlans} WHERE (? = '' OR task.status = ?)`),
     countByPlan: sql(`SELECT task.plan_id, count(*) AS count FROM ${chosenPlans} GROUP BY task.plan_id`),
-    readyTasks: sql(
-      `SELECT task.* FROM ${chosenPlans}
-       WHERE task.claim_expires_at <= ?
-         AND task.status NOT IN (SELECT value FROM json_each(chosen.value, '$[2]'))
-         AND NOT EXISTS (
-           SELECT 1 FROM json_each(task.deps) AS dep JOIN planning_task AS needed
-             ON needed.overlay = task.overlay AND needed.task_id = dep.value AND needed.is_deleted = 0
-           WHERE needed.status NOT IN (SELECT value FROM json_each(chosen.value, '$[2]')))
-       ORDER BY task.priority, task.created_at, chosen.key, task.position LIMIT ?`,
-    ),
+    readyTasks: ready("task.*"),
+    readySizes: ready(taskSize),
     dependenciesOf: sql("SELECT task_id, deps FROM planning_task WHERE overlay = ? AND plan_id = ? AND is_deleted = 0"),
     writeTask: upsert("planning_task", "task_id", taskRowFields),
     removeTask: sql("DELETE FROM planning_task WHERE overlay = ? AND task_id = ?"),
@@ -194,7 +218,17 @@ function prepareAll(database: Database) {
   };
 }
 
-function toChosen(plans: readonly Plan[]): string {
+/** How many rows with these sizes an answer carries: at least one. */
+function countFitting(rows: readonly SqlRow[]): number {
+  let room: number = planningLimits.maxAnswerBytes;
+  const last = rows.findIndex(({ size }) => {
+    room -= size as number;
+    return room < 0;
+  });
+  return last < 0 ? rows.length : Math.max(1, last);
+}
+
+function toChosen(plans: readonly PlanSummary[]): string {
   return JSON.stringify(plans.map(({ overlay, plan_id, columns }) => [overlay, plan_id, doneNames(columns)]));
 }
 

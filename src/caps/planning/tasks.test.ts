@@ -220,3 +220,73 @@ describe("the history of a task", () => {
     expect((await host.lead.history({ task_id })).changes.map(({ version }) => version)).toEqual([4, 3]);
   });
 });
+
+test("an answer carries as many tasks and plans as fit, and the rest is there page by page", async () => {
+  await using host = await startPlanning({ max_history: 0 });
+  const description = "ä".repeat(20_000);
+  const { plan_id } = await host.lead.createPlan({ description });
+  for (let count = 0; count < 150; count++) await host.lead.addTask({ plan_id, title: `task ${count}`, description });
+  const { maxAnswerBytes } = planningLimits;
+  const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+
+  const first = await host.lead.listTasks({ plan_id });
+  expect(bytesOf(first)).toBeLessThanOrEqual(maxAnswerBytes);
+  expect(first.total).toBe(150);
+  expect(first.tasks.length).toBeLessThan(150);
+  const rest = await host.lead.listTasks({ plan_id, offset: first.tasks.length });
+  expect([...first.tasks, ...rest.tasks].map(({ title }) => title)).toEqual(
+    Array.from({ length: 150 }, (_, count) => `task ${count}`),
+  );
+
+  const board = await host.lead.board({ plan_id });
+  expect(bytesOf(board)).toBeLessThanOrEqual(maxAnswerBytes);
+  expect([board.truncated, board.boards[0]?.task_count]).toEqual([true, 150]);
+  expect(bytesOf(await host.lead.ready({ plan_id }))).toBeLessThanOrEqual(maxAnswerBytes);
+
+  for (let count = 0; count < 150; count++) await host.lead.createPlan({ name: `plan ${count}`, description });
+  const plans = await host.lead.listPlans();
+  expect(bytesOf(plans)).toBeLessThanOrEqual(maxAnswerBytes);
+  expect(plans.total).toBe(151);
+  expect(plans.plans[0]?.description).toBe(description);
+  const { plans: more } = await host.lead.listPlans({ offset: plans.plans.length, limit: 10 });
+  expect(more.map(({ name }) => name)[0]).toBe(`plan ${plans.plans.length - 1}`);
+});
+
+test("names and texts may be as long as the limits say, and no longer", async () => {
+  await using host = await startPlan();
+  const { maxDescriptionLength, maxListed, maxNameLength } = planningLimits;
+  await host.add("a", { assignee: "x".repeat(maxNameLength), description: "x".repeat(maxDescriptionLength) });
+
+  for (const attempt of [
+    host.add("a", { assignee: "x".repeat(maxNameLength + 1) }),
+    host.add("a", { description: "x".repeat(maxDescriptionLength + 1) }),
+    host.lead.listTasks({ limit: maxListed + 1 }),
+    host.lead.listPlans({ limit: maxListed + 1 }),
+  ])
+    await expect(attempt).rejects.toMatchObject({ code: "schema_violation" });
+});
+
+test("a board shows no more tasks than its limit, and says so", async () => {
+  await using host = await startPlan();
+  await host.add("a");
+  // A copy of the task for each number: one by one they would take long.
+  const { maxBoardTasks } = planningLimits;
+  const columns = "overlay, plan_id, title, status, description, assignee, deps, metadata, priority, version";
+  const rest = "base_version, is_deleted, claim, claim_expires_at, created_at, updated_at";
+  host.database.write(() =>
+    host.database
+      .prepare(
+        `WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < ?)
+         INSERT INTO planning_task (task_id, position, ${columns}, ${rest})
+         SELECT 'copy ' || at, 1 + at, ${columns}, ${rest} FROM planning_task, n`,
+      )
+      .run(maxBoardTasks),
+  );
+
+  const { boards, truncated } = await host.lead.board();
+
+  expect(truncated).toBe(true);
+  expect(boards[0]?.task_count).toBe(maxBoardTasks + 1);
+  const shown = Object.values(boards[0]?.columns ?? {}).flat().length;
+  expect(shown).toBeLessThanOrEqual(maxBoardTasks);
+});

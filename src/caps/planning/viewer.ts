@@ -24,20 +24,34 @@ export interface OverlayTable {
   freeze(overlay: string): void;
 }
 
+const workerKey = "worker";
+
 type ViewerContext = Pick<SessionContext, "session" | "state" | "nextId">;
 
 export function viewerOf({ session, state, nextId }: ViewerContext, table: OverlayTable): Viewer {
-  const worker = lasting(state, "worker", nextId);
+  const worker = lasting(state, workerKey, nextId);
   const { id } = session.principal;
   const { own, below } = writableOverlays(state, nextId, table);
   return {
-    // Agents without a name are not all one agent: each session of them keeps to itself.
-    owner: id === "" ? `session:${worker}` : `agent:${id}`,
+    owner: ownerOf(id, worker),
     name: id,
     worker,
     overlays: [...own, ...below, ground],
     own,
   };
+}
+
+/** Agents without a name are not all one agent: each session of them keeps to itself. */
+function ownerOf(agentId: string, worker: string): string {
+  return agentId === "" ? `session:${worker}` : `agent:${agentId}`;
+}
+
+/** What the session stands for, and nobody else may: its overlays, and itself where its agent has no name. */
+export function namesOf({ session, state }: Pick<ViewerContext, "session" | "state">): string[] {
+  const { own, below } = readOverlays(state);
+  const worker = state.get(workerKey);
+  const isNameless = session.principal.id === "" && typeof worker === "string";
+  return [...own, ...below, ...(isNameless ? [ownerOf("", worker)] : [])];
 }
 
 function lasting(state: SessionState, key: string, nextId: () => string): string {
@@ -56,11 +70,11 @@ export interface ForkOverlays {
 
 const overlaysKey = "local:overlays";
 
-export function readOverlays(state: SessionState): ForkOverlays {
+function readOverlays(state: SessionState): ForkOverlays {
   return (state.get(overlaysKey) as unknown as ForkOverlays | undefined) ?? { own: [], below: [] };
 }
 
-export function writeOverlays(state: SessionState, { own, below }: ForkOverlays): void {
+function writeOverlays(state: SessionState, { own, below }: ForkOverlays): void {
   if (own.length === 0) state.delete(overlaysKey);
   else state.set(overlaysKey, { own, below });
 }
@@ -86,6 +100,8 @@ export function forkAbove(
   nextId: () => string,
   table: OverlayTable,
 ): void {
+  // A fork is the same agent, also where nothing was asked yet.
+  if (forked.get(workerKey) === undefined) forked.set(workerKey, lasting(session, workerKey, nextId));
   const { own, below } = readOverlays(session);
   const [top, ...lower] = own;
   const isEmpty = top !== undefined && table.isEmpty(top);

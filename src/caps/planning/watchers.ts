@@ -1,4 +1,5 @@
 // Tells the sessions that watch a plan what others did to it.
+import type { Logger } from "../../host/logger.ts";
 import type { Plan } from "./model.ts";
 import type { PlanSpace } from "./plan-space.ts";
 import type { ChangeRecord } from "./protocol.ts";
@@ -20,6 +21,11 @@ export interface Watcher {
 
 export class Watchers {
   readonly #all = new Set<Watcher>();
+  readonly #log: Logger;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
 
   add(watcher: Watcher): () => void {
     this.#all.add(watcher);
@@ -31,14 +37,23 @@ export class Watchers {
     if (notes.length === 0) return;
     for (const watcher of this.#all) {
       if (watcher === origin) continue;
-      const { watching } = watcher;
-      if (watching.length === 0) continue;
-      const { space } = watcher;
-      for (const note of notes) {
-        if (!watching.includes("") && !watching.includes(note.plan.plan_id)) continue;
-        if (note.isHiding === true && note.plan.owner === space.viewer.owner) continue;
-        if (space.isSeen(note.plan)) watcher.tell(note);
+      try {
+        tellOne(watcher, notes);
+      } catch (error) {
+        // What was changed is changed: that somebody else could not be told is no failure of whoever did it.
+        this.#log.error("a session that watches a plan could not be told of a change", { error });
       }
     }
+  }
+}
+
+function tellOne(watcher: Watcher, notes: readonly Note[]): void {
+  const { watching } = watcher;
+  if (watching.length === 0) return;
+  const { space } = watcher;
+  for (const note of notes) {
+    if (!watching.includes("") && !watching.includes(note.plan.plan_id)) continue;
+    if (note.isHiding === true && note.plan.owner === space.viewer.owner) continue;
+    if (space.isSeen(note.plan)) watcher.tell(note);
   }
 }

@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
+import { createCapturedLog } from "../../testing/captured-log.ts";
 import { planningLimits } from "./limits.ts";
-import { planChanged } from "./protocol.ts";
+import type { Plan } from "./model.ts";
+import type { PlanSpace } from "./plan-space.ts";
+import { type ChangeRecord, planChanged } from "./protocol.ts";
 import { type PlanningHost, startPlanning } from "./start-planning.suite.ts";
+import { type Watcher, Watchers } from "./watchers.ts";
 
 async function startWatcher(host: PlanningHost, agentId = "watcher") {
   const { client, api } = await host.agent(agentId);
@@ -112,12 +116,42 @@ test("a session that did not negotiate planning hears nothing", async () => {
 
 test("no more plans are watched by name than the limit allows", async () => {
   await using host = await startPlanning({ max_plans: planningLimits.maxWatched + 1 });
-  for (let count = 0; count <= planningLimits.maxWatched; count++) await host.lead.createPlan();
-  const { plans } = await host.lead.listPlans();
-  for (const { plan_id } of plans.slice(1)) await host.lead.watchPlan({ plan_id });
+  const first = (await host.lead.createPlan()).plan_id;
+  for (let count = 0; count < planningLimits.maxWatched; count++) {
+    const { plan_id } = await host.lead.createPlan();
+    await host.lead.watchPlan({ plan_id });
+  }
 
-  await expect(host.lead.watchPlan({ plan_id: plans[0]?.plan_id ?? "" })).rejects.toMatchObject({
+  await expect(host.lead.watchPlan({ plan_id: first })).rejects.toMatchObject({
     code: "plan_full",
     detail: { limit: "maxWatched" },
   });
+});
+
+test("a watcher that cannot be told is no failure of whoever made the change, nor of other watchers", () => {
+  const told: string[] = [];
+  const log = createCapturedLog();
+  const watchers = new Watchers(log);
+  const watcherOf = (name: string, tell: () => void): Watcher => ({
+    watching: [""],
+    space: { isSeen: () => true } as unknown as PlanSpace,
+    tell: () => {
+      told.push(name);
+      tell();
+    },
+  });
+  watchers.add(
+    watcherOf("broken", () => {
+      throw new Error("its line is gone");
+    }),
+  );
+  watchers.add(watcherOf("sound", () => {}));
+
+  watchers.tell(
+    [{ plan: {} as Plan, task_id: "", record: {} as ChangeRecord }],
+    watcherOf("origin", () => {}),
+  );
+
+  expect(told).toEqual(["broken", "sound"]);
+  expect(log.entries).toMatchObject([{ level: "error" }]);
 });

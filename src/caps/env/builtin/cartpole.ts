@@ -21,18 +21,26 @@ type CartState = [position: number, velocity: number, angle: number, angularVelo
 
 const shown = [maxPosition * 2, Number.POSITIVE_INFINITY, maxAngle * 2, Number.POSITIVE_INFINITY];
 
+const observationSpace = box(
+  shown.map((bound) => -bound),
+  shown,
+  { shape: [4] },
+);
+
 export const cartPole = defineEnv({
   name: "CartPole-v1",
   description:
     "Balance a pole on a cart: 0 pushes left, 1 pushes right; each step is worth 1. Options: `low` and `high` for the initial state, or `state` to set it.",
   actionSpace: discrete(2),
-  observationSpace: box(
-    shown.map((bound) => -bound),
-    shown,
-    { shape: [4] },
-  ),
+  observationSpace,
   maxSteps: 500,
-  reset: ({ options, random }) => initialState(options, random),
+  reset({ options, random }) {
+    const state = initialState(options, random);
+    if (observationSpace.contains(state.map(Math.fround))) return state;
+    throw resetDenied(
+      `a position is from ${-maxPosition * 2} to ${maxPosition * 2}, an angle from ${-maxAngle * 2} to ${maxAngle * 2}`,
+    );
+  },
   step(state, action) {
     const next = move(state, action === 1 ? force : -force);
     const [position, , angle] = next;

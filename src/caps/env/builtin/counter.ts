@@ -6,7 +6,8 @@ import { actions, dict } from "../spaces/composite.ts";
 import { optional } from "../spaces/space.ts";
 
 const target = 10;
-const amount = optional(box(0, 1000, { isInteger: true }));
+const maxAmount = 1000;
+const amount = optional(box(0, maxAmount, { isInteger: true }));
 const limit = Number.MAX_SAFE_INTEGER;
 
 export const counter = defineEnv({
@@ -24,6 +25,10 @@ export const counter = defineEnv({
     const count = state.count + (action.type === "inc" ? by : -by);
     return { state: { count }, reward: count > 0 ? 1 : -1, done: count >= target };
   },
-  plan: ({ count }) => [{ type: "inc", amount: target - count }, { type: "inc" }, { type: "dec" }],
+  plan: ({ count }) => [
+    { type: "inc", amount: Math.min(maxAmount, Math.max(0, target - count)) },
+    { type: "inc" },
+    { type: "dec" },
+  ],
   render: ({ count }, mode) => (mode === "text" ? `count: ${count}` : undefined),
 });

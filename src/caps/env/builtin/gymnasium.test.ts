@@ -25,7 +25,8 @@ function readFixture<Content>(name: string): Content {
 
 const trajectoriesOf = (name: string) => readFixture<{ trajectories: Trajectory[] }>(name).trajectories;
 
-const context = { random: new SeededRandom(0), dataDir: "", push() {} };
+const { signal } = new AbortController();
+const context = { random: new SeededRandom(0), dataDir: "", signal, push() {} };
 
 function reset(environment: Environment, options: object): unknown {
   return environment.reset({ ...context, seed: 0, options: options as never });

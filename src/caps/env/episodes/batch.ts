@@ -1,0 +1,144 @@
+// Many steps in one request, and steps that never happened: both answer item by item.
+import { isThenable } from "../../../host/thenable.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { JsonValue } from "../../../protocol/json.ts";
+import { type Awaitable, andThen } from "../awaitable.ts";
+import { envLimits } from "../limits.ts";
+import { type AutoresetMode, env, type Observation } from "../protocol.ts";
+import type { Caller, Episode } from "./episode.ts";
+import type { Episodes } from "./episodes.ts";
+
+type ItemError = {
+  code: string;
+  message: string;
+  detail: A2EError["detail"];
+  retryable: boolean;
+  capability_name: string;
+};
+type StepItem = { obs: Observation; error?: ItemError };
+type Outcome = { action: JsonValue; obs?: Observation; error?: ItemError };
+
+export interface BatchRequest {
+  episode_ids: string[];
+  actions: JsonValue[];
+  episode_id: string;
+}
+
+/** Each episode goes its own way; steps of the same one are taken in their order. */
+export function stepBatch(
+  episodes: Episodes,
+  { episode_ids, actions, episode_id }: BatchRequest,
+  mode: AutoresetMode,
+  now: () => number,
+  caller: Caller,
+): Awaitable<{ results: StepItem[] }> {
+  const isOne = episode_ids.length === 0;
+  if (!isOne && episode_ids.length !== actions.length) throw unequal(episode_ids.length, actions.length);
+  const results = workOn(actions, (action, at) => {
+    const id = isOne ? episode_id : (episode_ids[at] as string);
+    return settle(
+      () =>
+        andThen(episodes.get(id), (episode) =>
+          andThen(episode.stepWith(action, mode, caller), (obs): StepItem => ({ obs })),
+        ),
+      (error) => ({ obs: stillAs(episodes, id, now), error }),
+    );
+  });
+  return andThen(results, (items) => ({ results: items }));
+}
+
+export function tryActions(
+  episode: Episode,
+  actions: readonly JsonValue[],
+  seed: number | null,
+  caller: Caller,
+): Awaitable<{ episode_id: string; outcomes: Outcome[] }> {
+  const outcomes = workOn(actions, (action) =>
+    settle(
+      () => andThen(episode.fork(seed, caller), (fork) => tryAction(fork, action, caller)),
+      (error): Outcome => ({ action, error }),
+    ),
+  );
+  return andThen(outcomes, (settled) => ({ episode_id: episode.id, outcomes: settled }));
+}
+
+function tryAction(fork: Episode, action: JsonValue, caller: Caller): Awaitable<Outcome> {
+  const outcome = settle(
+    () => andThen(fork.step(action, caller), (obs): Outcome => ({ action, obs })),
+    (error): Outcome => ({ action, error }),
+  );
+  return andThen(outcome, (settled) => {
+    fork.close();
+    return settled;
+  });
+}
+
+/** The item that comes of it, whether it succeeds or fails, now or later. */
+function settle<Item>(work: () => Awaitable<Item>, failed: (error: ItemError) => Item): Awaitable<Item> {
+  try {
+    const item = work();
+    return isThenable(item) ? (item as Promise<Item>).catch((thrown: unknown) => failed(toItemError(thrown))) : item;
+  } catch (thrown) {
+    return failed(toItemError(thrown));
+  }
+}
+
+/** All at once where each answers at once; otherwise so many side by side that others get their turn too. */
+function workOn<Given, Item>(
+  given: readonly Given[],
+  work: (given: Given, at: number) => Awaitable<Item>,
+): Awaitable<Item[]> {
+  const items: Awaitable<Item>[] = [];
+  for (const one of given) {
+    const item = work(one, items.length);
+    items.push(item);
+    if (isThenable(item)) return workOnLater(items, given, work);
+  }
+  return items as Item[];
+}
+
+async function workOnLater<Given, Item>(
+  items: Awaitable<Item>[],
+  given: readonly Given[],
+  work: (given: Given, at: number) => Awaitable<Item>,
+): Promise<Item[]> {
+  const pending = new Set<Promise<unknown>>();
+  const follow = (item: Awaitable<Item>) => {
+    const ended: Promise<unknown> = Promise.resolve(item).then(
+      () => pending.delete(ended),
+      () => pending.delete(ended),
+    );
+    pending.add(ended);
+  };
+  follow(items.at(-1) as Awaitable<Item>);
+  for (const one of given.slice(items.length)) {
+    if (pending.size >= envLimits.maxConcurrentItems) await Promise.race(pending);
+    const item = work(one, items.length);
+    items.push(item);
+    if (isThenable(item)) follow(item);
+  }
+  return Promise.all(items);
+}
+
+/** Anything undeclared fails the whole request: it is a defect, and the host's log has it. */
+function toItemError(thrown: unknown): ItemError {
+  if (!(thrown instanceof A2EError)) throw thrown;
+  const { code, message, detail, retryable } = thrown;
+  return { code, message, detail, retryable, capability_name: env.name };
+}
+
+/** An item that failed still has an observation, since some peers cannot read one without. */
+function stillAs(episodes: Episodes, id: string, now: () => number): Observation {
+  const empty = { episode_id: id, step_num: 0, state: {}, reward: 0, created_at: now() / 1000 };
+  try {
+    const episode = episodes.get(id);
+    return isThenable(episode) ? empty : (episode as Episode).observe();
+  } catch {
+    return empty;
+  }
+}
+
+function unequal(episodes: number, actions: number): A2EError {
+  const message = `actions: expected one for each of ${episodes} episodes, found ${actions}`;
+  return env.error("schema_violation", message, { detail: { issues: [{ path: "actions", message }] } });
+}

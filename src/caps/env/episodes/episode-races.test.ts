@@ -1,0 +1,313 @@
+// What is under way when something else happens: a second request, a cancel, a close, a restore, a fork.
+import { expect, test } from "vitest";
+import { A2EError } from "../../../protocol/errors.ts";
+import { defineEnv } from "../define-env.ts";
+import { box } from "../spaces/box.ts";
+import { discrete } from "../spaces/discrete.ts";
+import { reload, startEnv } from "../test-session.suite.ts";
+
+/** An environment that answers when it is told to, and says what was closed. */
+function createGate() {
+  const waiting: (() => void)[] = [];
+  const closed: number[] = [];
+  let states = 0;
+  const wait = (signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      waiting.push(resolve);
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    });
+  const environment = defineEnv({
+    name: "gate",
+    actionSpace: discrete(10),
+    observationSpace: box(0, 1000, { isInteger: true }),
+    async reset({ options, signal, random }) {
+      if (options.slow === true) await wait(signal);
+      if (options.fail === true) throw new Error("no power");
+      states += 1;
+      return { number: states, drawn: random.integer(1000) };
+    },
+    async step(_state, action, { signal, random }) {
+      const drawn = random.integer(1000);
+      if (action !== 0) await wait(signal);
+      if (action === 9) throw new Error("it broke");
+      states += 1;
+      return { state: { number: states, drawn } };
+    },
+    observe: ({ drawn }) => drawn,
+    snapshot: (state) => state,
+    restore: (saved) => saved as { number: number; drawn: number },
+    close: ({ number }) => void closed.push(number),
+  });
+  return {
+    environment,
+    closed,
+    /** Lets what waits go on, once so many wait. */
+    async open(count = 1) {
+      while (waiting.length < count) await new Promise((resolve) => setImmediate(resolve));
+      for (const resolve of waiting.splice(0)) resolve();
+    },
+  };
+}
+
+async function start(options: object = {}) {
+  const gate = createGate();
+  const host = await startEnv({ envs: [gate.environment], builtin: false, ...options });
+  return { ...host, gate };
+}
+
+const slow = { options: { slow: true } };
+
+test("resets at the same time begin no more episodes than a session may have", async () => {
+  await using host = await start({ max_episodes: 2 });
+  const session = await host.open();
+
+  const resets = [1, 2, 3, 4].map(() => session.call("reset", slow));
+  await host.gate.open(2);
+
+  const outcomes = await Promise.allSettled(resets);
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+  expect(outcomes.filter(({ status }) => status === "rejected")).toMatchObject([
+    { reason: { code: "reset_denied" } },
+    { reason: { code: "reset_denied" } },
+  ]);
+});
+
+test("a reset that fails costs no other episode its place", async () => {
+  await using host = await start({ max_episodes: 1, when_full: "close_oldest" });
+  const session = await host.open();
+  const { episode_id } = (await session.call("reset", {})).obs;
+
+  await expect(session.call("reset", { options: { fail: true } })).rejects.toThrow("no power");
+
+  expect((await session.call("observe", { episode_id })).obs.episode_id).toBe(episode_id);
+});
+
+test("a reset that ends after its session was put back changes nothing there, and is let go", async () => {
+  await using host = await start();
+  const before = await host.open();
+  const first = (await before.call("reset", {})).obs.episode_id;
+  const late = before.call("reset", slow);
+  late.catch(() => {});
+  await before.part.close?.();
+  const after = await host.open({ state: before.state });
+  const second = (await after.call("reset", {})).obs.episode_id;
+
+  await host.gate.open();
+
+  await expect(late).rejects.toMatchObject({ code: "cancelled" });
+  expect((await after.call("observe", {})).obs.episode_id).toBe(second);
+  for (const episode_id of [first, second]) await after.call("close", { episode_id });
+  expect([...after.state.entries()].filter(([key]) => key.startsWith("episode/"))).toEqual([]);
+  expect(host.gate.closed).toHaveLength(3);
+});
+
+test("a step that ends after its session was put back is recorded nowhere and told to nobody", async () => {
+  await using host = await start({ record_experiences: true, max_steps: 1 });
+  const before = await host.open({ granted: ["env", "env_push"] });
+  await before.call("reset", {});
+  const saved = [...before.state.entries()];
+  const late = before.call("step", { action: 1 });
+  late.catch(() => {});
+  before.state.replace(saved);
+  await before.part.close?.();
+  const after = await host.open({ state: before.state });
+
+  await host.gate.open();
+  await Promise.allSettled([late]);
+
+  expect(before.pushed).toEqual([]);
+  expect(new Map(after.state.entries())).toEqual(new Map(saved));
+  expect((await after.call("observe", {})).obs.step_num).toBe(0);
+  expect(after.handle("listExperiences", {}).total).toBe(0);
+});
+
+test("closing an episode lets a step under way end first, closes what came of it, and refuses those that wait", async () => {
+  await using host = await start();
+  const session = await host.open();
+  await session.call("reset", {});
+  const running = session.call("step", { action: 1 });
+  const waiting = session.call("step", { action: 1 });
+  waiting.catch(() => {});
+
+  await session.call("close", {});
+  expect(host.gate.closed).toEqual([]);
+  await host.gate.open();
+
+  await running;
+  await expect(waiting).rejects.toThrow("No active episode");
+  await expect.poll(() => host.gate.closed).toEqual([2]);
+});
+
+test("a cancelled step leaves the episode as it was, chance included, and one that waits is never begun", async () => {
+  await using host = await start();
+  const [session, twin] = [await host.open(), await host.open()];
+  const { episode_id } = (await session.call("reset", { seed: 5 })).obs;
+  await twin.call("reset", { seed: 5 });
+  const cancel = new AbortController();
+  const running = session.call("step", { episode_id, action: 1 }, cancel);
+  const waiting = session.call("step", { episode_id, action: 1 }, cancel);
+  await new Promise((resolve) => setImmediate(resolve));
+
+  cancel.abort(new A2EError("cancelled", "not needed any more"));
+
+  await expect(running).rejects.toMatchObject({ code: "cancelled" });
+  await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
+  expect((await session.call("observe", { episode_id })).obs.step_num).toBe(0);
+  const step = async (at: typeof session) => (await at.call("step", { action: 0 })).obs.state;
+  expect(await step(session)).toEqual(await step(twin));
+});
+
+test("a step that fails leaves the episode as it was, chance included, also for a restart", async () => {
+  await using host = await start();
+  const [session, twin] = [await host.open(), await host.open()];
+  await session.call("reset", { seed: 5 });
+  await twin.call("reset", { seed: 5 });
+  const failing = session.call("step", { action: 9 });
+  failing.catch(() => {});
+  await host.gate.open();
+  await expect(failing).rejects.toThrow("it broke");
+
+  const again = await host.open({ state: reload(session.state) });
+  const expected = (await twin.call("step", { action: 0 })).obs.state;
+  expect((await again.call("step", { action: 0 })).obs.state).toEqual(expected);
+  expect((await session.call("step", { action: 0 })).obs.state).toEqual(expected);
+});
+
+test("a fork during a step begins before the step, with the chance that it had then", async () => {
+  await using host = await start();
+  const session = await host.open();
+  await session.call("reset", { seed: 5 });
+  const running = session.call("step", { action: 1 });
+  await new Promise((resolve) => setImmediate(resolve));
+
+  const fork = await host.open({ state: session.state.fork() });
+  await host.gate.open();
+
+  expect((await fork.call("step", { action: 0 })).obs).toMatchObject({
+    step_num: 1,
+    state: (await running).obs.state,
+  });
+});
+
+test("what an episode shows only after a step is no reason to lose the step half way", async () => {
+  const shy = defineEnv({
+    name: "shy",
+    actionSpace: discrete(2),
+    observationSpace: box(0, 10, { isInteger: true }),
+    reset: () => ({ count: 0 }),
+    step: ({ count }, action) => ({ state: { count: action === 1 ? -1 : count + 1 } }),
+    observe({ count }) {
+      if (count < 0) throw new Error("it is dark");
+      return count;
+    },
+  });
+  await using host = await startEnv({ envs: [shy], builtin: false });
+  const session = await host.open();
+  session.handle("reset", {});
+  session.handle("step", { action: 0 });
+
+  await expect(session.call("step", { action: 1 })).rejects.toMatchObject({
+    code: "runtime_error",
+    message: expect.stringContaining("it is dark"),
+  });
+
+  expect(session.handle("observe", {}).obs).toMatchObject({ step_num: 1, state: { value: 1 } });
+  expect(session.handle("step", { action: 0 }).obs).toMatchObject({ step_num: 2, state: { value: 2 } });
+});
+
+test("a state that a reset may not begin with is closed again", async () => {
+  const closed: unknown[] = [];
+  const wrong = defineEnv({
+    name: "wrong",
+    actionSpace: discrete(1),
+    observationSpace: discrete(1),
+    reset: () => 7,
+    step: () => ({}),
+    close: (state) => void closed.push(state),
+  });
+  await using host = await startEnv({ envs: [wrong], builtin: false });
+  const session = await host.open();
+
+  await expect(session.call("reset", {})).rejects.toThrow("observation space");
+
+  expect(closed).toEqual([7]);
+});
+
+test("a step without a result is told as the environment's failure", async () => {
+  const idle = defineEnv({
+    name: "idle",
+    actionSpace: discrete(1),
+    observationSpace: discrete(1),
+    reset: () => 0,
+    step: () => undefined as never,
+  });
+  await using host = await startEnv({ envs: [idle], builtin: false });
+  const session = await host.open();
+  session.handle("reset", {});
+
+  await expect(session.call("step", { action: 0 })).rejects.toThrow('environment "idle" failed: its step returned no');
+});
+
+test("an autoreset closes the round before, and one that cannot be closed keeps no other open", async () => {
+  const closed: number[] = [];
+  let rounds = 0;
+  const stubborn = defineEnv({
+    name: "stubborn",
+    actionSpace: discrete(1),
+    observationSpace: discrete(100),
+    reset: () => {
+      rounds += 1;
+      return rounds;
+    },
+    step: () => ({ done: true }),
+    close(round) {
+      closed.push(round);
+      throw new Error("it sticks");
+    },
+  });
+  await using host = await startEnv({ envs: [stubborn], builtin: false });
+  const session = await host.open();
+  const { episode_id } = session.handle("reset", {}).obs;
+  session.handle("reset", {});
+
+  session.handle("batchStep", { episode_id, actions: [0], autoreset: "same_step" });
+  expect(closed).toEqual([1]);
+  await session.part.close?.();
+
+  expect(closed.sort()).toEqual([1, 2, 3]);
+});
+
+test("a batch works on a few episodes at once, so that others get their turn, and on all in the end", async () => {
+  let running = 0;
+  let most = 0;
+  const busy = defineEnv({
+    name: "busy",
+    actionSpace: discrete(1),
+    observationSpace: discrete(100),
+    reset: () => 0,
+    async step(state) {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return { state: state + 1 };
+    },
+  });
+  await using host = await startEnv({ envs: [busy], builtin: false });
+  const session = await host.open();
+  const episode_ids = Array.from({ length: 100 }, () => session.handle("reset", {}).obs.episode_id);
+
+  const { results } = await session.call("batchStep", { episode_ids, actions: new Array(100).fill(0) });
+
+  expect(results.map(({ obs }) => obs.state.value)).toEqual(new Array(100).fill(1));
+  expect(most).toBe(32);
+});
+
+test("options that are kept with an episode have a size", async () => {
+  await using host = await startEnv();
+  const session = await host.open();
+  await expect(session.call("reset", { options: { note: "x".repeat(70_000) } })).rejects.toMatchObject({
+    code: "schema_violation",
+    detail: { limit: "maxOptionsBytes" },
+  });
+});

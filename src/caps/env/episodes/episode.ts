@@ -1,0 +1,359 @@
+// One run of an environment, and the rules that hold whatever the environment does.
+import type { CallContext } from "../../../host/call-context.ts";
+import type { Logger } from "../../../host/logger.ts";
+import { isThenable } from "../../../host/thenable.ts";
+import type { Clock } from "../../../protocol/envelope.ts";
+import type { A2EError } from "../../../protocol/errors.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
+import { toAction } from "../action.ts";
+import { type Awaitable, andThen } from "../awaitable.ts";
+import type { EnvEvent, Environment, StepResult } from "../define-env.ts";
+import { episodeCompleted, noActiveEpisode, notInSpace, toEnvError } from "../problems.ts";
+import type { AutoresetMode, Experience, Observation } from "../protocol.ts";
+import { type RandomState, SeededRandom } from "../random.ts";
+import { Turns } from "../turns.ts";
+import { EnvInstance } from "./env-instance.ts";
+import { keyOf, type SavedEpisode } from "./saved-episode.ts";
+
+/** What an episode needs of the session that it belongs to. */
+export interface EpisodeServices {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly maxSteps: number;
+  readonly dataDir: string;
+  push(episode: Episode, event: EnvEvent): void;
+  record(experience: Experience): void;
+  /** Called after each change, with the episode as it is now. */
+  changed(episode: Episode): void;
+}
+
+export interface EpisodeStart {
+  seed: number;
+  options: JsonObject;
+  isRecorded: boolean;
+}
+
+/** Whoever waits for the answer: where nobody does any more, nothing is begun. */
+export type Caller = Pick<CallContext, "isEnded" | "signal">;
+
+export class Episode {
+  readonly id: string;
+  /** Made once: it is looked up with every step. */
+  readonly key: string;
+  readonly environment: Environment;
+  readonly seed: number;
+  readonly options: JsonObject;
+  readonly isRecorded: boolean;
+  readonly maxSteps: number;
+  stepNum = 0;
+  done = false;
+  truncated = false;
+  isClosed = false;
+  /** Set once its session knows it; before that there is nothing to save. */
+  isKept = false;
+  readonly #services: EpisodeServices;
+  readonly #instance: EnvInstance;
+  readonly #turns = new Turns();
+  #reward: number | null = 0;
+  #totalReward = 0;
+  #info: JsonObject = {};
+  #caller: Caller | undefined;
+  /** Why it cannot go on: what cannot be written would be acknowledged and lost. */
+  #broken: A2EError | undefined;
+
+  private constructor(
+    id: string,
+    environment: Environment,
+    { seed, options, isRecorded }: EpisodeStart,
+    services: EpisodeServices,
+    chance = new SeededRandom(seed),
+  ) {
+    this.id = id;
+    this.key = keyOf(id);
+    this.environment = environment;
+    this.seed = seed;
+    this.options = options;
+    this.isRecorded = isRecorded;
+    this.maxSteps = Math.min(environment.maxSteps ?? services.maxSteps, services.maxSteps);
+    this.#services = services;
+    const currentSignal = () => this.#caller?.signal ?? new AbortController().signal;
+    this.#instance = new EnvInstance(environment, chance, {
+      get dataDir() {
+        return services.dataDir;
+      },
+      get signal() {
+        return currentSignal();
+      },
+      push: (event) => {
+        if (!this.isClosed) services.push(this, event);
+      },
+      warn: (message, error) => this.#warn(message, error),
+    });
+  }
+
+  static start(
+    id: string,
+    environment: Environment,
+    start: EpisodeStart,
+    services: EpisodeServices,
+    caller?: Caller,
+  ): Awaitable<Episode> {
+    const episode = new Episode(id, environment, start, services);
+    return andThen(
+      episode.#for(caller, () => episode.#begin()),
+      () => episode,
+    );
+  }
+
+  static restore(
+    id: string,
+    environment: Environment,
+    saved: SavedEpisode,
+    services: EpisodeServices,
+  ): Awaitable<Episode> {
+    if (saved.problem !== undefined) throw toEnvError(new Error(saved.problem), environment);
+    const start = { seed: saved.seed, options: saved.options, isRecorded: saved.is_recorded };
+    const chance = SeededRandom.from(saved.random as unknown as RandomState);
+    const episode = new Episode(id, environment, start, services, chance);
+    episode.stepNum = saved.step_num;
+    episode.done = saved.done;
+    episode.truncated = saved.truncated;
+    episode.#reward = saved.reward;
+    episode.#totalReward = saved.total_reward;
+    episode.#info = saved.info;
+    return andThen(episode.#instance.restore(saved.state), () => episode);
+  }
+
+  /**
+   * Everything of it, as JSON that nothing else refers to. A function of its own, so that it can be handed out. Never
+   * throws: it is called while the host writes the turns of all sessions.
+   */
+  readonly save = (): SavedEpisode => {
+    const rest = {
+      env_name: this.environment.name,
+      seed: this.seed,
+      options: this.options,
+      is_recorded: this.isRecorded,
+      step_num: this.stepNum,
+      reward: this.#reward,
+      total_reward: this.#totalReward,
+      done: this.done,
+      truncated: this.truncated,
+      random: [...this.#instance.chance],
+    };
+    try {
+      return { ...rest, info: copyJson(this.#info), state: this.#instance.save() };
+    } catch (error) {
+      const problem = `its state cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+      this.#warn("an episode cannot be saved", error);
+      this.#broken ??= toEnvError(new Error(problem), this.environment);
+      return { ...rest, info: {}, state: null, problem };
+    }
+  };
+
+  get isCompleted(): boolean {
+    return this.done || this.truncated;
+  }
+
+  /** What stands before and after a step in an experience. */
+  get wireState(): JsonObject {
+    return this.#instance.shown;
+  }
+
+  /** What an agent sees now, without acting. */
+  observe(): Observation {
+    if (this.#broken !== undefined) throw this.#broken;
+    const metadata = {
+      env_name: this.environment.name,
+      seed: this.seed,
+      total_reward: this.#totalReward,
+      ...this.#info,
+    };
+    return this.#observation(this.wireState, metadata);
+  }
+
+  step(given: JsonValue, caller?: Caller): Awaitable<Observation> {
+    if (this.#turns.ended !== undefined) return this.#inTurn(caller, () => this.#step(given));
+    // The way of nearly every step, and so without a function that would be made for it.
+    this.#enter(caller);
+    let isLater = false;
+    try {
+      const observation = this.#step(given);
+      isLater = isThenable(observation);
+      return isLater ? this.#turns.follow(this.#leaveAfter(observation)) : observation;
+    } finally {
+      if (!isLater) this.#leave();
+    }
+  }
+
+  /** As `step`, and starts over where the episode ends. */
+  stepWith(given: JsonValue, mode: AutoresetMode, caller?: Caller): Awaitable<Observation> {
+    if (mode === "disabled") return this.step(given, caller);
+    return this.#inTurn(caller, () => {
+      if (this.isCompleted && mode === "next_step")
+        return andThen(this.#begin(), () => this.#observation(this.wireState, { autoreset: true }));
+      return andThen(this.#step(given), (last) => {
+        if (mode === "next_step" || !this.isCompleted) return last;
+        return andThen(this.#begin(), () => ({
+          ...last,
+          step_num: 0,
+          state: this.wireState,
+          metadata: {
+            ...last.metadata,
+            autoreset: true,
+            final_observation: last.state,
+            final_step_num: last.step_num,
+          },
+        }));
+      });
+    });
+  }
+
+  render(mode: string, caller?: Caller): Awaitable<JsonValue> {
+    return this.#inTurn(caller, () => this.#instance.render(mode));
+  }
+
+  /** For the state it is in, or for another. */
+  plan(caller?: Caller, other?: { state: unknown }): Awaitable<readonly unknown[]> {
+    return this.#inTurn(caller, () => this.#instance.plan(other));
+  }
+
+  /** A copy that acts on nothing but itself, with the same chance or another. */
+  fork(seed: number | null, caller?: Caller): Awaitable<Episode> {
+    return this.#inTurn(caller, () => {
+      const saved = this.save();
+      const random = seed === null ? saved.random : [...new SeededRandom(seed).state];
+      const services = Object.assign(Object.create(this.#services) as EpisodeServices, {
+        push() {},
+        record() {},
+        changed() {},
+      });
+      return Episode.restore(this.id, this.environment, { ...saved, random }, services);
+    });
+  }
+
+  /** What is under way still ends; what waits for it is refused. */
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    const { ended } = this.#turns;
+    if (ended === undefined) this.#instance.letGo();
+    else void ended.then(() => this.#instance.letGo());
+  }
+
+  #warn(message: string, error: unknown): void {
+    this.#services.log.warn(message, { env: this.environment.name, error });
+  }
+
+  #inTurn<Result>(caller: Caller | undefined, work: () => Awaitable<Result>): Awaitable<Result> {
+    return this.#turns.run(() => this.#for(caller, work));
+  }
+
+  /** Works for a caller, whose request is not kept for longer than that. */
+  #for<Result>(caller: Caller | undefined, work: () => Awaitable<Result>): Awaitable<Result> {
+    this.#enter(caller);
+    let isLater = false;
+    try {
+      const result = work();
+      isLater = isThenable(result);
+      return isLater ? this.#leaveAfter(result) : result;
+    } finally {
+      if (!isLater) this.#leave();
+    }
+  }
+
+  /** Begins for a caller, if that is still wanted and the episode can. */
+  #enter(caller: Caller | undefined): void {
+    if (this.isClosed) throw noActiveEpisode(this.id);
+    if (this.#broken !== undefined) throw this.#broken;
+    if (caller?.isEnded === true) caller.signal.throwIfAborted();
+    this.#caller = caller;
+  }
+
+  #leave(): void {
+    this.#caller = undefined;
+  }
+
+  #leaveAfter<Result>(result: Awaitable<Result>): Promise<Result> {
+    return Promise.resolve(result).finally(() => this.#leave());
+  }
+
+  #begin(): Awaitable<void> {
+    return andThen(this.#instance.reset(this.seed, this.options), () => {
+      // The chance goes on where it was, so one seed reproduces all that follows.
+      this.stepNum = 0;
+      this.#reward = 0;
+      this.#totalReward = 0;
+      this.done = this.truncated = false;
+      this.#info = {};
+      this.#services.changed(this);
+    });
+  }
+
+  #step(given: JsonValue): Awaitable<Observation> {
+    if (this.isCompleted) throw episodeCompleted(this.id);
+    const action = toAction(this.environment.actionSpace, given);
+    if (action === undefined) throw notInSpace(this.environment, given);
+    if (!this.isRecorded) return this.#instance.step(action, this.#apply);
+    const state = copyJson(this.wireState);
+    return this.#instance.step(action, (result, shown) => {
+      const next_state = copyJson(shown);
+      const observation = this.#apply(result, shown);
+      this.#record(state, action, next_state, observation);
+      return observation;
+    });
+  }
+
+  /** A function of its own, made once: it is handed over with every step. */
+  readonly #apply = (result: StepResult<unknown>, shown: JsonObject): Observation => {
+    const reward = result.reward ?? 0;
+    this.stepNum += 1;
+    this.#reward = Number.isFinite(reward) ? reward : null;
+    this.#totalReward += this.#reward ?? 0;
+    this.done = result.done === true;
+    this.truncated = result.truncated === true || this.stepNum >= this.maxSteps;
+    this.#info = result.info ?? noInfo;
+    const observation = this.#observation(shown, this.#info);
+    this.#services.changed(this);
+    if (this.isCompleted && !this.isClosed) this.#tellEnd(shown);
+    return observation;
+  };
+
+  #observation(state: JsonObject, metadata: JsonObject): Observation {
+    return {
+      episode_id: this.id,
+      step_num: this.stepNum,
+      state,
+      done: this.done,
+      truncated: this.truncated,
+      reward: this.#reward,
+      created_at: this.#services.clock.now() / 1000,
+      metadata,
+    };
+  }
+
+  #record(state: JsonObject, action: unknown, next_state: JsonObject, { created_at }: Observation): void {
+    // What ends after its session was put back is no part of it any more.
+    if (this.isClosed) return;
+    this.#services.record({
+      episode_id: this.id,
+      env_name: this.environment.name,
+      step_num: this.stepNum,
+      state,
+      action: copyJson(action) as JsonValue,
+      reward: this.#reward ?? 0,
+      next_state,
+      done: this.done,
+      truncated: this.truncated,
+      created_at,
+    });
+  }
+
+  #tellEnd(state: JsonObject): void {
+    const reason = this.done ? "done" : "truncated";
+    const reward = this.#reward === null ? {} : { reward: this.#reward };
+    this.#services.push(this, { event_type: "termination", reason, delta: state, ...reward, terminal: true });
+  }
+}
+
+const noInfo: JsonObject = {};

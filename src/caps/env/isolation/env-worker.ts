@@ -1,0 +1,121 @@
+// The part of isolated environments that runs in a worker. It keeps nothing: the state comes with each call and goes back
+// with its result, so a thread that dies takes no episode with it.
+import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
+import type { EnvContext, EnvEvent, Environment, StepResult } from "../define-env.ts";
+import { loadEnvironments, type ModuleReference } from "../env-modules.ts";
+import { envLimits } from "../limits.ts";
+import { type RandomState, SeededRandom } from "../random.ts";
+
+/** An environment without its functions: what can leave a thread. */
+export interface DescribedEnv {
+  name: string;
+  description: string;
+  maxSteps: number | undefined;
+  actionSpace: JsonObject;
+  observationSpace: JsonObject;
+  hasPlan: boolean;
+  hasRender: boolean;
+}
+
+interface Subject {
+  module: ModuleReference;
+  name: string;
+  random: RandomState;
+  dataDir: string;
+}
+
+export type EnvJob = Subject &
+  (
+    | { what: "reset"; seed: number; options: JsonObject }
+    | { what: "step"; saved: JsonValue; action: unknown }
+    | { what: "render"; saved: JsonValue; mode: string }
+    | { what: "plan"; saved: JsonValue }
+  );
+
+export type EnvJobMessage = { event: EnvEvent };
+
+export interface EnvJobResult {
+  random: RandomState;
+  saved: JsonValue;
+  observation: JsonValue;
+  reward: number;
+  done: boolean;
+  truncated: boolean;
+  info: JsonObject;
+  /** What render or plan came to. */
+  value: JsonValue;
+}
+
+export async function describeEnvs(module: ModuleReference): Promise<DescribedEnv[]> {
+  return (await loadEnvironments(module)).map((environment) => ({
+    name: environment.name,
+    description: environment.description ?? "",
+    maxSteps: environment.maxSteps,
+    actionSpace: environment.actionSpace.form,
+    observationSpace: environment.observationSpace.form,
+    hasPlan: environment.plan !== undefined,
+    hasRender: environment.render !== undefined,
+  }));
+}
+
+export async function runEnv(job: EnvJob, worker: WorkerContext): Promise<EnvJobResult> {
+  const environments = await loadEnvironments(job.module);
+  const environment = environments.find(({ name }) => name === job.name);
+  if (environment === undefined) throw new Error(`${job.module.name} no longer exports "${job.name}"`);
+  const random = SeededRandom.from(job.random);
+  const context: EnvContext = { random, dataDir: job.dataDir, signal: worker.signal, push: createPush(worker) };
+  let state = await open(environment, job, context);
+  try {
+    const {
+      value = null,
+      reward = 0,
+      done = false,
+      truncated = false,
+      info = {},
+      ...rest
+    } = await run(environment, job, state, context);
+    if (rest.state !== undefined) state = rest.state;
+    const shown = environment.observe === undefined ? state : environment.observe(state);
+    const saved = environment.snapshot === undefined ? state : environment.snapshot(state);
+    const result = { random: random.state, saved, observation: shown, reward, done, truncated, info, value };
+    return copyJson(result) as EnvJobResult;
+  } finally {
+    environment.close?.(state);
+  }
+}
+
+/** An accident that tells without end must not fill the host; what it says beyond is its failure. */
+function createPush(worker: WorkerContext): EnvContext["push"] {
+  const { maxPushesPerCall } = envLimits;
+  let count = 0;
+  return (event) => {
+    count += 1;
+    if (count > maxPushesPerCall) throw new Error(`it pushed more than ${maxPushesPerCall} events in one call`);
+    worker.send({ event: copyJson(event) } satisfies EnvJobMessage);
+  };
+}
+
+interface Outcome extends StepResult<unknown> {
+  value?: unknown;
+}
+
+async function open(environment: Environment, job: EnvJob, context: EnvContext): Promise<unknown> {
+  if (job.what !== "reset")
+    return environment.restore === undefined ? job.saved : environment.restore(job.saved, context);
+  const { seed, options } = job;
+  return environment.reset({ ...context, seed, options });
+}
+
+async function run(environment: Environment, job: EnvJob, state: unknown, context: EnvContext): Promise<Outcome> {
+  switch (job.what) {
+    case "reset":
+      return {};
+    case "step":
+      return environment.step(state, job.action, context);
+    case "render":
+      return { value: await environment.render?.(state, job.mode) };
+    case "plan":
+      return { value: await environment.plan?.(state) };
+  }
+}

@@ -1,0 +1,164 @@
+// Environments that break their promises harm nobody but their own episodes.
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { startHost } from "../../testing/start-host.ts";
+import { defineEnv } from "./define-env.ts";
+import { envPlugin } from "./plugin.ts";
+import { discrete } from "./spaces/discrete.ts";
+import { reload, startEnv } from "./test-session.suite.ts";
+
+const spaces = { actionSpace: discrete(2), observationSpace: discrete(10) };
+/** Its state becomes one that JSON cannot carry. */
+const unwritable = defineEnv({
+  name: "unwritable",
+  ...spaces,
+  reset: () => ({ count: 0n as unknown }),
+  step: () => ({ state: { count: 1n } }),
+  observe: () => 1,
+  snapshot({ count }) {
+    if (count === 1n) throw new Error("it does not fit");
+    return 0;
+  },
+  restore: () => ({ count: 0n }),
+});
+
+test("an episode that cannot be written down costs no session its turn", async () => {
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  await using host = await startHost({
+    plugins: [envPlugin({ envs: [unwritable] })],
+    database,
+    isDurable: true,
+  });
+  const { env } = host.client;
+  const other = await host.connect();
+  await env.reset({ env_name: "unwritable" });
+  const { episode_id } = (await other.env.reset({ env_name: "counter_env" })).obs;
+
+  const [, step] = await Promise.all([
+    env.step({ action: 0 }),
+    other.env.step({ episode_id, action: { type: "inc" } }),
+  ]);
+
+  expect(step.obs.state).toEqual({ count: 1 });
+  expect((await other.env.observe({ episode_id })).obs.state).toEqual({ count: 1 });
+  await expect(env.step({ action: 0 })).rejects.toThrow("its state cannot be written: it does not fit");
+  await expect(env.observe()).rejects.toMatchObject({ code: "runtime_error" });
+  await env.reset({ env_name: "counter_env" });
+  expect((await env.step({ action: { type: "inc" } })).obs.state).toEqual({ count: 1 });
+});
+
+test("an episode that could not be written down is told as such after a restart", async () => {
+  await using host = await startEnv({ envs: [unwritable] });
+  const session = await host.open();
+  session.handle("reset", { env_name: "unwritable" });
+  session.handle("step", { action: 0 });
+
+  const after = await host.open({ state: reload(session.state) });
+
+  await expect(after.call("step", { action: 0 })).rejects.toThrow("its state cannot be written");
+});
+
+test("what an environment pushes and is no event is left out, and fails nothing", async () => {
+  const babbler = defineEnv({
+    name: "babbler",
+    ...spaces,
+    reset: () => 0,
+    step(_state, _action, { push }) {
+      push({} as never);
+      push(undefined as never);
+      push({ event_type: "status", reward: Number.NaN });
+      push({ event_type: "status" });
+      return {};
+    },
+  });
+  await using host = await startHost({
+    plugins: [envPlugin({ envs: [babbler], builtin: false })],
+    client: { capabilities: ["env", "env_push"] },
+  });
+  const pushed: unknown[] = [];
+  host.client.onPush("*", (message) => void pushed.push(message));
+  await host.client.env.reset();
+
+  await host.client.env.step({ action: 0 });
+
+  expect(pushed).toMatchObject([{ event_type: "status", step_id: 0 }]);
+});
+
+let folder: string;
+const source = (name: string) => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)));
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "a2e-unsound-"));
+  writeFileSync(
+    join(folder, "envs.mjs"),
+    `import { defineEnv } from ${source("./define-env.ts")};
+     import { choice, discrete } from ${source("./spaces/discrete.ts")};
+     let open = 0;
+     export const unsound = defineEnv({
+       name: "unsound",
+       actionSpace: choice(["babble", "flood", "throw", "nothing", "wait"]),
+       observationSpace: discrete(1000),
+       reset: () => ({ count: 0 }),
+       async step(state, action, { push }) {
+         open += 1;
+         if (action === "babble") { push({}); push({ event_type: "status", reward: NaN }); }
+         if (action === "flood") for (let at = 0; at < 100000; at++) push({ event_type: "status" });
+         if (action === "throw") throw new Error("unlucky");
+         if (action === "nothing") { state.count = open; return { state: undefined }; }
+         if (action === "wait") await new Promise(() => {});
+         return { state: { count: open } };
+       },
+       observe: ({ count }) => count,
+       close() { open -= 1; },
+     });`,
+  );
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test("an isolated environment that says nonsense, too much or nothing fails at most its own step", {
+  timeout: 60_000,
+}, async () => {
+  await using host = await startHost({
+    plugins: [
+      envPlugin({ builtin: false, modules: ["./envs.mjs"], base_dir: folder, isolation: "worker", workers: 1 }),
+    ],
+    client: { capabilities: ["env", "env_push"] },
+  });
+  const { env } = host.client;
+  await env.reset();
+
+  expect((await env.step({ action: "babble" })).obs.step_num).toBe(1);
+  await expect(env.step({ action: "flood" })).rejects.toThrow("pushed more than 1000 events");
+  await expect(env.step({ action: "throw" })).rejects.toThrow("unlucky");
+  // Each call closes what it opened, also where it fails; the reset opened nothing and was closed.
+  expect((await env.step({ action: "nothing" })).obs.state).toEqual({ value: 0 });
+});
+
+test("a cancelled step of an isolated environment never happens", { timeout: 60_000 }, async () => {
+  await using host = await startEnv({
+    builtin: false,
+    modules: ["./envs.mjs"],
+    base_dir: folder,
+    isolation: "worker",
+    workers: 1,
+  });
+  const session = await host.open();
+  await session.call("reset", {});
+  const cancel = new AbortController();
+  const step = session.call("step", { action: "wait" }, cancel);
+  step.catch(() => {});
+  await new Promise((resolve) => setImmediate(resolve));
+
+  cancel.abort(new Error("not needed"));
+
+  await expect(step).rejects.toThrow("not needed");
+  expect((await session.call("step", { action: "babble" })).obs.step_num).toBe(1);
+});
+
+test("a time that no timer can be set to is refused", () => {
+  expect(() => envPlugin({ worker_timeout_ms: 2 ** 31 })).toThrow("worker_timeout_ms");
+});

@@ -1,0 +1,245 @@
+import { expect, test } from "vitest";
+import type { CallContext } from "../../../host/call-context.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import type { Embedder } from "../embedder.ts";
+import { memoryLimits } from "../limits.ts";
+import { startMemory } from "../memory-host.suite.ts";
+import { mergeOverlay } from "../persistent/merge-overlay.ts";
+import { memory } from "../protocol.ts";
+import { createLocalEmbedder } from "./local-embedder.ts";
+import { loadModel } from "./local-embedder-worker.ts";
+
+/** Knows which words mean nearly the same, as a real one would. */
+const meanings = [
+  ["car", "automobile", "vehicle"],
+  ["dog", "puppy", "hound"],
+  ["bread", "loaf", "bakery"],
+];
+
+function createFakeEmbedder(name = "fake"): Embedder & { closed: boolean; texts: string[] } {
+  const texts: string[] = [];
+  return {
+    name,
+    texts,
+    closed: false,
+    async embed(asked) {
+      texts.push(...asked);
+      return asked.map((text) =>
+        Float32Array.from(meanings, (words) => words.filter((word) => text.includes(word)).length),
+      );
+    },
+    close() {
+      this.closed = true;
+    },
+  };
+}
+
+const semantic = (key: string, content: string, tags: string[] = []) => ({
+  key,
+  content,
+  tags,
+  tier: "semantic" as const,
+});
+
+test("an entry is found by what it means, and better where it also has the words", async () => {
+  await using host = await startMemory({ embedder: createFakeEmbedder() });
+  const ada = host.open("ada");
+  await ada.store({
+    entries: [semantic("a", "my automobile is red"), semantic("b", "a car"), semantic("c", "the puppy sleeps")],
+  });
+
+  const { entries, total } = await ada.retrieve({ query: "car" });
+
+  expect(entries.map(({ key_text }) => key_text)).toEqual(["b", "a"]);
+  expect(total).toBe(2);
+  expect(entries[0]?.score).toBeCloseTo(1);
+  expect(entries[1]?.score).toBeCloseTo(0.7);
+  expect(await ada.retrieve({ query: "car", min_score: 0.8 })).toMatchObject({ total: 1 });
+});
+
+test("the weight of vectors decides between meaning and words", async () => {
+  for (const [vector_weight, best] of [
+    [0.9, "a"],
+    [0.1, "b"],
+  ] as const) {
+    await using host = await startMemory({ embedder: createFakeEmbedder(), vector_weight });
+    const ada = host.open("ada");
+    await ada.store({ entries: [semantic("a", "an automobile"), semantic("b", "fast food")] });
+
+    expect((await ada.keys({ query: "fast vehicle" }))[0]).toBe(best);
+  }
+});
+
+test("all other conditions hold for what vectors find as well", async () => {
+  await using host = await startMemory({ embedder: createFakeEmbedder() });
+  const ada = host.open("ada");
+  await ada.store({
+    entries: [semantic("a", "hound", ["x"]), semantic("b", "hound", ["y"]), { ...semantic("c", "hound"), ttl: 1 }],
+  });
+  await ada.forget({ tier: "semantic", keys: ["b"] });
+  host.clock.advance(1000);
+
+  expect(await ada.keys({ query: "dog" })).toEqual(["a"]);
+  expect(await ada.keys({ query: "dog", tags: ["y"] })).toEqual([]);
+  expect(host.database.prepare("SELECT count(*) AS count FROM memory_vector").get()?.count).toBe(2);
+});
+
+test("only what goes to the semantic tier is embedded", async () => {
+  const embedder = createFakeEmbedder();
+  await using host = await startMemory({ embedder });
+  const ada = host.open("ada");
+
+  await ada.store({
+    entries: [
+      { key: "a", content: "dog", tier: "episodic" },
+      { key: "b", content: "cat", tier: "working" },
+    ],
+  });
+  await ada.retrieve({ tier: "episodic", query: "hound" });
+
+  expect(embedder.texts).toEqual([]);
+});
+
+test("forks find what they and their parents wrote, and a merge takes vectors along", async () => {
+  await using host = await startMemory({ embedder: createFakeEmbedder() });
+  const ada = host.open("ada");
+  await ada.store({ entries: [semantic("a", "loaf")] });
+  const fork = ada.fork();
+  await fork.store({ entries: [semantic("b", "loaf and bakery")] });
+
+  expect((await fork.keys({ query: "bread" })).sort()).toEqual(["a", "b"]);
+  expect(await ada.keys({ query: "bread" })).toEqual(["a"]);
+  mergeOverlay(host.database, fork.overlay, { now: host.clock.now() / 1000 });
+  expect((await ada.keys({ query: "bread" })).sort()).toEqual(["a", "b"]);
+});
+
+test("vectors of another model are not compared", async () => {
+  await using host = await startMemory({ embedder: createFakeEmbedder("old") });
+  await host.open("ada").store({ entries: [semantic("a", "a hound barks")] });
+  await using other = await startMemory({ embedder: createFakeEmbedder("new") }, host.database);
+  const ada = other.open("ada");
+
+  expect(await ada.keys({ query: "dog" })).toEqual([]);
+  expect(await ada.keys({ query: "barks" })).toEqual(["a"]);
+});
+
+test("many texts are embedded a few at a time, and long ones are cut", async () => {
+  const sizes: number[] = [];
+  const lengths: number[] = [];
+  const embedder: Embedder = {
+    name: "counting",
+    async embed(texts) {
+      sizes.push(texts.length);
+      lengths.push(...texts.map(({ length }) => length));
+      return texts.map(() => Float32Array.of(1));
+    },
+  };
+  await using host = await startMemory({ embedder });
+  const entries = Array.from({ length: 70 }, (_, at) => semantic(`key ${at}`, at === 0 ? "x".repeat(20_000) : "y"));
+
+  expect((await host.open("ada").store({ entries })).stored).toHaveLength(70);
+
+  expect(sizes).toEqual([32, 32, 6]);
+  expect(Math.max(...lengths)).toBe(8000);
+});
+
+test("a store that was cancelled while its texts were embedded stores nothing", async () => {
+  const cancel = new AbortController();
+  const embedder: Embedder = {
+    name: "slow",
+    async embed(texts) {
+      cancel.abort(new A2EError("cancelled", "not needed"));
+      return texts.map(() => Float32Array.of(1));
+    },
+  };
+  await using host = await startMemory({ embedder });
+  const ada = host.open("ada");
+  const call = {
+    clock: host.clock,
+    signal: cancel.signal,
+    get isEnded() {
+      return cancel.signal.aborted;
+    },
+  } as unknown as CallContext;
+  const request = memory.calls.store.request.parse({ entries: [semantic("a", "x")] });
+
+  await expect(ada.part.handlers.store(request, call)).rejects.toMatchObject({ code: "cancelled" });
+
+  expect(await ada.keys({ tier: "semantic" })).toEqual([]);
+});
+
+test("an embedder that loses texts is found out", async () => {
+  await using host = await startMemory({ embedder: { name: "lossy", embed: async () => [] } });
+
+  await expect(host.open("ada").store({ entries: [semantic("a", "x")] })).rejects.toThrow(
+    'embedder "lossy" made 0 vectors of 1 texts',
+  );
+});
+
+test("vectors are compared a part in each turn, and all of them in the end", async () => {
+  const embedder: Embedder = {
+    name: "same",
+    embed: async (texts) => texts.map((text) => Float32Array.of(text.includes("needle") ? 1 : 0, 1)),
+  };
+  await using host = await startMemory({ embedder });
+  const ada = host.open("ada");
+  const count = memoryLimits.maxVectorsPerTurn + 10;
+  await ada.store({
+    entries: Array.from({ length: count }, (_, at) => semantic(`key ${at}`, at < count - 1 ? "hay" : "needle")),
+  });
+  let turns = 0;
+  const timer = setImmediate(() => {
+    turns += 1;
+  });
+
+  const { entries, total } = await ada.retrieve({ tier: "semantic", query: "needle", limit: 1 });
+  clearImmediate(timer);
+
+  expect(entries[0]?.content).toBe("needle");
+  expect(total).toBe(count);
+  expect(turns).toBe(1);
+});
+
+test("an embedder is closed with the plugin", async () => {
+  const embedder = createFakeEmbedder();
+  const host = await startMemory({ embedder });
+
+  await host.close();
+
+  expect(embedder.closed).toBe(true);
+});
+
+test("without its packages the local embedder says what to install", async () => {
+  await expect(loadModel(["@energetic-ai/not-there", "@energetic-ai/not-there-either"])).rejects.toThrow(
+    "npm install @energetic-ai/not-there @energetic-ai/not-there-either",
+  );
+});
+
+test("the local embedder finds what means the same and shares no word", async () => {
+  await using host = await startMemory({ embedder: "local" });
+  const ada = host.open("ada");
+  await ada.store({
+    entries: [
+      semantic("pet", "The puppy chased its tail in the garden"),
+      semantic("money", "Interest rates were raised by the central bank"),
+      semantic("food", "Knead the dough and bake it until golden"),
+    ],
+  });
+
+  expect((await ada.keys({ query: "a young dog playing outside" }))[0]).toBe("pet");
+  expect((await ada.keys({ query: "monetary policy" }))[0]).toBe("money");
+  expect((await ada.keys({ query: "how to make bread" }))[0]).toBe("food");
+}, 30_000);
+
+test("the local embedder works in a thread of its own", async () => {
+  const code = `import { isMainThread } from "node:worker_threads";
+    export function embedTexts(texts) { return texts.map((text) => Float32Array.of(text.length, isMainThread ? 1 : 0)); }`;
+  const module = `data:text/javascript,${encodeURIComponent(code)}`;
+  const embedder = await createLocalEmbedder({ worker: { module, name: "lengths" } });
+
+  try {
+    expect(await embedder.embed(["a", "bcd"])).toEqual([Float32Array.of(1, 0), Float32Array.of(3, 0)]);
+  } finally {
+    await embedder.close?.();
+  }
+});

@@ -1,0 +1,25 @@
+import type { CallContext } from "../../../host/call-context.ts";
+import type { Embedder } from "../embedder.ts";
+import { memoryLimits } from "../limits.ts";
+import { toUnitVector } from "./vector.ts";
+
+/** Unit vectors of texts, a few at a time: an embedder has one queue for all sessions. Ends where nobody waits any more. */
+export async function embedTexts(
+  embedder: Embedder,
+  texts: readonly string[],
+  call: Pick<CallContext, "isEnded" | "signal">,
+): Promise<Float32Array[]> {
+  const { maxEmbeddedLength, maxEmbeddedTexts } = memoryLimits;
+  const vectors: Float32Array[] = [];
+  while (vectors.length < texts.length) {
+    const some = texts.slice(vectors.length, vectors.length + maxEmbeddedTexts);
+    const shortened = some.map((text) => text.slice(0, maxEmbeddedLength));
+    const embedded = await embedder.embed(shortened, { signal: call.signal });
+    // What is written after its answer would surprise whoever was told that it is not.
+    if (call.isEnded) call.signal.throwIfAborted();
+    if (embedded.length !== some.length)
+      throw new Error(`embedder "${embedder.name}" made ${embedded.length} vectors of ${some.length} texts`);
+    for (const vector of embedded) vectors.push(toUnitVector(vector));
+  }
+  return vectors;
+}

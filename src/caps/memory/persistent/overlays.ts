@@ -1,0 +1,80 @@
+// What forks write in the persistent tiers: in overlays that only they and their own forks see, until somebody merges
+// them or their sessions are gone. What agents without an id write is kept the same way: nobody comes back to it either.
+import type { Database } from "../../../host/database.ts";
+import { keyToWire } from "../key.ts";
+import { mergeOverlay } from "./merge-overlay.ts";
+import type { PersistentLimits } from "./room.ts";
+import { SpaceTables } from "./space-tables.ts";
+
+export class Overlays {
+  readonly #database: Database;
+  readonly #limits: PersistentLimits | undefined;
+  readonly #tables: SpaceTables;
+  /** How many open sessions see each. */
+  readonly #open = new Map<string, number>();
+
+  /** `limits` hold for what is merged. */
+  constructor(database: Database, limits?: PersistentLimits) {
+    this.#database = database;
+    this.#limits = limits;
+    this.#tables = new SpaceTables(database);
+  }
+
+  /** An overlay above another, or above what is there for all. */
+  begin(id: string, parent: string, now: number): void {
+    this.#write("INSERT INTO memory_overlay (id, parent, used_at) VALUES (?, ?, ?)", id, parent, now);
+  }
+
+  /** A session opens that sees these, each above the one before. */
+  enter(ids: readonly string[], now: number): void {
+    ids.forEach((id, index) => {
+      this.#open.set(id, (this.#open.get(id) ?? 0) + 1);
+      // One that was away for too long finds its overlays empty, not gone.
+      const parent = ids[index - 1] ?? "";
+      this.#write("INSERT OR IGNORE INTO memory_overlay (id, parent, used_at) VALUES (?, ?, ?)", id, parent, now);
+    });
+  }
+
+  leave(ids: readonly string[], now: number): void {
+    for (const id of ids) {
+      const count = (this.#open.get(id) ?? 1) - 1;
+      if (count > 0) this.#open.set(id, count);
+      else this.#open.delete(id);
+      // Not dropped at once: a session that is closed may come back.
+      this.#write("UPDATE memory_overlay SET used_at = ? WHERE id = ?", now, id);
+    }
+  }
+
+  /** Brings what a fork wrote into its parent; says what stayed because both had changed it. */
+  merge(id: string, now: number): { merged: number; conflicts: string[] } {
+    const limits = this.#limits;
+    const { merged, conflicts } = mergeOverlay(this.#database, id, {
+      now,
+      ...(limits === undefined ? {} : { limits }),
+    });
+    const texts = conflicts.map(({ tier, namespace, key, is_full }) => {
+      return `${tier}/${namespace}/${keyToWire(key).key_text}${is_full ? ": memory_full" : ""}`;
+    });
+    return { merged, conflicts: texts };
+  }
+
+  /** Drops what no session has seen for so long. */
+  collect(now: number, idleS: number): void {
+    const open = JSON.stringify([...this.#open.keys()]);
+    this.#write("UPDATE memory_overlay SET used_at = ? WHERE id IN (SELECT value FROM json_each(?))", now, open);
+    const idle = this.#tables.statements.get("SELECT id FROM memory_overlay WHERE used_at < ?").all(now - idleS);
+    for (const { id } of idle) this.#drop(id as string);
+  }
+
+  #drop(id: string): void {
+    this.#database.write(() => {
+      this.#tables.removeSpaces("overlay = ?", id);
+      this.#tables.removeSpaces("owner = ?", id);
+      this.#write("DELETE FROM memory_overlay WHERE id = ?", id);
+    });
+  }
+
+  #write(sql: string, ...values: (string | number)[]): void {
+    this.#database.write(() => this.#tables.statements.get(sql).run(...values));
+  }
+}

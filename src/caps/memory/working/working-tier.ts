@@ -1,0 +1,247 @@
+// The working tier: what one session keeps in mind, all of it in its state, so that forks, snapshots and crashes cost
+// this file nothing. Bounded; what was used least recently goes first.
+import { localPrefix, type SessionState } from "../../../host/session-state.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import {
+  type Conditions,
+  compareMatches,
+  type Draft,
+  type Entry,
+  expiresAt,
+  type Found,
+  meets,
+  memoryFull,
+  type Outcome,
+  type Search,
+  type TierLimits,
+  versionConflict,
+} from "../entry.ts";
+import type { TextRanker } from "../text.ts";
+import { Recency } from "./recency.ts";
+
+/** Ends in a place that no memory id has, so that no key can reach into another memory. */
+const entryPrefix = "working/";
+const usePrefix = `${localPrefix}use/`;
+const clockKey = `${localPrefix}clock`;
+
+/** With its size, so that nobody has to write it down again to know. */
+type WorkingEntry = Entry & { readonly size: number };
+
+interface Shelf {
+  /** Canonical keys with the bytes of their entries. */
+  readonly sizes: Recency;
+  bytes: number;
+  /** No entry expires before. */
+  expiresAt: number;
+}
+
+/** What is known of the entries of a session beside its state, by memory: reading it from there takes a look at each. */
+export interface Shelves {
+  readonly byMemory: Map<string, Shelf>;
+  /** The clock for which it is right: the state may be put back to an earlier one at any time. */
+  readonly clock: number;
+}
+
+export class WorkingTier {
+  readonly #state: SessionState;
+  readonly #limits: TierLimits;
+  readonly #ranker: TextRanker;
+  #shelves: Map<string, Shelf>;
+  #shelvedAt: number | undefined;
+
+  /** `inherited` is what the parent of a fork knew when it was forked. */
+  constructor(state: SessionState, limits: TierLimits, ranker: TextRanker, inherited?: Shelves) {
+    this.#state = state;
+    this.#limits = limits;
+    this.#ranker = ranker;
+    this.#shelves = inherited?.byMemory ?? new Map();
+    this.#shelvedAt = inherited?.clock;
+  }
+
+  /** For a fork that begins now; undefined where nothing is known yet. */
+  forkShelves(): Shelves | undefined {
+    const clock = this.#clock();
+    if (clock !== this.#shelvedAt) return undefined;
+    const forked = Array.from(this.#shelves, ([memoryId, shelf]) => {
+      return [memoryId, { ...shelf, sizes: shelf.sizes.fork() }] as const;
+    });
+    return { byMemory: new Map(forked), clock };
+  }
+
+  store(memoryId: string, drafts: readonly Draft[], now: number): Outcome[] {
+    const shelf = this.#shelf(memoryId);
+    return drafts.map((draft) => this.#put(memoryId, shelf, draft, now));
+  }
+
+  find(memoryId: string, search: Search, now: number): Found {
+    const { words, minScore, limit } = search;
+    const shelf = this.#shelf(memoryId);
+    const entries = this.#meeting(memoryId, shelf, search, now);
+    const scored =
+      words === undefined
+        ? entries.map((entry) => ({ entry, score: entry.score }))
+        : this.#ranker.rank(entries, words).map(({ item, score }) => ({ entry: item, score }));
+    const matches = scored.filter(({ score }) => minScore <= 0 || score >= minScore);
+    const found = matches.sort(compareMatches(words !== undefined)).slice(0, limit);
+    for (const { entry } of found) this.#touch(memoryId, shelf, entry.key);
+    return { matches: found, total: matches.length };
+  }
+
+  forget(memoryId: string, conditions: Conditions, now: number): number {
+    const shelf = this.#shelf(memoryId);
+    const entries = this.#meeting(memoryId, shelf, conditions, now);
+    for (const { key } of entries) this.#remove(memoryId, shelf, key);
+    return entries.length;
+  }
+
+  /** After entries of a fork came in: versions go on from the larger count, and what was known is looked up anew. */
+  merge(fork: SessionState): void {
+    this.#state.set(clockKey, Math.max(this.#clock(), clockOf(fork)) + 1);
+  }
+
+  #meeting(memoryId: string, shelf: Shelf, conditions: Conditions, now: number): Entry[] {
+    const { keys } = conditions;
+    if (keys.size === 0 || keys.size > shelf.sizes.size)
+      return this.#living(memoryId, shelf, now).filter((entry) => meets(entry, conditions));
+    // Who knows the keys need not wait for all the others to be looked at.
+    return Array.from(keys).flatMap((key) => {
+      const entry = this.#read(memoryId, key);
+      return entry !== undefined && expiresAt(entry) > now && meets(entry, conditions) ? entry : [];
+    });
+  }
+
+  #put(memoryId: string, shelf: Shelf, draft: Draft, now: number): Outcome {
+    const known = this.#read(memoryId, draft.key);
+    const before = known !== undefined && expiresAt(known) > now ? known : undefined;
+    const { size } = draft;
+    const refusal = versionConflict(draft.ifVersion, before?.version ?? 0);
+    if (refusal !== undefined) return { refusal };
+    const oldSize = shelf.sizes.get(draft.key);
+    if (!this.#makeRoom(memoryId, shelf, draft.key, size, oldSize, now))
+      return { refusal: memoryFull(this.#limits, "working") };
+    const { key, content, tags, source, score, ttl, eventAt } = draft;
+    const createdAt = before?.createdAt ?? now;
+    const version = this.#tick();
+    const times = { createdAt, updatedAt: now, eventAt };
+    const entry: WorkingEntry = { key, content, tags, source, score, ttl, ...times, version, size };
+    this.#state.set(`${entryPrefix}${memoryId}/${key}`, entry as unknown as JsonObject);
+    shelf.bytes += size - (oldSize ?? 0);
+    shelf.sizes.set(key, size);
+    shelf.expiresAt = Math.min(shelf.expiresAt, expiresAt(entry));
+    return { entry };
+  }
+
+  #makeRoom(
+    memoryId: string,
+    shelf: Shelf,
+    key: string,
+    size: number,
+    oldSize: number | undefined,
+    now: number,
+  ): boolean {
+    const { maxEntries, maxBytes, onFull } = this.#limits;
+    const isFull = () =>
+      shelf.sizes.size + (oldSize === undefined ? 1 : 0) > maxEntries || shelf.bytes + size - (oldSize ?? 0) > maxBytes;
+    if (!isFull()) return true;
+    if (size > maxBytes) return false;
+    if (shelf.expiresAt <= now) this.#living(memoryId, shelf, now);
+    for (const victim of shelf.sizes.keys()) {
+      if (!isFull()) return true;
+      if (onFull === "refuse") return false;
+      if (victim !== key) this.#remove(memoryId, shelf, victim);
+    }
+    return !isFull();
+  }
+
+  /** All that have not expired; those that have are collected on the way. */
+  #living(memoryId: string, shelf: Shelf, now: number): Entry[] {
+    const living: Entry[] = [];
+    let firstExpiry = Number.POSITIVE_INFINITY;
+    for (const key of shelf.sizes.keys()) {
+      const entry = this.#read(memoryId, key);
+      const expiry = entry === undefined ? 0 : expiresAt(entry);
+      if (entry === undefined || expiry <= now) this.#remove(memoryId, shelf, key);
+      else {
+        living.push(entry);
+        if (expiry < firstExpiry) firstExpiry = expiry;
+      }
+    }
+    shelf.expiresAt = firstExpiry;
+    return living;
+  }
+
+  #read(memoryId: string, key: string): Entry | undefined {
+    return this.#state.get(`${entryPrefix}${memoryId}/${key}`) as unknown as Entry | undefined;
+  }
+
+  #remove(memoryId: string, shelf: Shelf, key: string): void {
+    shelf.bytes -= shelf.sizes.get(key) ?? 0;
+    shelf.sizes.delete(key);
+    this.#state.delete(`${entryPrefix}${memoryId}/${key}`);
+    this.#state.delete(`${usePrefix}${memoryId}/${key}`);
+    this.#tick();
+  }
+
+  #touch(memoryId: string, shelf: Shelf, key: string): void {
+    // Only eviction asks who was used when.
+    if (this.#limits.onFull !== "evict") return;
+    shelf.sizes.set(key, shelf.sizes.get(key) as number);
+    this.#state.set(`${usePrefix}${memoryId}/${key}`, this.#tick());
+  }
+
+  /** Counts every change, so that versions only grow and the order of use is kept with the session. */
+  #tick(): number {
+    const clock = this.#clock() + 1;
+    this.#state.set(clockKey, clock);
+    this.#shelvedAt = clock;
+    return clock;
+  }
+
+  #clock(): number {
+    return clockOf(this.#state);
+  }
+
+  #shelf(memoryId: string): Shelf {
+    const clock = this.#clock();
+    if (clock !== this.#shelvedAt) {
+      this.#shelves = readShelves(this.#state);
+      this.#shelvedAt = clock;
+    }
+    const known = this.#shelves.get(memoryId);
+    if (known !== undefined) return known;
+    const shelf = toShelf([]);
+    this.#shelves.set(memoryId, shelf);
+    return shelf;
+  }
+}
+
+function clockOf(state: SessionState): number {
+  return (state.get(clockKey) as number | undefined) ?? 0;
+}
+
+function readShelves(state: SessionState): Map<string, Shelf> {
+  const found = new Map<string, { entry: WorkingEntry; usedAt: number }[]>();
+  for (const [name, value] of state.entries()) {
+    if (!name.startsWith(entryPrefix)) continue;
+    const memoryId = name.slice(entryPrefix.length, name.indexOf("/", entryPrefix.length));
+    const entry = value as unknown as WorkingEntry;
+    const usedAt = (state.get(`${usePrefix}${memoryId}/${entry.key}`) as number | undefined) ?? 0;
+    const entries = found.get(memoryId) ?? [];
+    found.set(memoryId, entries);
+    entries.push({ entry, usedAt: Math.max(usedAt, entry.version) });
+  }
+  return new Map(
+    Array.from(found, ([memoryId, entries]) => {
+      const inOrder = entries.sort((first, second) => first.usedAt - second.usedAt).map(({ entry }) => entry);
+      return [memoryId, toShelf(inOrder)];
+    }),
+  );
+}
+
+function toShelf(entries: readonly WorkingEntry[]): Shelf {
+  return {
+    sizes: new Recency(new Map(entries.map(({ key, size }) => [key, size]))),
+    bytes: entries.reduce((sum, { size }) => sum + size, 0),
+    expiresAt: entries.reduce((first, entry) => Math.min(first, expiresAt(entry)), Number.POSITIVE_INFINITY),
+  };
+}
