@@ -72,6 +72,7 @@ test("lines whose turn cannot be written are reported and not stored", async () 
     throw new Error("no value");
   });
   await turn();
+  await turn();
 
   expect(released).toEqual([{ lines: ["a"], error: expect.objectContaining({ message: "no value" }) }]);
   expect(journal.load("one")).toMatchObject({ lines: [], lastSeq: 0 });
@@ -105,26 +106,6 @@ test("a layer goes with the last session that stands on it, also where others we
   const recovered = open("fork", layersOf("fork"));
   recovered.entry.forget();
   expect(rowsOf(shared)).toBe(0);
-});
-
-test("a session that cannot be written takes the others of its turn with it, and each is told", async () => {
-  await turn();
-  const bad = open("bad");
-  const good = open("good");
-  bad.state.setLive("broken", () => {
-    throw new Error("no value");
-  });
-  good.entry.stage("a");
-  let isSettled = false;
-  good.entry.settled(() => {
-    isSettled = true;
-  });
-  await turn();
-  await turn();
-
-  expect(released).toContainEqual({ lines: ["a"], error: expect.objectContaining({ message: "no value" }) });
-  expect(isSettled).toBe(true);
-  expect(journal.load("good")).toBeUndefined();
 });
 
 test("state that was lost without a line is told as well, and nothing follows it", async () => {
@@ -185,5 +166,28 @@ test("a database that cannot begin loses the turn as one that cannot commit does
   expect(released).toEqual([]);
   await turn();
   expect(released).toEqual([{ lines: ["a", "b"], error: expect.objectContaining({ message: "database is locked" }) }]);
+  expect(isSettled).toBe(true);
+});
+
+test("a state that cannot be written costs its own session and no other", async () => {
+  const broken = open("broken");
+  const sound = open("sound");
+  broken.state.setLive("key", () => {
+    throw new Error("no JSON form");
+  });
+  broken.entry.stage("lost");
+  sound.state.set("key", 1);
+  sound.entry.stage("kept");
+  let isSettled = false;
+  broken.entry.settled(() => {
+    isSettled = true;
+  });
+  await turn();
+  await turn();
+
+  expect(released).toContainEqual({ lines: ["kept"], error: undefined });
+  expect(released).toContainEqual({ lines: ["lost"], error: new Error("no JSON form") });
+  expect(journal.load("sound")).toMatchObject({ lines: ["kept"] });
+  expect(journal.load("broken")).toBeUndefined();
   expect(isSettled).toBe(true);
 });

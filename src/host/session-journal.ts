@@ -218,19 +218,25 @@ export class SessionJournal {
       const lines = staged;
       staged = [];
       if (lost !== undefined) return fail(lines, lost);
+      let changes: WrittenChange[];
+      try {
+        changes = writeDown(tracked);
+      } catch (error) {
+        // A state that cannot be written costs its own session, not the others whose turn this is. Told once the turn is over.
+        isEnded = true;
+        return void setImmediate(() => fail(lines, error as Error));
+      }
       // First, so that what fails below is told as well. State that is lost matters without lines, too.
       database.afterCommit((error) => {
         if (error !== undefined) fail(lines, error);
         else if (lines.length > 0) released(lines);
       });
       const top = layers.at(-1) as number;
-      for (const [plugin, state] of tracked) {
-        for (const { key, value } of state.takeChanges()) {
-          isTopUsed = true;
-          // With no layer below there is nothing to hide, and a key that came and went leaves nothing behind.
-          if (value === undefined && layers.length === 1) deleteState.run(top, plugin, key);
-          else putState.run(top, plugin, key, value === undefined ? null : JSON.stringify(value));
-        }
+      for (const { plugin, key, json } of changes) {
+        isTopUsed = true;
+        // With no layer below there is nothing to hide, and a key that came and went leaves nothing behind.
+        if (json === null && layers.length === 1) deleteState.run(top, plugin, key);
+        else putState.run(top, plugin, key, json);
       }
       if (lines.length > 0) {
         const text = lines.length === 1 ? (lines[0] as string) : lines.join("\n");
@@ -313,4 +319,21 @@ export class SessionJournal {
       return uses === 0;
     });
   }
+}
+
+interface WrittenChange {
+  readonly plugin: string;
+  readonly key: string;
+  /** Null where the key is gone. */
+  readonly json: string | null;
+}
+
+/** What changed in the states of one session, as text. Throws where a plugin's value has no JSON form. */
+function writeDown(states: ReadonlyMap<string, SessionState>): WrittenChange[] {
+  const written: WrittenChange[] = [];
+  for (const [plugin, state] of states) {
+    for (const { key, value } of state.takeChanges())
+      written.push({ plugin, key, json: value === undefined ? null : JSON.stringify(value) });
+  }
+  return written;
 }
