@@ -33,11 +33,13 @@ export class ManagedProcess {
   #exit: ProcessExit | undefined;
   #isFinishing = false;
   #isPaused = false;
+  #isAwaited: boolean;
   #end: (ReturnType<typeof judgeEnd> & { ended_at: number }) | undefined;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
     this.id = options.id;
+    this.#isAwaited = options.isAwaited;
     this.ring = new OutputRing({ maxBytes: options.limits.ringBytes, maxSegments: options.limits.maxRingSegments });
     this.#startedAt = options.clock.now() / 1000;
   }
@@ -114,6 +116,7 @@ export class ManagedProcess {
   }
 
   unfollow(): void {
+    this.#isAwaited = false;
     this.#feed?.close();
     this.#feed = undefined;
     this.#resume();
@@ -167,11 +170,17 @@ export class ManagedProcess {
     const { maxOutputBytes } = this.#options.limits;
     if (maxOutputBytes > 0 && this.ring.end > maxOutputBytes) this.terminate("output_limit");
     this.#feed?.pump();
-    if (this.#feed?.isBehind === true && !this.#isPaused) {
+    if (this.#isBehind && !this.#isPaused) {
       this.#isPaused = true;
       this.#child?.pause();
     }
     this.#tell();
+  }
+
+  /** Whether more of what it writes would push out what somebody still wants. */
+  get #isBehind(): boolean {
+    if (this.#feed !== undefined) return this.#feed.isBehind;
+    return this.#isAwaited && this.ring.keptBytes > this.ring.maxBytes / 2;
   }
 
   #resume(): void {

@@ -23,6 +23,8 @@ export interface ProcessOptions {
   readonly confinement: Confinement;
   readonly sandbox: string;
   readonly isOnTerminal: boolean;
+  /** An agent is about to follow it: what it writes before that waits, rather than being lost to what comes after it. */
+  readonly isAwaited: boolean;
   /** What finds it where it has left its group. */
   readonly mark: string;
   readonly clock: Clock;

@@ -89,6 +89,7 @@ export class Workshop {
       timeoutMs: plan.timeoutMs,
       confinement,
       sandbox: this.#sandbox.name,
+      isAwaited: request.events,
       isOnTerminal: request.pty,
       mark,
       clock,
