@@ -1,6 +1,7 @@
 // What a command sees of the outside: two streams of text, the environment, signals. Passed in, so that tests need no process.
 import { basename, relative, sep } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { openStandardInput } from "../transports/standard-input.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createStyle, type Style } from "./style.ts";
 
@@ -14,6 +15,8 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly input: Readable;
+  /** Standard input for a peer that is to be answered fast: emits text, in place of `input`, from the next turn on. */
+  openText(): Readable;
   readonly output: Writable;
   /** How to call this program again, for lines that a user copies. */
   readonly program: string;
@@ -24,7 +27,7 @@ export interface Terminal {
 }
 
 export function createProcessTerminal(): Terminal {
-  const { stdout, stderr, stdin, env } = process;
+  const { stdout, stderr, env } = process;
   // A host must not end because nobody can be told that it runs.
   stderr.on("error", () => {});
   stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -40,7 +43,11 @@ export function createProcessTerminal(): Terminal {
     noteStyle: createStyle(stderr, env),
     env,
     cwd: process.cwd(),
-    input: stdin,
+    // Only when it is asked for: to look at it is to open it.
+    get input() {
+      return process.stdin;
+    },
+    openText: openStandardInput,
     output: stdout,
     program: programName(process.argv[1] ?? "a2e", process.cwd()),
     exitCode: 0,

@@ -29,6 +29,7 @@ export async function runInProcess(
     env,
     cwd,
     input,
+    openText: () => input,
     output: new PassThrough(),
     program: "a2e",
     exitCode: 0,

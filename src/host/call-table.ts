@@ -75,7 +75,8 @@ export class CallTable {
     this.#oldest += 1;
     if (typeof entry.value === "string") this.#bytes -= entry.value.length;
     this.#table.remove(entry);
-    if (this.#oldest < 256) return;
+    // Seldom enough that each entry is moved about once.
+    if (this.#oldest < 256 || this.#oldest * 2 < this.#answered.length) return;
     this.#answered = this.#answered.slice(this.#oldest);
     this.#oldest = 0;
   }

@@ -29,11 +29,14 @@ const lastLinesMs = 1_000;
 export async function serveOverStdio(config: A2EHostConfig, terminal: Terminal): Promise<void> {
   const log = createLogFile(join(config.data_dir, "stdio.log"));
   const restore = [divertConsole(log), surviveRejections(log)];
-  const { input, output } = terminal;
   const unread = new AbortController();
   try {
     const host = await startConfiguredHost(config, { log, areSessionsKept: false });
     const session = host.sessions.create();
+    const input = terminal.openText();
+    // A paused pipe would keep the process alive until the agent closes it.
+    restore.push(() => input.destroy());
+    const { output } = terminal;
     const isServed = serveStdio(session, { input, output, limits: host.limits, signal: unread.signal });
     const stop = async () => {
       await session.close("the host was told to stop", host.limits.drainMs);
@@ -44,8 +47,6 @@ export async function serveOverStdio(config: A2EHostConfig, terminal: Terminal):
     await host.close(0);
   } finally {
     for (const undo of restore) undo();
-    // A paused pipe would keep the process alive until the agent closes it.
-    input.destroy();
   }
   // What nobody reads would keep it alive as well.
   if (unread.signal.aborted) process.exit(terminal.exitCode);

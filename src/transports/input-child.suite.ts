@@ -1,0 +1,7 @@
+// Says when it reads standard input, and then each piece of text that it gets from there.
+import { openStandardInput } from "./standard-input.ts";
+
+const say = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`);
+const input = openStandardInput();
+input.on("data", (text: string) => say({ text })).on("end", () => say("end"));
+say("ready");
