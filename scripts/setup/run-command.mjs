@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** @typedef {{ env?: Record<string, string>, stdout?: "inherit" | "ignore" }} RunOptions */
+/** @typedef {{ env?: Record<string, string>, stdout?: "inherit" | "ignore", stderr?: "inherit" | "ignore" }} RunOptions */
 
 /** The folder of the repository, without a slash at the end. */
 export const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/[\\/]$/, "");
@@ -22,11 +22,11 @@ export function say(text) {
  * @param {RunOptions} [options]
  * @returns {Promise<number>}
  */
-export function run(command, args, { env = {}, stdout = "inherit" } = {}) {
+export function run(command, args, { env = {}, stdout = "inherit", stderr = "inherit" } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: root,
-      stdio: ["inherit", stdout, "inherit"],
+      stdio: ["inherit", stdout, stderr],
       env: { ...process.env, ...env },
       // npm is a script on Windows, which only a shell finds.
       shell: process.platform === "win32" && command === "npm",

@@ -110,7 +110,10 @@ export interface SandboxReport {
 
 /** The sandboxes of a host. */
 export interface Sandboxes {
-  /** One that runs programs: the named one, or the best that works here. Throws an Error that says why there is none; never falls back to none at all. */
+  /**
+   * One that runs programs: the named one, or for `auto` and no name the default of the host, which is the best that works
+   * here unless its config says otherwise. Throws an Error that says why there is none; never falls back to none at all.
+   */
   process(name?: string): Promise<ProcessSandbox>;
   script(name?: string): Promise<ScriptSandbox>;
   /** What works on this machine and why the others do not. */

@@ -32,6 +32,12 @@ test("a sandbox that does not work is not replaced by another", async () => {
   await expect(sandboxes.process("docker")).rejects.toThrow(/no sandbox works here \(docker: /);
 });
 
+test("the default of the host is what a plugin gets that asks for no sandbox by name", async () => {
+  const sandboxes = create({ default: "none" });
+  expect((await sandboxes.process()).name).toBe("none");
+  expect((await sandboxes.process("auto")).name).toBe("none");
+});
+
 test("names that mean nothing, or something else, are refused", async () => {
   const sandboxes = create();
   await expect(sandboxes.process("jail")).rejects.toThrow('there is no sandbox "jail"; there are bubblewrap, docker');

@@ -16,7 +16,7 @@ import type { Opened } from "./opened.ts";
 import { createQuickJs } from "./quickjs/quickjs.ts";
 
 export interface SandboxesOptions {
-  /** What `process()` gives where no name is asked for; `auto` is the best that works, and never none. */
+  /** What `process()` gives where no name is asked for, or `auto`; here `auto` is the best that works, and never none. */
   default?: "auto" | (string & {});
   /** False refuses every policy that asks for the network. */
   isNetworkAllowed?: boolean;
@@ -73,8 +73,10 @@ export function createSandboxes(options: SandboxesOptions = {}): Sandboxes {
   }
 
   return {
-    async process(name = options.default ?? "auto"): Promise<ProcessSandbox> {
-      const sandbox = await choose(name === "auto" ? automatic : [name]);
+    async process(name = "auto"): Promise<ProcessSandbox> {
+      // A plugin that does not care gets what the host's config says, which may leave it open in turn.
+      const wanted = name === "auto" ? (options.default ?? "auto") : name;
+      const sandbox = await choose(wanted === "auto" ? automatic : [wanted]);
       if (sandbox.kind !== "process") throw new Error(`the sandbox "${sandbox.name}" runs scripts, not programs`);
       return withHostPolicy(sandbox, options);
     },

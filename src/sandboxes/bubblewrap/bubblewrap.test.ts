@@ -24,9 +24,10 @@ else {
   for (const usesControlGroups of [true, false]) {
     const name = `bubblewrap, ${usesControlGroups ? "with" : "without"} control groups`;
     const open = async () => sandboxOf(await openBubblewrap({ defaults, usesControlGroups }));
+    const treeLimits = { memory: usesControlGroups, processorTime: usesControlGroups };
     testProcessSandbox(name, open);
     testRefusals(name, async (hidden) => sandboxOf(await openBubblewrap({ defaults, usesControlGroups, hidden })));
-    testConfinement(name, open, { node: process.execPath, hasTreeLimits: usesControlGroups });
+    testConfinement(name, open, { node: process.execPath, treeLimits, system: "host" });
   }
 }
 

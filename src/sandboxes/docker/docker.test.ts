@@ -1,6 +1,8 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { link, mkdir, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defaultDockerImage, defaultSandboxLimits as defaults } from "../../host/config/sandbox.ts";
 import { makeWorkspace } from "../suites/confined-run.suite.ts";
 import { testConfinement } from "../suites/confinement.suite.ts";
@@ -21,7 +23,24 @@ else {
     return sandbox;
   };
   testProcessSandbox("docker", open);
-  testConfinement("docker", open, { node: "/usr/local/bin/node", hasTreeLimits: false });
+  testConfinement("docker", open, {
+    node: "/usr/local/bin/node",
+    treeLimits: { memory: true, processorTime: false },
+    system: "image",
+  });
+
+  test("no container outlives its host, not even one that is killed", async () => {
+    const script = join(import.meta.dirname, "killed-host.suite.ts");
+    const host = spawn(process.execPath, ["--import", "tsx", script], { stdio: ["ignore", "pipe", "inherit"] });
+    const [label] = await once(host.stdout, "data");
+    const containers = () => {
+      const filter = ["--all", "--quiet", "--filter", `label=${String(label).trim()}`];
+      return execFileSync("docker", ["ps", ...filter], { encoding: "utf8" }).trim();
+    };
+    await vi.waitFor(() => expect(containers()).not.toBe(""), { timeout: 10_000 });
+    host.kill("SIGKILL");
+    await vi.waitFor(() => expect(containers()).toBe(""), { timeout: 10_000 });
+  });
 }
 
 // What follows needs no daemon.

@@ -20,6 +20,7 @@ import { chooseHostFolders, type HostFolder, systemFolders } from "../workspace/
 import { assumeIdentity, type Identity } from "../workspace/identity.ts";
 import { checkCommand, checkWorkingDirectory, findHostProgram, isWithin } from "../workspace/visible-paths.ts";
 import { confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts";
+import { ContainerKeeper } from "./container-keeper.ts";
 
 export interface DockerOptions {
   /** The command, by its path. */
@@ -40,17 +41,22 @@ const commandTimeoutMs = 20_000;
 
 export function createDocker(options: DockerOptions): ProcessSandbox {
   const live = new LiveConfinements();
+  const keeper = new ContainerKeeper(options);
   const watch = new WorkspaceWatch({ except: options.hidden ?? [] });
   return {
     kind: "process",
     name: "docker",
     confine: (command, policy) =>
-      live.add(() =>
-        confineWatched(watch, policy, { ...options.defaults, ...policy.limits }, (limits) =>
+      live.add(() => {
+        keeper.start();
+        return confineWatched(watch, policy, { ...options.defaults, ...policy.limits }, (limits) =>
           confine(command, { ...policy, limits }, options),
-        ),
-      ),
-    close: () => live.close(),
+        );
+      }),
+    async close() {
+      await live.close();
+      keeper.close();
+    },
   };
 }
 

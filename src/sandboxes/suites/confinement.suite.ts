@@ -8,13 +8,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProcessSandbox, SandboxLimits } from "../../host/sandbox.ts";
 import { createNoSandbox } from "../none.ts";
 import { argumentsOfAll, makeWorkspace, runConfined, vanished } from "./confined-run.suite.ts";
-import { testLimits } from "./limits.suite.ts";
+import { type TreeLimits, testLimits } from "./limits.suite.ts";
 
 export interface ConfinementOptions {
   /** Node inside the sandbox, in which the attacks are written. */
   node: string;
-  /** Whether memory and processor time are limited for the whole tree of processes. */
-  hasTreeLimits: boolean;
+  treeLimits: TreeLimits;
+  /** Whose system it shows. That of an image has files of its own under the names that attacks on the host look for. */
+  system: "host" | "image";
 }
 
 const repository = resolve(import.meta.dirname, "../../..");
@@ -67,6 +68,9 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       return stdout;
     }
 
+    const isOfHost = options.system === "host";
+    const systemFiles = isOfHost ? ["/etc/hostname", "/etc/fstab", "/proc/1/environ"] : [];
+    const systemPlaces = isOfHost ? ["/var", "/run", "/sys"] : [];
     const harmless: [string, () => string][] = [
       [
         "reads a file outside of the workspace",
@@ -75,7 +79,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       [
         "reads the files of the host",
         () =>
-          `for (const path of ${JSON.stringify([join(repository, "package.json"), "/etc/hostname", "/etc/fstab", "/etc/shadow", "/proc/1/environ"])})
+          `for (const path of ${JSON.stringify([join(repository, "package.json"), "/etc/shadow", ...systemFiles])})
              attempt(() => got(path + fs.readFileSync(path, "utf8")));`,
       ],
       [
@@ -83,7 +87,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
         () =>
           // What lies on the way to the workspace is there, and empty but for it.
           `const own = process.cwd().split("/");
-           for (const path of ${JSON.stringify([dirname(repository), "/home", "/root", "/var", "/run", "/sys"])})
+           for (const path of ${JSON.stringify([dirname(repository), "/home", "/root", ...systemPlaces])})
              attempt(() => {
                const names = fs.readdirSync(path).filter((name) => !own.includes(name));
                if (names.length > 0) got(path + names);

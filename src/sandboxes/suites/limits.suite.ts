@@ -8,14 +8,20 @@ import { type RunOptions, runConfined, vanished } from "./confined-run.suite.ts"
 
 const mebibyte = 1024 * 1024;
 
+/** What is limited for a whole tree of processes, and not for each of them alone. */
+export interface TreeLimits {
+  memory: boolean;
+  processorTime: boolean;
+}
+
 export interface LimitsOptions {
   sandbox(): ProcessSandbox;
   policy(limits?: Partial<SandboxLimits>): RunOptions & { workspace: { path: string } };
   node: string;
-  hasTreeLimits: boolean;
+  treeLimits: TreeLimits;
 }
 
-export function testLimits({ sandbox, policy, node, hasTreeLimits }: LimitsOptions): void {
+export function testLimits({ sandbox, policy, node, treeLimits }: LimitsOptions): void {
   const shell = (script: string, limits: Partial<SandboxLimits>) =>
     runConfined(sandbox(), ["sh", "-c", script], policy(limits));
 
@@ -56,7 +62,7 @@ export function testLimits({ sandbox, policy, node, hasTreeLimits }: LimitsOptio
     expect(result.verdict).toBe("out_of_memory");
   });
 
-  test.runIf(hasTreeLimits)("many that fill memory together are out_of_memory too", async () => {
+  test.runIf(treeLimits.memory)("many that fill memory together are out_of_memory too", async () => {
     const each = `Buffer.alloc(${40 * mebibyte}, 1); setTimeout(() => {}, 3000)`;
     const script = `for i in 1 2 3 4 5 6; do ${node} -e '${each}' & done; for job in 1 2 3 4 5 6; do wait %$job || exit 9; done`;
     expect(await shell(script, { memoryBytes: 160 * mebibyte })).toMatchObject({ verdict: "out_of_memory" });
@@ -112,12 +118,12 @@ export function testLimits({ sandbox, policy, node, hasTreeLimits }: LimitsOptio
     expect(await shell("while :; do :; done", { cpuSeconds: 1 })).toMatchObject({ verdict: "timeout", code: null });
   });
 
-  test.runIf(hasTreeLimits)("one that ignores the warning is a timeout all the same", async () => {
+  test.runIf(treeLimits.processorTime)("one that ignores the warning is a timeout all the same", async () => {
     const script = "trap '' XCPU; while :; do :; done";
     expect(await shell(script, { cpuSeconds: 1 })).toMatchObject({ verdict: "timeout" });
   });
 
-  test.runIf(hasTreeLimits)("many that burn a little each are a timeout together", async () => {
+  test.runIf(treeLimits.processorTime)("many that burn a little each are a timeout together", async () => {
     const script = "for i in 1 2 3 4 5 6; do (while :; do :; done) & done; wait";
     expect(await shell(script, { cpuSeconds: 1 })).toMatchObject({ verdict: "timeout" });
   });
