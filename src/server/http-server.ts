@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { DrainTime } from "../host/drain-time.ts";
 import type { A2EHost } from "../host/host.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { Door } from "./door.ts";
@@ -40,7 +41,8 @@ export interface RunningServer {
   readonly port: number;
   /**
    * Takes no new sessions, waits up to `drainMs` until no stream is open, then ends what is left. Whoever drains closes
-   * the host at the same time: ending its sessions is what ends the streams. Closing twice is closing once.
+   * the host at the same time: ending its sessions is what ends the streams. Closing twice is closing once, within the
+   * shorter of both times.
    */
   close(drainMs?: number): Promise<void>;
 }
@@ -128,21 +130,24 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   }, keepAliveMs).unref();
   const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
 
-  let closing: Promise<void> | undefined;
+  let closing: { readonly time: DrainTime; readonly done: Promise<void> } | undefined;
   return {
     url: `http://${name}:${address.port}`,
     port: address.port,
     close(drainMs = 0) {
-      closing ??= close(drainMs);
-      return closing;
+      if (closing === undefined) {
+        const time = new DrainTime(drainMs);
+        closing = { time, done: close(drainMs, time) };
+      } else closing.time.shorten(drainMs);
+      return closing.done;
     },
   };
 
-  async function close(drainMs: number): Promise<void> {
+  async function close(drainMs: number, time: DrainTime): Promise<void> {
     door.isDraining = true;
     const furtherClosed = Promise.all(further.map((route) => route.close(drainMs)));
-    const deadline = Date.now() + drainMs;
-    while (door.streams.size > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (door.streams.size > 0 && !time.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 20));
+    time.clear();
     clearInterval(keepAlive);
     const isClosed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const stream of [...door.streams]) stream.end();

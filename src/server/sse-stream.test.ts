@@ -41,3 +41,57 @@ test("a reader that has stopped reading when its session ends does not end the h
 
   expect(errors).toEqual([]);
 });
+
+test("a stream whose connection still answers another request waits for its turn, and then has everything", async () => {
+  const host = await startEchoHost();
+  onTestFinished(() => host.close(0));
+  const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
+  let first: ServerResponse | undefined;
+  const server = createServer((request, response) => {
+    if (first === undefined) first = response;
+    else openEventStream(door, request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1").setEncoding("latin1");
+  onTestFinished(() => {
+    socket.destroy();
+    server.close();
+  });
+  let received = "";
+  socket.on("data", (text: string) => {
+    received += text;
+  });
+  const session = host.sessions.create();
+  const say = (id: string) => session.receiveLine(JSON.stringify({ type: "ping", id }));
+  session.receiveLine(JSON.stringify({ type: "handshake/req", id: "0", agent_id: "a", agent_caps: [] }));
+  socket.write(
+    `GET /first HTTP/1.1\r\nhost: x\r\n\r\nGET /stream HTTP/1.1\r\nhost: x\r\nx-session-id: ${session.id}\r\n\r\n`,
+  );
+  await expect.poll(() => door.streams.size).toBe(1);
+  say("before");
+  await new Promise((resolve) => setImmediate(resolve));
+  first?.end("done");
+  await expect.poll(() => received).toContain('"req_id":"before"');
+  say("after");
+  await expect.poll(() => received).toContain('"req_id":"after"');
+
+  const [, , body] = splitHeads(received);
+  expect([...dechunk(body).matchAll(/^id: (\d+)$/gm)].map(([, seq]) => seq)).toEqual(["1", "2", "3"]);
+});
+
+/** The first answer, the head of the second, and what follows it. */
+function splitHeads(text: string): [string, string, string] {
+  const second = text.indexOf("HTTP/1.1 200 OK", 1);
+  const end = text.indexOf("\r\n\r\n", second);
+  return [text.slice(0, second), text.slice(second, end), text.slice(end + 4)];
+}
+
+/** Throws where the framing is wrong. */
+function dechunk(text: string): string {
+  if (text === "") return "";
+  const end = text.indexOf("\r\n");
+  const length = Number.parseInt(text.slice(0, end), 16);
+  const rest = text.slice(end + 2 + length);
+  if (!rest.startsWith("\r\n")) throw new Error(`a chunk does not end where it says: ${text.slice(0, 200)}`);
+  return text.slice(end + 2, end + 2 + length) + dechunk(rest.slice(2));
+}
