@@ -242,6 +242,7 @@ describe("a typo", () => {
     [{ port: 1 }, "port", "server.port"],
     [{ server: { data_dir: "x" } }, "server.data_dir", "data_dir"],
     [{ plugins: [{ type: "tools", enabled: false }] }, "plugins[0].enabled", "metadata.enabled"],
+    [{ plugins: [{ type: "proc", allowed_commands: [] }] }, "plugins[0].allowed_commands", "metadata.allowed_commands"],
   ])("in %j at %s suggests %s", (input, path, suggestion) => {
     expect(problemsOf(input)).toEqual([{ path, message: "unknown key", suggestion }]);
   });

@@ -184,7 +184,10 @@ function suggestKey(key: string, section: z.ZodObject): string | undefined {
   if (near !== undefined) return near;
   const below = pathsOf(section).filter((path) => path.endsWith(`.${key}`));
   const places = below.length > 0 ? below : knownPaths.filter((path) => path === key || path.endsWith(`.${key}`));
-  return places.length === 1 ? places[0] : undefined;
+  if (places.length === 1) return places[0];
+  // An option of a plugin that stands beside its name.
+  const open = [...fieldsOf(section)].find(([, { schema }]) => schema instanceof z.ZodObject && isOpen(schema));
+  return open === undefined ? undefined : `${open[0]}.${key}`;
 }
 
 function valueAt(value: unknown, path: ConfigPath): unknown {
