@@ -46,4 +46,6 @@ export const chainLimits = {
   maxMissedEvents: 1000,
   /** Answers of resumed runs that wait for their agent, per session. */
   maxKeptAnswers: 64,
+  /** Sessions that a fork comes from, one of another, whose large outputs it reads. */
+  maxAncestors: 64,
 } as const satisfies Record<string, number>;

@@ -1,6 +1,7 @@
 // The host side of the chains capability.
 import { type Plugin, plugin } from "../../host/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { addAncestor, ancestorsOf } from "./ancestors.ts";
 import { createExpressionParser } from "./expressions/expression.ts";
 import { chainLimits } from "./limits.ts";
 import { findProblems } from "./names.ts";
@@ -40,6 +41,15 @@ function createChainsPlugin(options: ParsedChainsOptions): Plugin<typeof chains>
       const { shared, stores } = opened;
       const outputs = stores.of(context.session.id, (runId) => runs.isUnderWay(runId));
       const runs = new SessionRuns(context, shared, outputs);
+      const findOutput = (runId: string, nodeId: string) => {
+        const own = outputs.get(runId, nodeId);
+        if (own !== undefined) return own;
+        for (const ancestor of ancestorsOf(context.state)) {
+          const inherited = stores.of(ancestor, () => true).get(runId, nodeId);
+          if (inherited !== undefined) return inherited;
+        }
+        return undefined;
+      };
       return {
         handlers: {
           run: (request, call) => runs.run(request, call),
@@ -57,13 +67,16 @@ function createChainsPlugin(options: ParsedChainsOptions): Plugin<typeof chains>
           list: () => ({ runs: runs.list() }),
           cancel: ({ run_id }) => ({ cancelled: runs.cancel(run_id) }),
           output({ run_id, node_id, offset, limit }) {
-            const text = outputs.get(run_id, node_id);
+            const text = findOutput(run_id, node_id);
             if (text === undefined) throw unknownOutput(run_id, node_id);
             const page = toPage(text, offset, limit);
             return { run_id, node_id, text: page.text, offset, next_offset: page.next, total: text.length };
           },
         },
-        fork: forgetAll,
+        fork(forked) {
+          forgetAll(forked);
+          addAncestor(forked, context.session.id);
+        },
         opened: () => runs.resume(),
         leave: (signal) => runs.leave(signal),
         close: () => runs.close(),

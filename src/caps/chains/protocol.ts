@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { call, capability } from "../../protocol/capability.ts";
-import { jsonObject, jsonValue } from "../../protocol/json.ts";
+import { isJsonObject, jsonObject, jsonValue } from "../../protocol/json.ts";
 
 /** What a message may hold; the other limits of this capability are the host's. */
 export const messageLimits = {
@@ -83,8 +83,61 @@ export type ChainRunError = z.output<typeof runError>;
 
 const exampleNodes = [
   { node_id: "read", kind: "tool", name: "read_file", input: { path: "notes.txt" } },
-  { node_id: "count", kind: "tool", name: "js_eval", input_map: { code: "'6 * 7'", text: "read.data" } },
+  {
+    node_id: "count",
+    kind: "tool",
+    name: "js_eval",
+    input: { code: "input.content.length" },
+    input_map: { input: "read" },
+  },
 ];
+
+const run = call("chain/req", "chain/resp", {
+  doc: "Runs a chain. Nodes start as soon as what they wait for has ended. What comes of it is the answer, also where it fails.",
+  aliases: { "chain/execute": "chain/resp", "chain/execute/req": "chain/execute/resp" },
+  request: z.object({
+    session_id: z.string().default(""),
+    chain_id: z.string().default("").describe("A name for it; one is made where left out."),
+    ...chain,
+    initial_input: jsonObject.default({}).describe("In reach of expressions by its fields and as `input`."),
+    correlation_id: z.string().default(""),
+    streaming: z.boolean().default(true).describe("Send an event when a node starts, ends, fails or is passed over."),
+    timeout: z.number().min(0).default(300).describe("Seconds for the whole chain; 0 leaves it to the host."),
+    max_parallel: z.int().min(0).default(0).describe("Nodes at once; 0 leaves it to the host. Ours."),
+  }),
+  result: z.object({
+    chain_id: z.string(),
+    run_id: z.string().default("").describe("The id of the request. Ours."),
+    success: z.boolean(),
+    outputs: jsonObject
+      .default({})
+      .describe("By node. A large one is `{$ref, run_id, node_id, bytes}`: see chain/output."),
+    final_output: jsonValue.nullable().default(null).describe("Of the last node; by node where several are last."),
+    duration_ms: z.int().default(0),
+    nodes_run: z.int().default(0),
+    error: runError.nullable().default(null),
+    failed: z.array(z.string()).default([]).describe("Nodes, and items of maps as `node[index]`. Ours."),
+    skipped: z.array(z.string()).default([]).describe("Nodes that no way led to. Ours."),
+    errors: jsonObject.default({}).describe("`{code, message}` for each of `failed`. Ours."),
+  }),
+  example: {
+    request: { chain_id: "notes", nodes: exampleNodes },
+    result: {
+      chain_id: "notes",
+      success: true,
+      outputs: { read: { path: "notes.txt", content: "Twice a day the sea comes and goes.", lines: 1 }, count: 35 },
+      final_output: 35,
+      duration_ms: 12,
+      nodes_run: 2,
+    },
+  },
+});
+
+/** Hosts that were written from the documentation tell the error of a run as a text. */
+function withErrorObject(answer: unknown): unknown {
+  if (!isJsonObject(answer) || typeof answer.error !== "string") return answer;
+  return { ...answer, error: answer.error === "" ? null : { code: "chain_error", message: answer.error } };
+}
 
 export const chains = capability("chains", {
   doc: "Graphs of tools, skills and processes that the host runs by itself, in parallel where they allow it, and resumes after a crash.",
@@ -94,49 +147,7 @@ export const chains = capability("chains", {
     unknown_output: { retryable: false, doc: "The host keeps no large output of that node." },
   },
   calls: {
-    run: call("chain/req", "chain/resp", {
-      doc: "Runs a chain. Nodes start as soon as what they wait for has ended. What comes of it is the answer, also where it fails.",
-      aliases: { "chain/execute": "chain/resp", "chain/execute/req": "chain/execute/resp" },
-      request: z.object({
-        session_id: z.string().default(""),
-        chain_id: z.string().default("").describe("A name for it; one is made where left out."),
-        ...chain,
-        initial_input: jsonObject.default({}).describe("In reach of expressions by its fields and as `input`."),
-        correlation_id: z.string().default(""),
-        streaming: z
-          .boolean()
-          .default(true)
-          .describe("Send an event when a node starts, ends, fails or is passed over."),
-        timeout: z.number().min(0).default(300).describe("Seconds for the whole chain; 0 leaves it to the host."),
-        max_parallel: z.int().min(0).default(0).describe("Nodes at once; 0 leaves it to the host. Ours."),
-      }),
-      result: z.object({
-        chain_id: z.string(),
-        run_id: z.string().default("").describe("The id of the request. Ours."),
-        success: z.boolean(),
-        outputs: jsonObject
-          .default({})
-          .describe("By node. A large one is `{$ref, run_id, node_id, bytes}`: see chain/output."),
-        final_output: jsonValue.nullable().default(null).describe("Of the last node; by node where several are last."),
-        duration_ms: z.int().default(0),
-        nodes_run: z.int().default(0),
-        error: runError.nullable().default(null),
-        failed: z.array(z.string()).default([]).describe("Nodes, and items of maps as `node[index]`. Ours."),
-        skipped: z.array(z.string()).default([]).describe("Nodes that no way led to. Ours."),
-        errors: jsonObject.default({}).describe("`{code, message}` for each of `failed`. Ours."),
-      }),
-      example: {
-        request: { chain_id: "notes", nodes: exampleNodes },
-        result: {
-          chain_id: "notes",
-          success: true,
-          outputs: { read: { text: "…" }, count: { value: 42 } },
-          final_output: { value: 42 },
-          duration_ms: 12,
-          nodes_run: 2,
-        },
-      },
-    }),
+    run: { ...run, parseResult: (answer, name) => run.parseResult(withErrorObject(answer), name) },
     validate: call("chain/validate/req", "chain/validate/resp", {
       doc: "Says everything that is wrong with a chain, and runs nothing. An extension of ours.",
       aliases: { "chain/validate": "chain/validate/resp" },

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { A2EClient } from "../../client/client.ts";
 import { A2EHost } from "../../host/host.ts";
-import { createIdSource } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
@@ -32,25 +31,17 @@ async function openHost(name: string) {
   return { host, recorder };
 }
 
-async function connect(host: A2EHost, sessionId?: string, firstId?: string) {
-  const nextId = createIdSource();
-  let ids = firstId === undefined ? [] : [nextId(), firstId];
+/** A client of a session, whose chains run under the id of an earlier run where one is named. */
+async function connect(host: A2EHost, sessionId?: string, id?: string) {
   const transport = createDirectTransport(() => {
     const session = sessionId === undefined ? host.sessions.create() : host.sessions.get(sessionId);
     if (session === undefined) throw new Error("no such session");
     return session;
   });
-  const client = await A2EClient.connect({
-    transport,
-    agentId: "agent",
-    capabilities: ["tools", "chains"],
-    nextId: () => {
-      const [id = nextId(), ...rest] = ids;
-      ids = rest;
-      return id;
-    },
-  });
-  return { client, api: client.use(chains) };
+  const client = await A2EClient.connect({ transport, agentId: "agent", capabilities: ["tools", "chains"] });
+  const api = client.use(chains);
+  const run: typeof api.run = (request, options) => api.run(request, id === undefined ? options : { ...options, id });
+  return { client, api: { ...api, run } };
 }
 
 /** What a host of this name would leave if it were killed now, under another name. */

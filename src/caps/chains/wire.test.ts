@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
+import { A2EClient } from "../../client/client.ts";
+import { FakePeer } from "../../client/fake-transport.suite.ts";
+import { core } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
+import type { JsonValue } from "../../protocol/json.ts";
 import { chains, messageLimits } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
@@ -90,6 +94,19 @@ test("an error is an event with its text, and events are off where the agent doe
   ]);
 });
 
+test.each<[text: JsonValue, error: unknown]>([
+  ["no such tool", { code: "chain_error", message: "no such tool" }],
+  ["", null],
+  [null, null],
+])("a host that tells the error of a run as %j is understood", async (text, error) => {
+  const peer = new FakePeer();
+  const client = await A2EClient.connect({ transport: peer.transport });
+  const answered = client.rpc(chains.calls.run, { nodes: [] });
+  peer.answer(peer.last, "chain/resp", { chain_id: "c", success: false, error: text });
+
+  expect(await answered).toMatchObject({ success: false, error });
+});
+
 test("an output too large for a message is answered as a reference and read by pages that cut no character", async () => {
   await using host = await startChains({ options: { max_inline_bytes: 1000 } });
   const nodes = [
@@ -121,7 +138,7 @@ test("outputs that are too much together are references as well, and the oldest 
 
   const { outputs, run_id } = await host.api.run({ nodes });
 
-  expect(Object.values(outputs).map((output) => "$ref" in (output as object))).toEqual([false, false, false, true]);
+  expect(Object.values(outputs).map((output) => "$ref" in (output as object))).toEqual([false, false, true, true]);
   await expect(host.api.output({ run_id, node_id: "d" })).resolves.toMatchObject({ total: 461 });
   await expect(host.api.output({ run_id, node_id: "a" })).rejects.toMatchObject({ code: "unknown_output" });
   for (let more = 0; more < 2; more++) await host.api.run({ nodes });
@@ -141,6 +158,27 @@ test("another session does not read a large output", async () => {
   const other = await host.connect();
 
   await expect(other.chains.output({ run_id, node_id: "big" })).rejects.toMatchObject({ code: "unknown_output" });
+});
+
+test("a fork reads the large outputs of the sessions that it comes from, and they none of its own", async () => {
+  await using host = await startChains({ options: { max_inline_bytes: 100 } });
+  const forkOf = async (client: typeof host.client) => {
+    const { session_id } = await client.use(core).fork();
+    return host.connect({ sessionId: session_id, agentId: client.agentId });
+  };
+  const blow = (client: typeof host.client) =>
+    client.chains.run({ nodes: [tool("big", "blow", { input: { length: 50 } })] });
+  const { run_id } = await blow(host.client);
+  const child = await forkOf(host.client);
+  const grandchild = await forkOf(child);
+  const own = await blow(child);
+
+  const { text } = await host.api.output({ run_id, node_id: "big" });
+  expect(await child.chains.output({ run_id, node_id: "big" })).toMatchObject({ text });
+  expect(await grandchild.chains.output({ run_id, node_id: "big" })).toMatchObject({ text });
+  await expect(host.api.output({ run_id: own.run_id, node_id: "big" })).rejects.toMatchObject({
+    code: "unknown_output",
+  });
 });
 
 test("an approval waits for the agent and hands on what it says", async () => {
