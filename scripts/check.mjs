@@ -1,4 +1,5 @@
 // `npm run check`: everything a change must pass. All steps run, so that one call tells all there is to fix.
+import "./setup/node-version.mjs";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -2,8 +2,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import { root, run, say } from "./run-command.mjs";
 
-/** Packages with native code bring it ready-made, so no install script has to run. */
-const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+const flags = [
+  // Packages with native code bring it ready-made.
+  "--ignore-scripts",
+  "--no-audit",
+  "--no-fund",
+  "--prefer-offline",
+  "--loglevel=error",
+  // Without a network, npm would try for more than a minute before it says so.
+  "--fetch-retry-maxtimeout=10000",
+];
 
 /** The benchmarks have dependencies that nobody else needs: they are installed only when asked for. */
 export async function installMissing({ withBench = false } = {}) {
@@ -20,7 +28,7 @@ export async function installMissing({ withBench = false } = {}) {
   process.exit(1);
 }
 
-/** True where what is installed has the versions of the lockfile, and every dependency of the package is among it. */
+/** True where what is installed has the versions of the lockfile, and every dependency of the package is among it, and there. */
 function isComplete() {
   const installed = readPackages("node_modules/.package-lock.json");
   if (installed === undefined) return false;
@@ -28,7 +36,7 @@ function isComplete() {
   const { dependencies, devDependencies } = JSON.parse(readFileSync(`${root}/package.json`, "utf8"));
   const wanted = Object.keys({ ...dependencies, ...devDependencies }).map((name) => `node_modules/${name}`);
   return (
-    wanted.every((path) => installed[path] !== undefined) &&
+    wanted.every((path) => installed[path] !== undefined && existsSync(`${root}/${path}/package.json`)) &&
     Object.entries(installed).every(([path, { version }]) => locked[path]?.version === version)
   );
 }

@@ -35,6 +35,11 @@ export interface ConfinedCommand {
   env: Readonly<Record<string, string>>;
   /** True where it will be started on a terminal instead of pipes. */
   isTerminal?: boolean;
+  /**
+   * True where it will be started with a pipe more, under the `reportDescriptor`, on which a sandbox may report what an exit
+   * code does not say.
+   */
+  isReported?: boolean;
 }
 
 /** How a process ended; one of the two is null. */
@@ -55,10 +60,13 @@ export interface Confinement {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** What the program ended with, from how `file` ended: where a sandbox stands in between, that reports a signal as a code. */
-  exitOf(exit: ProcessExit): ProcessExit;
   /**
-   * To be asked once `file` has ended, with how it ended and the last of its stderr, before `release`. Only where the
+   * What the program ended with, from how `file` ended and what was reported: where a sandbox stands in between, a signal
+   * comes out as a code, and without a report the two cannot be told apart.
+   */
+  exitOf(exit: ProcessExit, report?: string): ProcessExit;
+  /**
+   * To be asked once `file` has ended, with what `exitOf` says and the last of its stderr, before `release`. Only where the
    * caller did not end it: a signal from outside looks like a crash.
    */
   verdict(exit: ProcessExit & { stderr: string }): Promise<SandboxVerdict | undefined>;

@@ -1,5 +1,6 @@
 // No confinement at all, for those who ask for it by name: programs run as the host, with nothing but their environment
 // kept apart. Limits and the network policy mean nothing here.
+import { withoutInheritedFiles } from "../host/inherited-files.ts";
 import type { ProcessSandbox } from "../host/sandbox.ts";
 import { verdictOfSignal } from "./processes/process-exit.ts";
 import { checkCommand, checkWorkingDirectory, everything, findProgram } from "./workspace/visible-paths.ts";
@@ -12,8 +13,7 @@ export function createNoSandbox(): ProcessSandbox {
       checkCommand(command);
       await checkWorkingDirectory(command.cwd, everything);
       return {
-        file: await findProgram(command, everything),
-        args: command.argv.slice(1),
+        ...withoutInheritedFiles(await findProgram(command, everything), command.argv.slice(1)),
         cwd: command.cwd,
         env: command.env,
         exitOf: ({ code, signal }) => ({ code, signal }),

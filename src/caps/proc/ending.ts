@@ -7,6 +7,11 @@ import type { ProcStatus } from "./protocol.ts";
 /** Why the host ended a process. */
 export type EndReason = "timeout" | "output_limit" | "session_ended";
 
+/** Node makes exit code 0 of a signal that it has no name for. Of one that was sent from here, more is known. */
+export function nameSignal(exit: ProcessExit, report: string, signal: NodeJS.Signals | undefined): ProcessExit {
+  return exit.code === 0 && report === "" && signal !== undefined ? { code: null, signal } : exit;
+}
+
 /** `cause` is why it ended where that was not its own doing; `wasAsked` where a signal from here ended it. */
 export function judgeEnd({ code, signal }: ProcessExit, cause: string, wasAsked: boolean) {
   const how = { exit_code: code, signal: signal ?? "", error: cause };

@@ -33,6 +33,28 @@ test.each(["SIGTERM", "term", "15", 15, "SIGUSR1", "SIGINT", "SIGHUP", "SIGKILL"
   },
 );
 
+test.runIf(process.platform === "linux").each(["SIGRTMIN", "rtmin+1", 35, "SIGRTMAX"])(
+  "the real-time signal %s ends a process as any other does, and is told by its name",
+  async (signal) => {
+    await using host = await startProc();
+    const { proc_id } = await host.run(["sleep", "300"]);
+    const answer = await host.api.kill({ proc_id, signal });
+    const name = { SIGRTMIN: "SIGRTMIN", SIGRTMAX: "SIGRTMIN+30" }[String(signal)] ?? "SIGRTMIN+1";
+
+    expect(answer).toMatchObject({ ok: true, state: "stopped", status: "killed" });
+    expect(dataOf(await host.end(proc_id))).toMatchObject({ exit_code: null, signal: name, status: "killed" });
+  },
+);
+
+test.runIf(process.platform === "linux")("a real-time signal that a process handles is its own to answer", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("trap 'exit 0' 36; echo ready; while :; do sleep 0.01; done");
+  await host.event(() => host.textOf(proc_id).includes("ready"));
+  await host.api.kill({ proc_id, signal: 36 });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ exit_code: 0, signal: "", status: "completed" });
+});
+
 test("a signal that a process handles is its own to answer", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh(
@@ -134,6 +156,13 @@ test("a process that writes more than it may is ended", async () => {
   const { proc_id } = await host.run(["cat", "/dev/zero"]);
 
   expect(dataOf(await host.end(proc_id))).toMatchObject({ status: "failed", state: "crashed", error: "output_limit" });
+});
+
+test.each([128, 129, 130, 137, 143, 255])("exit code %i is no signal", async (code) => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh(`exit ${code}`);
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ code, exit_code: code, signal: "", status: "failed" });
 });
 
 test("a process that ends by a signal of its own is no kill", async () => {

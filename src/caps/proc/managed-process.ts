@@ -1,7 +1,7 @@
 // One process from its start to its end: what it writes is kept, its time is counted, and its end is told exactly once.
 import type { ProcessExit } from "../../host/sandbox.ts";
 import type { Child, ChildEvents } from "./child/child.ts";
-import { type EndReason, judgeEnd, toEndEvent } from "./ending.ts";
+import { type EndReason, judgeEnd, nameSignal, toEndEvent } from "./ending.ts";
 import { ProcessGroup } from "./group/process-group.ts";
 import { isDeadly, type Signal, signalNumber } from "./group/signals.ts";
 import { startDrain } from "./output/drain.ts";
@@ -212,13 +212,14 @@ export class ManagedProcess {
     this.#stopDrain();
     this.#group?.killMembers();
     const { confinement } = this.#options;
+    const { report } = this.child;
     const exit = this.#exit ?? { code: null, signal: null };
-    const ended = confinement.exitOf(exit);
+    const ended = confinement.exitOf(nameSignal(exit, report, this.#group?.unnamedSignal), report);
     const wasAsked = this.#reason !== undefined || this.#wasSent(ended.signal);
     // A signal from here would look like a crash.
     const verdict = wasAsked
       ? undefined
-      : await confinement.verdict({ ...exit, stderr: this.#lastErrors() }).catch(() => undefined);
+      : await confinement.verdict({ ...ended, stderr: this.#lastErrors() }).catch(() => undefined);
     const isFull = verdict !== undefined && confinement.isWorkspaceFull?.() === true;
     // Its end is not told before nothing of it is left.
     await confinement.release().catch(() => {});

@@ -57,6 +57,20 @@ test.runIf(hasBubblewrap)("signals reach a confined process, and how it ends by 
 });
 
 test.runIf(hasBubblewrap).each([false, true])(
+  "how a confined process ends is told exactly (on a terminal: %s)",
+  async (pty) => {
+    await using host = await startProc({ sandbox: "auto" });
+    const endOf = async (script: string) => dataOf(await host.end((await host.sh(script, { pty })).proc_id));
+
+    for (const code of [0, 129, 137, 139, 143, 162, 255])
+      expect(await endOf(`exit ${code}`)).toMatchObject({ code, exit_code: code, signal: "", error: "" });
+    expect(await endOf("kill -TERM $$")).toMatchObject({ exit_code: null, signal: "SIGTERM", error: "" });
+    expect(await endOf("kill -SEGV $$")).toMatchObject({ exit_code: null, signal: "SIGSEGV", error: "sandbox_crash" });
+    expect(await endOf("kill -35 $$")).toMatchObject({ exit_code: null, signal: "SIGRTMIN+1", error: "" });
+  },
+);
+
+test.runIf(hasBubblewrap).each([false, true])(
   "a signal is not lost while the sandbox is still being made (on a terminal: %s)",
   async (pty) => {
     await using host = await startProc({ sandbox: "auto" });
@@ -105,6 +119,14 @@ test.runIf(hasBubblewrap)(
     expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
   },
 );
+
+test.runIf(hasBubblewrap)("a process that burns its processor time ends as timeout", async () => {
+  await using host = await startProc({ sandbox: "auto", sandbox_limits: { cpu_seconds: 1 } });
+  const { proc_id } = await host.sh("while :; do :; done");
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ status: "timeout", state: "timedout", error: "timeout" });
+  expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
+});
 
 test.runIf(hasBubblewrap)(
   "a process that fills the workspace ends as workspace_limit, and the session goes on",

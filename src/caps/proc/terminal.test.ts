@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";
 
@@ -79,6 +81,50 @@ test.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"])("a program on a terminal e
   await host.api.kill({ proc_id, signal });
 
   expect(dataOf(await host.end(proc_id))).toMatchObject({ signal, exit_code: null, status: "killed" });
+});
+
+test.each([
+  ["\x03", "SIGINT"],
+  ["\x1c", "SIGQUIT"],
+])("what is typed reaches a program as the signal that it stands for: %j", async (data, signal) => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("echo ready; exec sleep 300", { pty: true });
+  await host.event(() => host.textOf(proc_id).includes("ready"));
+  await host.api.write({ proc_id, data });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ signal, exit_code: null, status: "failed" });
+});
+
+test.each([129, 130, 143, 255])("exit code %i of a program on a terminal is no signal", async (code) => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh(`exit ${code}`, { pty: true });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ code, exit_code: code, signal: "", status: "failed" });
+});
+
+test("a program on a terminal has its own input and no other files, whatever its path", async () => {
+  await using host = await startProc();
+  const path = join(host.folder, "odd = name.sh");
+  await writeFile(path, '#!/bin/sh\nls -m /proc/$$/fd; trap; read line; echo "$1 $line"\n', { mode: 0o755 });
+  const { proc_id } = await host.run([path, "argument"], { pty: true });
+  await host.api.write({ proc_id, data: "typed\n" });
+  await host.end(proc_id);
+
+  expect(host.textOf(proc_id)).toMatch(/^(?:typed\r\n)?0, 1, 10, 2\r\n(?:typed\r\n)?argument typed\r\n$/);
+});
+
+test.runIf(process.platform === "linux")("no program gets hold of another one's terminal", async () => {
+  await using host = await startProc();
+  const open = await host.run(["sleep", "300"], { pty: true });
+  const list = "for file in /proc/$$/fd/*; do readlink $file; done";
+  const others = [await host.sh(list), await host.sh(list, { pty: true })];
+  for (const { proc_id } of others) await host.end(proc_id);
+
+  for (const { proc_id } of others) {
+    expect(host.textOf(proc_id)).toMatch(/\S/);
+    expect(host.textOf(proc_id)).not.toContain("ptmx");
+  }
+  expect(await host.api.status({ proc_id: open.proc_id })).toMatchObject({ state: "running" });
 });
 
 test("a terminal where none is allowed, or a size for a process without one, is refused with the reason", async () => {

@@ -25,7 +25,7 @@ else {
     const name = `bubblewrap, ${usesControlGroups ? "with" : "without"} control groups`;
     const open = async () => sandboxOf(await openBubblewrap({ defaults, usesControlGroups }));
     const treeLimits = { memory: usesControlGroups, processorTime: usesControlGroups };
-    testProcessSandbox(name, open);
+    testProcessSandbox(name, open, { isExact: true });
     testRefusals(name, async (hidden) => sandboxOf(await openBubblewrap({ defaults, usesControlGroups, hidden })));
     testConfinement(name, open, { node: process.execPath, treeLimits, system: "host" });
   }
@@ -37,6 +37,16 @@ test.runIf(probe.sandbox !== undefined)("system calls that rearrange the system 
   const { stderr } = await runConfined(sandboxOf(probe), ["unshare", "--user", "true"]);
   expect(stderr).toContain("Operation not permitted");
 });
+
+test.runIf(probe.sandbox !== undefined)(
+  "the first process buries what others leave, and nobody can end it",
+  async () => {
+    const orphans = "i=0; while [ $i -lt 50 ]; do (true &); i=$((i + 1)); done; sleep 0.1";
+    const script = `${orphans}; grep -l '^State:.Z' /proc/[0-9]*/status | wc -l; kill -9 -1; kill -9 1; exit 200`;
+    const { stdout, code } = await runConfined(sandboxOf(probe), ["sh", "-c", script]);
+    expect({ stdout, code }).toEqual({ stdout: "0\n", code: 200 });
+  },
+);
 
 test.runIf(probe.sandbox !== undefined)("no socket is made that leads around the network namespace", async () => {
   const script = `import errno, socket

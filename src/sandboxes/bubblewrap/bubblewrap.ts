@@ -3,11 +3,11 @@
 import { randomUUID } from "node:crypto";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { exitBehindShell } from "../../host/program-end.ts";
 import type { ConfinedCommand, Confinement, ProcessSandbox, SandboxLimits, SandboxPolicy } from "../../host/sandbox.ts";
 import type { ControlGroups } from "../control-groups/control-groups.ts";
 import { LiveConfinements } from "../live-confinements.ts";
 import { makePrivateFolder, removeAbandonedFolders } from "../processes/private-folder.ts";
-import { exitThroughSandbox } from "../processes/process-exit.ts";
 import { assumeIdentity, type Identity, writeAccounts } from "../workspace/identity.ts";
 import { checkCommand, checkWorkingDirectory, findProgram } from "../workspace/visible-paths.ts";
 import { confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts";
@@ -93,10 +93,13 @@ async function confine(command: ConfinedCommand, policy: LimitedPolicy, context:
     limitsMemory: groups === undefined,
   });
   const group = await groups?.create({ ...limits, processes: limits.processes + ownProcesses });
-  const outer = outerScript({ ...context, bash: tools.bash, joinFiles: group?.joinFiles ?? [] });
+  const { isReported = false } = command;
+  const outer = outerScript({ ...context, bash: tools.bash, joinFiles: group?.joinFiles ?? [], isReported });
   const args = [
     ...["-c", outer, outer, tools.bwrap],
     ...namespaces(policy, isRoot, context.filterFile !== undefined),
+    // The shell that waits for the program is the first process: nothing inside can end that.
+    ...(isReported ? ["--as-pid-1"] : []),
     ...(context.filterFile === undefined ? [] : ["--seccomp", String(filterDescriptor)]),
     ...view.args,
     ...["--chdir", command.cwd, "--", tools.sh, "-c", inner, id, program, ...command.argv.slice(1)],
@@ -106,7 +109,7 @@ async function confine(command: ConfinedCommand, policy: LimitedPolicy, context:
     args,
     cwd: "/",
     env: outerEnvironment(command.env),
-    exitOf: exitThroughSandbox,
+    exitOf: exitBehindShell,
     ...(group === undefined ? endWithoutGroup(id) : endWithGroup(group, limits)),
   };
 }

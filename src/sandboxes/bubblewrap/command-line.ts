@@ -1,7 +1,9 @@
 // How bubblewrap is started, and what happens inside before the program: two small shell scripts, since only a process itself
 // can join a control group, give up its user or lower its limits.
-import { constants } from "node:os";
+import { closingLines } from "../../host/inherited-files.ts";
+import { reportDescriptor, reportingLines } from "../../host/program-end.ts";
 import type { ConfinedCommand, SandboxLimits } from "../../host/sandbox.ts";
+import { passedSignals } from "../../host/signal-names.ts";
 import { ownedByRoot } from "../workspace/handover.ts";
 import type { Identity } from "../workspace/identity.ts";
 
@@ -18,11 +20,6 @@ export interface Tools {
   chown: string;
 }
 
-/** Of the others nobody can ignore two, and bubblewrap needs the news of its children. */
-const { SIGKILL, SIGSTOP, SIGCHLD, ...passed } = constants.signals;
-/** Signals that a process group may be sent: bubblewrap must outlive them, for the program to decide. */
-const passedSignals = [...new Set(Object.values(passed))].join(" ");
-
 /** Where bubblewrap finds the filter of system calls. */
 export const filterDescriptor = 9;
 
@@ -33,37 +30,26 @@ export interface OuterScriptOptions {
   joinFiles: readonly string[];
   filterFile: string | undefined;
   bash: string | undefined;
+  /** Whether there is a pipe for reports, which is to stay open. */
+  isReported: boolean;
 }
 
 /**
  * Joins the control groups, then becomes bubblewrap. Ignored signals stay ignored in what is executed, so bubblewrap ignores
  * them too; the last step inside gives the program the usual dispositions back. To be run with itself as its name.
  */
-export function outerScript({ joinFiles, filterFile, bash }: OuterScriptOptions): string {
+export function outerScript({ joinFiles, filterFile, bash, isReported }: OuterScriptOptions): string {
   const joins = joinFiles.map(
     (file) => `echo 0 > ${quote(file)} || { echo 'a2e-sandbox: cannot join the control group' >&2; exit 1; }`,
   );
   const filter = filterFile === undefined ? "" : ` ${filterDescriptor}< ${quote(filterFile)}`;
-  return ["set -e", closeFiles(bash), ...joins, `trap '' ${passedSignals}`, `exec "$@"${filter}`].join("\n");
-}
-
-/**
- * Bubblewrap hands on what it is given, and a host may hold files that every program inherits: those it was started with,
- * terminals of other sessions. Looked for here, since the host cannot know its own at the moment of the start. A plain
- * shell knows only files with one digit.
- */
-function closeFiles(bash: string | undefined): string {
-  const again =
-    bash === undefined
-      ? `{ echo 'a2e-sandbox: the host holds files open that only bash can close' >&2; exit 1; }`
-      : // As a remote login, which it takes pipes of Node for, it would read the host user's .bashrc.
-        `exec ${quote(bash)} --norc -c "$0" "$0" "$@"`;
-  return `for file in /proc/$$/fd/*; do
-  number=\${file##*/}
-  if [ "$number" -le 2 ]; then continue; fi
-  if [ "$number" -le 9 ] || [ -n "$BASH_VERSION" ]; then eval "exec $number>&-"; else more=1; fi
-done
-[ -z "$more" ] || ${again}`;
+  // Bubblewrap hands on what it is given, and the host cannot know at the moment of the start what it holds.
+  const closing = closingLines({
+    bash: bash === undefined ? undefined : quote(bash),
+    lastKept: isReported ? reportDescriptor : 2,
+    otherwise: "{ echo 'a2e-sandbox: the host holds files open that only bash can close' >&2; exit 1; }",
+  });
+  return ["set -e", closing, ...joins, `trap '' ${passedSignals.join(" ")}`, `exec "$@"${filter}`].join("\n");
 }
 
 export interface InnerScriptOptions {
@@ -82,12 +68,14 @@ export interface InnerScriptOptions {
   limitsMemory: boolean;
 }
 
-/** Gives up everything, step by step, and becomes the program, whose arguments follow as "$@". */
+/**
+ * Gives up everything, step by step, and becomes the program, whose arguments follow as "$@". Where there is a pipe for
+ * reports, the shell stays beside it, since nobody else learns how the program ends: bubblewrap makes a code of a signal.
+ */
 export function innerScript(options: InnerScriptOptions): string {
   const { tools, command, identity, handover } = options;
   const names = Object.keys(command.env);
   const steps = [
-    "exec",
     ...(identity === undefined ? [] : becoming(tools, identity, options.countsProcesses)),
     ...[tools.prlimit, ...limitArguments(options), "--"],
     ...[tools.env, "-i", "--default-signal"],
@@ -105,7 +93,10 @@ export function innerScript(options: InnerScriptOptions): string {
       : [
           `${tools.find} ${quote(handover)} -xdev ${owned} -exec ${tools.chown} -h ${identity.uid}:${identity.gid} '{}' + 2> /dev/null || :`,
         ];
-  return ["set -e", ...handing, steps.join(" ")].join("\n");
+  const running = command.isReported
+    ? ["set +e", ...reportingLines(steps.join(" ")), 'exit "$code"']
+    : [`exec ${steps.join(" ")}`];
+  return ["set -e", ...handing, ...running].join("\n");
 }
 
 /** The environment of the outer script: nothing but values under names that mean nothing. */

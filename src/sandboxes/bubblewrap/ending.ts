@@ -1,7 +1,9 @@
 // How a program in bubblewrap ended, and how what is left of it is removed.
+import { constants } from "node:os";
+import { exitBehindShell } from "../../host/program-end.ts";
 import type { Confinement, SandboxLimits, SandboxVerdict } from "../../host/sandbox.ts";
 import type { ControlGroup } from "../control-groups/control-groups.ts";
-import { exitThroughSandbox, verdictOfSignal } from "../processes/process-exit.ts";
+import { verdictOfSignal } from "../processes/process-exit.ts";
 import { killByArgument } from "./kill-by-argument.ts";
 
 type Ending = Pick<Confinement, "verdict" | "release">;
@@ -11,6 +13,8 @@ const cpuCheckMs = 200;
 
 /** A failure on the way to the program is one line that begins with the name of the tool that failed. */
 const failedStart = /^(bwrap|a2e-sandbox|setpriv|prlimit|unshare): /m;
+/** Codes by which a shell as the program says that a limit ended what it had started. */
+const limitCodes: ReadonlySet<number> = new Set([128 + constants.signals.SIGXCPU, 128 + constants.signals.SIGXFSZ]);
 const outOfMemory = /MemoryError|out of memory|Cannot allocate memory|bad_alloc/;
 
 export function endWithGroup(group: ControlGroup, { cpuSeconds }: SandboxLimits): Ending {
@@ -26,7 +30,7 @@ export function endWithGroup(group: ControlGroup, { cpuSeconds }: SandboxLimits)
   watch.unref();
   return {
     async verdict(exit) {
-      const { code, signal } = exitThroughSandbox(exit);
+      const { code, signal } = exit;
       if (isOverdue || (signal === "SIGKILL" && group.cpuSeconds() >= cpuSeconds)) return "timeout";
       if (code !== 0 && group.wasOutOfMemory()) return "out_of_memory";
       return judge(exit);
@@ -49,8 +53,7 @@ export function endWithoutGroup(id: string): Ending {
   };
 }
 
-function judge(exit: Exit): SandboxVerdict | undefined {
-  const { code, signal } = exitThroughSandbox(exit);
-  if (code !== null && code !== 0 && failedStart.test(exit.stderr)) return "sandbox_crash";
-  return verdictOfSignal({ code, signal });
+function judge({ code, signal, stderr }: Exit): SandboxVerdict | undefined {
+  if (code !== null && code !== 0 && failedStart.test(stderr)) return "sandbox_crash";
+  return verdictOfSignal(limitCodes.has(code ?? 0) ? exitBehindShell({ code, signal }) : { code, signal });
 }

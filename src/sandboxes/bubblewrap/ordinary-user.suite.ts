@@ -22,6 +22,7 @@ if (sandbox === undefined) {
     writing: await run("touch /usr/planted || touch /planted || touch /dev/planted || touch /etc/planted"),
     processes: await run("i=0; while [ $i -lt 60 ]; do sleep 30 & i=$((i + 1)); done; echo all", { processes: 20 }),
     cpu: await run("while :; do :; done", { cpuSeconds: 1 }),
+    exit: await run("kill -9 -1; kill -9 1; exit 200"),
     namespaces: await run("unshare --user --map-root-user true"),
     signal: await runConfined(sandbox, ["sh", "-c", "trap 'exit 3' TERM; echo on; while :; do sleep 0.05; done"], {
       ...options,

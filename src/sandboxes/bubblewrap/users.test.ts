@@ -49,6 +49,7 @@ else {
     expect(results.processes?.stderr).toMatch(/fork/i);
     expect(results.processes?.stdout).not.toContain("all");
     expect(results.cpu?.verdict).toBe("timeout");
+    expect(results.exit).toMatchObject({ code: 200, signal: null });
     expect(results.namespaces?.code).not.toBe(0);
     expect(results.signal?.code).toBe(3);
   });
@@ -67,19 +68,22 @@ else {
     },
   );
 
-  test("a program does not outlive whoever started it, even killed", async () => {
-    const marker = `100.${randomUUID().replace(/\D/g, "")}`;
-    const command = { argv: ["sh", "-c", `echo on; sleep ${marker}`] as const, cwd: "/tmp", env: {} };
-    const confinement = await sandbox.confine(command, { network: false, limits: {} });
-    const parent = spawn("sh", ["-c", '"$@" & wait', "sh", confinement.file, ...confinement.args], {
-      cwd: "/",
-      env: confinement.env,
-    });
-    await new Promise((resolve) => parent.stdout.once("data", resolve));
-    parent.kill("SIGKILL");
-    expect(await vanished(marker)).toBe(true);
-    await confinement.release();
-  });
+  test.each([false, true])(
+    "a program does not outlive whoever started it, even killed (reported: %s)",
+    async (isReported) => {
+      const marker = `100.${randomUUID().replace(/\D/g, "")}`;
+      const command = { argv: ["sh", "-c", `echo on; sleep ${marker}`] as const, cwd: "/tmp", env: {}, isReported };
+      const confinement = await sandbox.confine(command, { network: false, limits: {} });
+      const parent = spawn("sh", ["-c", '"$@" & wait', "sh", confinement.file, ...confinement.args], {
+        cwd: "/",
+        env: confinement.env,
+      });
+      await new Promise((resolve) => parent.stdout.once("data", resolve));
+      parent.kill("SIGKILL");
+      expect(await vanished(marker)).toBe(true);
+      await confinement.release();
+    },
+  );
 
   test.runIf(pty !== undefined)("a program on a terminal has it as its own and is interrupted by it", async () => {
     const argv = ["sh", "-c", "tty; trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"] as const;

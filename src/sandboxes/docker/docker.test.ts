@@ -30,7 +30,7 @@ else {
   });
 
   test("no container outlives its host, not even one that is killed", async () => {
-    const script = join(import.meta.dirname, "killed-host.suite.ts");
+    const script = join(import.meta.dirname, "fixtures/killed-host.suite.ts");
     const host = spawn(process.execPath, ["--import", "tsx", script], { stdio: ["ignore", "pipe", "inherit"] });
     const [label] = await once(host.stdout, "data");
     const containers = () => {

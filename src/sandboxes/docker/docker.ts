@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { exitBehindShell } from "../../host/program-end.ts";
 import type {
   ConfinedCommand,
   Confinement,
@@ -13,7 +14,7 @@ import type {
 } from "../../host/sandbox.ts";
 import { LiveConfinements } from "../live-confinements.ts";
 import { makePrivateFolder } from "../processes/private-folder.ts";
-import { exitThroughSandbox, verdictOfSignal } from "../processes/process-exit.ts";
+import { verdictOfSignal } from "../processes/process-exit.ts";
 import { runProgram } from "../processes/run-program.ts";
 import { handoverArguments } from "../workspace/handover.ts";
 import { chooseHostFolders, type HostFolder, systemFolders } from "../workspace/host-folders.ts";
@@ -95,12 +96,13 @@ async function confine(
     ],
     cwd: "/",
     env,
-    exitOf: exitThroughSandbox,
+    // Docker reports nothing: a code above 128 is taken for a signal.
+    exitOf: (exit) => exitBehindShell(exit),
     async verdict(exit): Promise<SandboxVerdict | undefined> {
       if (exit.code === dockerFailed) return "sandbox_crash";
       const { stdout } = await run(["inspect", "--format", "{{.State.OOMKilled}}", name]);
       if (exit.code !== 0 && stdout.trim() === "true") return "out_of_memory";
-      return verdictOfSignal(exitThroughSandbox(exit));
+      return verdictOfSignal(exitBehindShell(exit));
     },
     release() {
       released ??= remove();

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readReport } from "../../host/program-end.ts";
 import type { ConfinedCommand, Confinement, ProcessExit, ProcessSandbox, SandboxPolicy } from "../../host/sandbox.ts";
 
 export interface RunOptions extends Partial<SandboxPolicy> {
@@ -34,12 +35,14 @@ export async function runConfined(
   argv: ConfinedCommand["argv"],
   { cwd, env = {}, stdin = "", onOutput, network = false, limits = {}, ...policy }: RunOptions = {},
 ): Promise<RunResult> {
-  const command = { argv, cwd: cwd ?? policy.workspace?.path ?? "/tmp", env: { PATH: programPath, ...env } };
+  const place = cwd ?? policy.workspace?.path ?? "/tmp";
+  const command = { argv, cwd: place, env: { PATH: programPath, ...env }, isReported: true };
   const confinement = await sandbox.confine(command, { network, limits, ...policy });
   try {
-    const { stdout, stderr, ...exit } = await start(confinement, stdin, onOutput);
+    const { stdout, stderr, report, ...started } = await start(confinement, stdin, onOutput);
+    const exit = confinement.exitOf(started, report);
     return {
-      ...confinement.exitOf(exit),
+      ...exit,
       stdout: stdout.toString(),
       stderr: stderr.toString(),
       verdict: await confinement.verdict({ ...exit, stderr: stderr.toString() }),
@@ -54,17 +57,24 @@ function start(
   confinement: Confinement,
   stdin: string | Buffer,
   onOutput: RunOptions["onOutput"],
-): Promise<ProcessExit & { stdout: Buffer; stderr: Buffer }> {
+): Promise<ProcessExit & { stdout: Buffer; stderr: Buffer; report: string }> {
   return new Promise((resolve, reject) => {
     const { file, args, cwd, env } = confinement;
-    const child = spawn(file, args, { cwd, env, detached: true });
+    const child = spawn(file, args, { cwd, env, detached: true, stdio: ["pipe", "pipe", "pipe", "pipe"] });
+    const report = readReport(child);
     const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
     child.stdout.once("data", () => onOutput?.(child.pid ?? 0, confinement));
     child.stdout.on("data", (chunk: Buffer) => output.stdout.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => output.stderr.push(chunk));
     child.once("error", reject);
     child.once("close", (code, signal) =>
-      resolve({ code, signal, stdout: Buffer.concat(output.stdout), stderr: Buffer.concat(output.stderr) }),
+      resolve({
+        code,
+        signal,
+        stdout: Buffer.concat(output.stdout),
+        stderr: Buffer.concat(output.stderr),
+        report: report.text,
+      }),
     );
     // A program that ended without reading is none of the test's concern.
     child.stdin.on("error", () => {}).end(stdin);

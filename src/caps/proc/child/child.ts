@@ -12,6 +12,8 @@ export interface ChildEvents {
 export interface Child {
   /** Leads a group of its own. */
   readonly pid: number;
+  /** What a shell or a sandbox in between has reported of its end; complete once it is `closed`. */
+  readonly report: string;
   /** Bytes that it was given and has not read; undefined where it takes no input, or no more. */
   readonly pendingInput: number | undefined;
   write(bytes: Buffer): void;
@@ -30,4 +32,6 @@ export interface ChildCommand {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Reports its end itself, on the `reportDescriptor`. */
+  readonly isReported: boolean;
 }

@@ -1,5 +1,6 @@
 // A program with pipes for its input and output.
 import { type ChildProcess, spawn } from "node:child_process";
+import { readReport } from "../../../host/program-end.ts";
 import type { Child, ChildCommand, ChildEvents } from "./child.ts";
 
 /** Rejects with what the system says where the program cannot be started. */
@@ -7,7 +8,7 @@ export async function startPipedChild(command: ChildCommand, hasInput: boolean, 
   const child = spawn(command.file, command.args, {
     cwd: command.cwd,
     env: command.env,
-    stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe"],
+    stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe", ...(command.isReported ? ["pipe" as const] : [])],
     // A session and a group of its own, so that all of it can be signalled and nothing else is.
     detached: true,
   });
@@ -21,6 +22,7 @@ function failureOf(child: ChildProcess): Promise<Error> {
 
 function watch(child: ChildProcess, pid: number, events: ChildEvents): Child {
   const { stdin, stdout, stderr } = child;
+  const report = readReport(child);
   stdout?.on("data", (bytes: Buffer) => events.output("stdout", bytes));
   stderr?.on("data", (bytes: Buffer) => events.output("stderr", bytes));
   // A pipe whose other end is gone is no more than that: the end of the process says the rest.
@@ -30,6 +32,9 @@ function watch(child: ChildProcess, pid: number, events: ChildEvents): Child {
   child.once("close", () => events.closed());
   return {
     pid,
+    get report() {
+      return report.text;
+    },
     get pendingInput() {
       return stdin?.writable === true ? stdin.writableLength : undefined;
     },
@@ -45,6 +50,7 @@ function watch(child: ChildProcess, pid: number, events: ChildEvents): Child {
     },
     destroy() {
       for (const stream of [stdin, stdout, stderr]) stream?.destroy();
+      report.close();
     },
   };
 }

@@ -1,6 +1,6 @@
 // A program on a terminal of its own. The one place that knows the optional library behind it.
 import { randomUUID } from "node:crypto";
-import { constants } from "node:os";
+import { signalName } from "../../../host/signal-names.ts";
 import type { Child, ChildCommand, ChildEvents } from "./child.ts";
 import { KeeperWord, withKeeper } from "./terminal-keeper.ts";
 
@@ -25,14 +25,12 @@ interface RawTerminal {
 const endOfInput = Buffer.from([0x04]);
 const libraryName = "@lydell/node-pty";
 
-/** Above this, by the convention of shells, an exit code is the number of a signal. */
-const signalBase = 128;
-
-/** Rejects where the library is missing, and says so. */
+/** Rejects where the library is missing, and says so. While its terminal is open, it is among those that are given. */
 export async function startTerminalChild(
   command: ChildCommand,
   size: TerminalSize,
   events: ChildEvents,
+  terminals: Set<object>,
 ): Promise<Child> {
   const { spawn } = await loadLibrary();
   // Nothing that an agent sees, so it need not be the same in a replay.
@@ -41,7 +39,9 @@ export async function startTerminalChild(
   const name = env.TERM ?? "xterm-256color";
   const options = { ...size, cwd, env: { ...env }, encoding: null, name };
   const terminal = spawn(file, [...args], options) as unknown as RawTerminal;
+  terminals.add(terminal);
   const word = new KeeperWord(token);
+  let report = "";
   let hasEnded = false;
   const end = (code: number | null, signal: NodeJS.Signals | null) => {
     hasEnded = true;
@@ -50,23 +50,26 @@ export async function startTerminalChild(
   };
   terminal.onData((bytes) => {
     if (hasEnded) return;
-    const { output, code } = word.take(bytes);
+    const { output, end: said } = word.take(bytes);
     if (output.length > 0) events.output("stdout", output);
-    if (code === undefined) return;
-    const signal = nameOf(code - signalBase);
-    if (signal === undefined) end(code, null);
-    else end(null, signal);
+    if (said === undefined) return;
+    report = said.report;
+    end(said.code, null);
   });
   // Only where the keeper was killed too: what it had no time to say is lost with it.
   terminal.onExit(({ exitCode, signal = 0 }) => {
+    terminals.delete(terminal);
     if (hasEnded) return;
     const rest = word.flush();
     if (rest.length > 0) events.output("stdout", rest);
     if (signal === 0) end(exitCode, null);
-    else end(null, nameOf(signal) ?? "SIGKILL");
+    else end(null, signalName(signal) ?? "SIGKILL");
   });
   return {
     pid: terminal.pid,
+    get report() {
+      return report;
+    },
     get pendingInput() {
       return hasEnded ? undefined : (terminal._socket?.writableLength ?? 0);
     },
@@ -89,9 +92,4 @@ async function loadLibrary(): Promise<typeof import("@lydell/node-pty")> {
       cause,
     });
   }
-}
-
-function nameOf(number: number): NodeJS.Signals | undefined {
-  const [name] = Object.entries(constants.signals).find(([, known]) => known === number) ?? [];
-  return name as NodeJS.Signals | undefined;
 }

@@ -2,15 +2,15 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KeeperWord } from "./terminal-keeper.ts";
 
-function takeAll(chunks: readonly Buffer[]): { output: Buffer; code: number | undefined } {
+function takeAll(chunks: readonly Buffer[]) {
   const word = new KeeperWord("token");
   const output: Buffer[] = [];
   for (const chunk of chunks) {
-    const { output: some, code } = word.take(chunk);
+    const { output: some, end } = word.take(chunk);
     output.push(some);
-    if (code !== undefined) return { output: Buffer.concat(output), code };
+    if (end !== undefined) return { output: Buffer.concat(output), end };
   }
-  return { output: Buffer.concat([...output, word.flush()]), code: undefined };
+  return { output: Buffer.concat([...output, word.flush()]), end: undefined };
 }
 
 /** Cut wherever these numbers say. */
@@ -25,6 +25,7 @@ function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
 }
 
 const sizes = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 40 });
+const reports = fc.constantFrom("", "[1] + Done(143)", "[1]+  Terminated   ", "x".repeat(40));
 /** Much of what looks like the word. */
 const output = fc.array(
   fc.constantFrom("\x1b", "\x1b]", "\x1b]a2e;", "\x1b]a2e;toke", "\x1b]a2e;token;", "x", "\x07", "€"),
@@ -35,10 +36,10 @@ const output = fc.array(
 
 test("the keeper's word is found and taken out, wherever what came was cut", () => {
   fc.assert(
-    fc.property(output, fc.integer({ min: 0, max: 255 }), sizes, (parts, code, lengths) => {
+    fc.property(output, fc.integer({ min: 0, max: 255 }), reports, sizes, (parts, code, report, lengths) => {
       const written = Buffer.from(parts.join(""));
-      const whole = Buffer.concat([written, Buffer.from(`\x1b]a2e;token;${code}\x07\x1b[0m after`)]);
-      expect(takeAll(cut(whole, lengths))).toEqual({ output: written, code });
+      const whole = Buffer.concat([written, Buffer.from(`\x1b]a2e;token;${code};${report}\x07\x1b[0m after`)]);
+      expect(takeAll(cut(whole, lengths))).toEqual({ output: written, end: { code, report } });
     }),
   );
 });
@@ -47,7 +48,7 @@ test("output without the word is passed on whole, in the end", () => {
   fc.assert(
     fc.property(output, sizes, (parts, lengths) => {
       const written = Buffer.from(parts.join(""));
-      expect(takeAll(cut(written, lengths))).toEqual({ output: written, code: undefined });
+      expect(takeAll(cut(written, lengths))).toEqual({ output: written, end: undefined });
     }),
   );
 });

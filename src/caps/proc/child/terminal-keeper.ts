@@ -1,24 +1,58 @@
 // Linux throws away what nobody has read of a terminal yet, all but 4095 bytes, the moment the leader of its session ends.
 // So a shell leads, which outlives the program: it says on the terminal, after everything else, how the program ended,
 // and waits to be killed by whoever has read that.
-import { constants } from "node:os";
+import { closingLines, findBash } from "../../../host/inherited-files.ts";
+import { reportDescriptor, reportingLines } from "../../../host/program-end.ts";
+import { passedSignals } from "../../../host/signal-names.ts";
 import type { ChildCommand } from "./child.ts";
 
+/** Of a report this much is said on. */
+const maxReportLength = 40;
+const signals = passedSignals.join(" ");
+/** Gives a program back what a keeper ignores. The shell is for a path with "=", which would be taken for a variable. */
+const heeding = "/usr/bin/env --default-signal /bin/sh -c";
+/** Reports come through a pipe of the shell's own, and what is written goes to the terminal. */
+const openPipe = `exec ${reportDescriptor}>&1 >&6 6>&-`;
+
 /** Caught and not ignored: what is caught here has its usual effect on the program. */
-const { SIGKILL, SIGSTOP, SIGCHLD, ...caught } = constants.signals;
+const runReported = `
+trap : ${signals}
+exec 6>&1
+a2e_report=$(${openPipe}; exec "$@")
+a2e_code=$?`;
+
+/** Without that command, as on other systems than Linux, a code above 128 stays ambiguous. */
+const runPlain = `
+if ${heeding} : 2> /dev/null; then
+  trap '' ${signals}
+  exec 6>&1
+  a2e_report=$(${[openPipe, ...reportingLines(`${heeding} 'exec "$@"' sh "$@"`)].join("\n")}
+    exit "$code")
+  a2e_code=$?
+else
+  trap : ${signals}
+  "$@"
+  a2e_code=$?
+fi`;
 
 /** A terminal of its own making is opened for the word: that which the program leaves may be set not to wait for room. */
-const script = `
-trap : ${[...new Set(Object.values(caught))].join(" ")}
-"$@"
-code=$?
-printf '\\033]a2e;%s;%d\\007' "$0" "$code" > /dev/tty || exit "$code"
-while :; do kill -STOP $$; done
-`;
+const sayEnd = `
+a2e_line='
+'
+printf '\\033]a2e;%s;%d;%.${maxReportLength}s\\007' "$a2e_token" "$a2e_code" "\${a2e_report##*"$a2e_line"}" > /dev/tty || exit "$a2e_code"
+while :; do kill -STOP $$; done`;
 
 export function withKeeper({ file, args, ...rest }: ChildCommand, token: string): ChildCommand {
-  return { ...rest, file: "/bin/sh", args: ["-c", script, token, file, ...args] };
+  const closing = process.platform === "linux" ? closingLines({ bash: findBash(), lastKept: 2, otherwise: ":" }) : "";
+  const script = `${closing}
+a2e_token=$1
+shift
+${rest.isReported ? runReported : runPlain}
+${sayEnd}`;
+  return { ...rest, file: "/bin/sh", args: ["-c", script, script, token, file, ...args] };
 }
+
+const beginningOfEnd = new RegExp(`^\\d{0,3}(;[^\x07]{0,${maxReportLength}})?$`);
 
 /** Takes the keeper's word out of what comes from a terminal. */
 export class KeeperWord {
@@ -30,15 +64,18 @@ export class KeeperWord {
   /** The token has letters, digits and dashes. */
   constructor(token: string) {
     this.#beginning = `\x1b]a2e;${token};`;
-    this.#whole = new RegExp(`${this.#beginning.replace("]", "\\]")}(\\d{1,3})\x07`);
+    this.#whole = new RegExp(`${this.#beginning.replace("]", "\\]")}(\\d{1,3});([^\x07]{0,${maxReportLength}})\x07`);
   }
 
-  /** What the program wrote, and its exit code once that has been said: nothing after it counts. */
-  take(bytes: Buffer): { output: Buffer; code?: number } {
+  /** What the program wrote, and how it ended once that has been said: nothing after it counts. */
+  take(bytes: Buffer): { output: Buffer; end?: { code: number; report: string } } {
     const known = Buffer.concat([this.flush(), bytes]);
     const text = known.toString("latin1");
     const word = this.#whole.exec(text);
-    if (word !== null) return { output: known.subarray(0, word.index), code: Number(word[1]) };
+    if (word !== null) {
+      const [, code, report = ""] = word;
+      return { output: known.subarray(0, word.index), end: { code: Number(code), report } };
+    }
     const last = text.lastIndexOf("\x1b");
     if (last === -1 || !this.#mayBecome(text.slice(last))) return { output: known };
     this.#held = known.subarray(last);
@@ -54,6 +91,6 @@ export class KeeperWord {
 
   #mayBecome(text: string): boolean {
     if (this.#beginning.startsWith(text)) return true;
-    return text.startsWith(this.#beginning) && /^\d{0,3}$/.test(text.slice(this.#beginning.length));
+    return text.startsWith(this.#beginning) && beginningOfEnd.test(text.slice(this.#beginning.length));
   }
 }

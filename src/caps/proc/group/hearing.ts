@@ -23,6 +23,13 @@ export function hearingOf(pid: number, signal: number, keeper: number | undefine
   return has("SigIgn") || (has("SigCgt") && isKeeper()) ? "deaf" : "takes it";
 }
 
+/** Whether the signal will end this process: it does nothing about it. False where nobody can tell. */
+export function isEndedBy(pid: number, signal: number): boolean {
+  const status = readProc(`${pid}/status`);
+  const bit = 1n << BigInt(signal - 1);
+  return status !== "" && ["SigIgn", "SigCgt", "SigBlk"].every((name) => (bitsOf(status, name) & bit) === 0n);
+}
+
 const isDead = /^State:\s*[ZX]/m;
 
 function argumentsOf(pid: number): string {

@@ -1,6 +1,7 @@
 // A process and all that it started, as one thing to be signalled.
+import { signalName } from "../../../host/signal-names.ts";
 import { killMarked, signalGroup } from "./group.ts";
-import { familyOf, type Hearing, hearingOf } from "./hearing.ts";
+import { familyOf, type Hearing, hearingOf, isEndedBy } from "./hearing.ts";
 import { signalNumber } from "./signals.ts";
 
 export interface ProcessGroupOptions {
@@ -17,6 +18,8 @@ export interface ProcessGroupOptions {
 }
 
 const pollMs = 5;
+/** Of those that Node knows. */
+const lastNamedSignal = 31;
 
 export class ProcessGroup {
   readonly #options: ProcessGroupOptions;
@@ -25,6 +28,7 @@ export class ProcessGroup {
   readonly #early: number[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isGone = false;
+  #unnamedSignal: NodeJS.Signals | undefined;
 
   constructor(options: ProcessGroupOptions) {
     this.#options = options;
@@ -34,8 +38,14 @@ export class ProcessGroup {
     return this.#options.pid;
   }
 
+  /** A signal that was sent and ends the leader, though Node will not say so. */
+  get unnamedSignal(): NodeJS.Signals | undefined {
+    return this.#unnamedSignal;
+  }
+
   /** False where nobody is left to get it. */
   signal(number: number): boolean {
+    if (number > lastNamedSignal && isEndedBy(this.#options.pid, number)) this.#unnamedSignal ??= signalName(number);
     const isInTurn = this.#early.length === 0;
     const takers = this.#takersOf(number);
     if (isInTurn && takers === undefined) return this.#send(number);

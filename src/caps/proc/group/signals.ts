@@ -1,37 +1,34 @@
 // Signals by whatever name an agent gives them.
-import { constants } from "node:os";
+import { signalNumber as numberOf, signalName } from "../../../host/signal-names.ts";
 
 export interface Signal {
-  readonly name: string;
+  readonly name: NodeJS.Signals;
   readonly number: number;
 }
 
-const numbers = new Map<string, number>(Object.entries(constants.signals));
-const maxSignal = 64;
-
-/** `SIGTERM`, `term`, 15 and "15" are the same; real-time signals have numbers only. Undefined for what is no signal. */
+/** `SIGTERM`, `term`, 15 and "15" are the same. Undefined for what is no signal. */
 export function parseSignal(given: string | number): Signal | undefined {
   const text = String(given).trim().toUpperCase();
-  if (/^\d{1,2}$/.test(text)) {
-    const number = Number(text);
-    return number >= 1 && number <= maxSignal ? { name: signalName(number), number } : undefined;
-  }
-  const name = text.startsWith("SIG") ? text : `SIG${text}`;
-  const number = numbers.get(name);
-  return number === undefined ? undefined : { name: signalName(number), number };
+  const number = /^\d{1,2}$/.test(text) ? Number(text) : numberOf(text.startsWith("SIG") ? text : `SIG${text}`);
+  const name = number === undefined ? undefined : signalName(number);
+  return number === undefined || name === undefined ? undefined : { name, number };
 }
 
-/** The first name of a number: some have two. */
-function signalName(number: number): string {
-  for (const [name, known] of numbers) if (known === number) return name;
-  return `SIG${number}`;
-}
-
+/** 0 for what is no signal. */
 export function signalNumber(name: string): number {
-  return numbers.get(name) ?? 0;
+  return numberOf(name) ?? 0;
 }
 
-const harmless = new Set(["SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGCHLD", "SIGURG", "SIGWINCH"]);
+const harmless = new Set<string>([
+  "SIGCONT",
+  "SIGSTOP",
+  "SIGTSTP",
+  "SIGTTIN",
+  "SIGTTOU",
+  "SIGCHLD",
+  "SIGURG",
+  "SIGWINCH",
+]);
 
 /** Whether it ends a process that does nothing about it. */
 export function isDeadly({ name }: Signal): boolean {

@@ -2,9 +2,7 @@
 import type { PluginContext } from "../../../host/plugin.ts";
 import type { ConfinedCommand, ProcessSandbox } from "../../../host/sandbox.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
-import type { Child, ChildCommand, ChildEvents } from "../child/child.ts";
-import { startPipedChild } from "../child/piped-child.ts";
-import { startTerminalChild } from "../child/terminal-child.ts";
+import { createChildStarter } from "../child/start-child.ts";
 import { unconfined } from "../child/unconfined.ts";
 import { markName } from "../group/group.ts";
 import { Guard } from "../group/guard.ts";
@@ -42,6 +40,7 @@ export class Workshop {
   readonly #detached = new Map<string, Detached>();
   readonly #running = new Set<ManagedProcess>();
   readonly #starting = new Set<Promise<unknown>>();
+  readonly #startChild = createChildStarter();
   #isClosed = false;
   #sandbox: ProcessSandbox | undefined;
 
@@ -101,7 +100,16 @@ export class Workshop {
     });
     this.#guard.start();
     try {
-      await process.start((events) => this.#startChild(request, plan, confinement, events));
+      await process.start(async (events) => {
+        const { hasInput } = plan;
+        const child = await this.#startChild(
+          confinement,
+          { ...request, hasInput, isConfined: process.isConfined },
+          events,
+        );
+        this.#guard.add(child.pid);
+        return child;
+      });
     } catch (error) {
       await confinement.release().catch(() => {});
       throw error;
@@ -116,26 +124,14 @@ export class Workshop {
     let problem: unknown;
     for (const file of plan.files) {
       try {
-        const command: ConfinedCommand = { argv: [file, ...plan.args], cwd: plan.cwd, env, isTerminal };
+        const argv = [file, ...plan.args] as const;
+        const command: ConfinedCommand = { argv, cwd: plan.cwd, env, isTerminal, isReported: true };
         return sandbox.name === "none" ? unconfined(command) : await sandbox.confine(command, policy);
       } catch (error) {
         problem ??= error;
       }
     }
     throw problem;
-  }
-
-  async #startChild(
-    request: SpawnRequest,
-    plan: SpawnPlan,
-    command: ChildCommand,
-    events: ChildEvents,
-  ): Promise<Child> {
-    const child = request.pty
-      ? await startTerminalChild(command, request, events)
-      : await startPipedChild(command, plan.hasInput, events);
-    this.#guard.add(child.pid);
-    return child;
   }
 
   /** What the marks of all processes of a session begin with. */

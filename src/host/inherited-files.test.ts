@@ -1,0 +1,65 @@
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { closingLines, findBash, withoutInheritedFiles } from "./inherited-files.ts";
+
+const bash = findBash();
+const isHere = process.platform === "linux" && bash !== undefined;
+
+/** A program whose parent hands it files that it was not meant to have, two of them beyond one digit. */
+function runWithFiles(file: string, args: readonly string[], env: Record<string, string> = {}) {
+  const null1 = openSync("/dev/null", "r");
+  const given = Array.from({ length: 12 }, () => null1);
+  const stdio = ["ignore", "pipe", "pipe", ...given] as const;
+  const { stdout, stderr, status } = spawnSync(file, args, { stdio: [...stdio], env, encoding: "utf8" });
+  closeSync(null1);
+  return { stdout, stderr, status };
+}
+
+const listing = ["/bin/ls", ["/proc/self/fd"]] as const;
+
+test.runIf(isHere)("a program finds none of the files that its host holds", () => {
+  const plain = runWithFiles(...listing);
+  const { file, args } = withoutInheritedFiles(...listing);
+
+  expect(plain.stdout.split("\n")).toContain("14");
+  // The third is the folder that is listed.
+  expect(runWithFiles(file, args)).toEqual({ stdout: "0\n1\n2\n3\n", stderr: "", status: 0 });
+});
+
+test.runIf(isHere)("a plain shell begins anew in bash, and does without where it may", () => {
+  const run = (found: string | undefined) => {
+    const lines = closingLines({ bash: found, lastKept: 4, otherwise: "echo cannot" });
+    const script = `${lines}\nexec "$@"`;
+    return runWithFiles("/bin/sh", ["-c", script, script, ...listing.flat()]).stdout;
+  };
+
+  expect(run(bash)).toBe("0\n1\n2\n3\n4\n5\n");
+  if (!/bash/.test(spawnSync("/bin/sh", ["-c", "echo $BASH_VERSION$BASH"], { encoding: "utf8" }).stdout))
+    expect(run(undefined)).toMatch(/^cannot\n0\n1\n10\n/);
+});
+
+test.runIf(isHere)("variables of the program tell the shell on the way nothing, and arrive as they are", () => {
+  const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
+  try {
+    writeFileSync(join(folder, "startup"), "echo startup\n");
+    const env = {
+      BASH_ENV: join(folder, "startup"),
+      ENV: join(folder, "startup"),
+      "BASH_FUNC_exec%%": "() { echo function; }",
+      SHELLOPTS: "xtrace",
+      file: "own",
+      number: "own",
+    };
+    const { file, args } = withoutInheritedFiles("/usr/bin/env", ["-0"]);
+    const { stdout, stderr } = runWithFiles(file, args, env);
+    const found = Object.fromEntries(stdout.split("\0").map((line) => line.split(/=(.*)/s).slice(0, 2)));
+
+    expect(found).toMatchObject({ BASH_ENV: env.BASH_ENV, ENV: env.ENV, file: "own", number: "own" });
+    expect(stdout + stderr).not.toMatch(/startup\n|^function|\+ /m);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
