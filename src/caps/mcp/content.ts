@@ -11,16 +11,22 @@ import type { ToolOutput } from "../../host/tool-catalogue.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { cut } from "./problems.ts";
 import type { PromptView, ResourceContentView, ResourceTemplateView, ResourceView } from "./protocol.ts";
+import { type Redaction, redactValue } from "./redaction.ts";
 
 type Block = CallToolResult["content"][number];
 
 /** `content` as the server gave it, `structured` where it gave that too. A failure of the tool is a result, not an error. */
-export function toToolOutput({ content, structuredContent, isError }: CallToolResult, server_id: string): ToolOutput {
+export function toToolOutput(
+  { content, structuredContent, isError }: CallToolResult,
+  server_id: string,
+  redact: Redaction,
+): ToolOutput {
   const data: JsonObject = { content: content.map((block) => toBlock(block, server_id)) };
   if (structuredContent !== undefined) data.structured = structuredContent as JsonValue;
   if (isError !== true) return { data };
   const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-  return { data, error: text === "" ? "the tool failed and did not say why" : cut(text), error_code: "tool_error" };
+  const error = text === "" ? "the tool failed and did not say why" : cut(redact(text));
+  return { data: redactValue(data, redact), error, error_code: "tool_error" };
 }
 
 function toBlock(block: Block, server_id: string): JsonObject {

@@ -197,7 +197,7 @@ test("two tools of one name are one, and the second is reported", async () => {
 
   const { collisions, tools_count } = await bridge.status("bad", "ready");
 
-  expect(tools_count).toBe(23);
+  expect(tools_count).toBe(24);
   expect(collisions).toContain("bad__echo");
 });
 
@@ -208,7 +208,7 @@ test("of more tools than a server may have the first are taken, and the log says
 
   expect(tools_count).toBe(1000);
   const logged = bridge.log.entries.find(({ message }) => message.includes("there are too many"));
-  expect(logged?.fields).toMatchObject({ server: "bad", left_out: 23, limit: 1000 });
+  expect(logged?.fields).toMatchObject({ server: "bad", left_out: 24, limit: 1000 });
 });
 
 test("of twenty servers the bad ones do not show in the calls of the good ones", { timeout: 60_000 }, async () => {

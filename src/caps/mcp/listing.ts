@@ -1,13 +1,15 @@
 // Resources and prompts page by page: of one server, or of one after another of all that there are. A server that is not
-// started yet comes last and is waited for: it delays the pages about itself and no others.
+// started yet comes after those that are, and one that is silent after all others: each delays only the pages about itself.
+import type { Client } from "@modelcontextprotocol/client";
 import * as z from "zod";
-import type { A2EError } from "../../protocol/errors.ts";
-import { toPrompt, toPromptResult, toResource, toResourceContent, toResourceTemplate } from "./content.ts";
+import { toPrompt, toResource, toResourceTemplate } from "./content.ts";
+import { mcpLimits } from "./limits.ts";
 import { isUriOnList } from "./patterns.ts";
-import { capabilityMissing, promptNotFound, resourceNotFound } from "./problems.ts";
+import { capabilityMissing } from "./problems.ts";
 import { mcp } from "./protocol.ts";
+import { requestOptions } from "./request-options.ts";
 import type { BridgedServer, Caller } from "./server/bridged-server.ts";
-import type { Connection } from "./server/connection.ts";
+import type { ServerConfig } from "./server-config.ts";
 import type { SessionBridge } from "./session-bridge.ts";
 
 interface PageRequest {
@@ -15,180 +17,154 @@ interface PageRequest {
   readonly cursor: string;
 }
 
-type ReadPage<Item> = (connection: Connection, cursor: string) => Promise<{ items: Item[]; next: string | undefined }>;
+interface Page<Item> {
+  readonly items: Item[];
+  readonly next: string | undefined;
+}
+
+/** How to ask a server for one kind of thing. */
+interface Kind<Item> {
+  readonly offer: "resources" | "prompts";
+  read(
+    client: Client,
+    params: { cursor: string },
+    options: ReturnType<typeof requestOptions>,
+    config: ServerConfig,
+  ): Promise<Page<Item>>;
+}
 
 export async function listResources(bridge: SessionBridge, request: PageRequest, caller: Caller) {
-  const { items, next } = await readPage(
-    bridge,
-    request,
-    caller,
-    "resources",
-    (server) =>
-      async ({ client }, cursor) => {
-        const page = await client.listResources({ cursor }, optionsOf(caller));
-        const { id, resourceAllowList } = server.config;
-        const allowed = page.resources.filter(({ uri }) => isUriOnList(resourceAllowList, uri));
-        return { items: allowed.map((resource) => toResource(resource, id)), next: page.nextCursor };
-      },
-  );
+  const { items, next } = await readPage(bridge, request, caller, {
+    offer: "resources",
+    async read(client, params, options, { id, resourceAllowList }) {
+      const { resources, nextCursor } = await client.listResources(params, options);
+      const allowed = resources.filter(({ uri }) => isUriOnList(resourceAllowList, uri));
+      return { items: allowed.map((resource) => toResource(resource, id)), next: nextCursor };
+    },
+  });
   return { resources: items, next_cursor: next };
 }
 
 export async function listResourceTemplates(bridge: SessionBridge, request: PageRequest, caller: Caller) {
-  const { items, next } = await readPage(
-    bridge,
-    request,
-    caller,
-    "resources",
-    (server) =>
-      async ({ client }, cursor) => {
-        const page = await client.listResourceTemplates({ cursor }, optionsOf(caller));
-        const templates = page.resourceTemplates.map((template) => toResourceTemplate(template, server.config.id));
-        return { items: templates, next: page.nextCursor };
-      },
-  );
+  const { items, next } = await readPage(bridge, request, caller, {
+    offer: "resources",
+    async read(client, params, options, { id }) {
+      const { resourceTemplates, nextCursor } = await client.listResourceTemplates(params, options);
+      return { items: resourceTemplates.map((template) => toResourceTemplate(template, id)), next: nextCursor };
+    },
+  });
   return { templates: items, next_cursor: next };
 }
 
 export async function listPrompts(bridge: SessionBridge, request: PageRequest, caller: Caller) {
-  const { items, next } = await readPage(bridge, request, caller, "prompts", (server) => async ({ client }, cursor) => {
-    const page = await client.listPrompts({ cursor }, optionsOf(caller));
-    return { items: page.prompts.map((prompt) => toPrompt(prompt, server.config.id)), next: page.nextCursor };
+  const { items, next } = await readPage(bridge, request, caller, {
+    offer: "prompts",
+    async read(client, params, options, { id }) {
+      const { prompts, nextCursor } = await client.listPrompts(params, options);
+      return { items: prompts.map((prompt) => toPrompt(prompt, id)), next: nextCursor };
+    },
   });
   return { prompts: items, next_cursor: next };
-}
-
-export async function readResource(bridge: SessionBridge, uri: string, server_id: string, caller: Caller) {
-  const candidates = server_id === "" ? usable(bridge) : [bridge.server(server_id)];
-  const allowed = candidates.filter(({ config }) => isUriOnList(config.resourceAllowList, uri));
-  return firstAnswer(allowed, server_id, resourceNotFound(uri, server_id), (server) =>
-    server.use(caller, async ({ client }) => {
-      if (client.getServerCapabilities()?.resources === undefined)
-        throw capabilityMissing(server.config.id, "resources");
-      const { contents } = await client.readResource({ uri }, optionsOf(caller));
-      return { contents: contents.map(toResourceContent), server_id: server.config.id };
-    }),
-  );
-}
-
-export async function getPrompt(
-  bridge: SessionBridge,
-  { name, arguments: given, server_id }: { name: string; arguments: Record<string, unknown>; server_id: string },
-  caller: Caller,
-) {
-  const candidates = server_id === "" ? usable(bridge) : [bridge.server(server_id)];
-  // Arguments of prompts are text; what an agent sends as a number is meant as one.
-  const texts = Object.entries(given).map(([key, value]) => [
-    key,
-    typeof value === "string" ? value : JSON.stringify(value),
-  ]);
-  return firstAnswer(candidates, server_id, promptNotFound(name, server_id), (server) =>
-    server.use(caller, async ({ client }) => {
-      if (client.getServerCapabilities()?.prompts === undefined) throw capabilityMissing(server.config.id, "prompts");
-      const result = await client.getPrompt({ name, arguments: Object.fromEntries(texts) }, optionsOf(caller));
-      return toPromptResult(result, server.config.id);
-    }),
-  );
-}
-
-/** JSON-RPC codes by which servers say that they do not have what was named. */
-const resourceIsNotFound = -32002;
-const invalidParams = -32602;
-
-/** The answer of the first server that has what was asked for. */
-async function firstAnswer<Answer>(
-  servers: readonly BridgedServer[],
-  server_id: string,
-  notFound: A2EError,
-  read: (server: BridgedServer) => Promise<Answer>,
-): Promise<Answer> {
-  for (const server of servers) {
-    try {
-      return await read(server);
-    } catch (error) {
-      const { code, detail, message } = error as A2EError;
-      const isUnknown =
-        (code === "mcp_capability_missing" && server_id === "") ||
-        detail?.mcp_code === resourceIsNotFound ||
-        (detail?.mcp_code === invalidParams && /not found|unknown|no such/i.test(message));
-      if (isUnknown) continue;
-      if (detail?.mcp_code === invalidParams) throw mcp.error("schema_violation", message, { detail });
-      if (server_id !== "" || servers.length === 1) throw error;
-    }
-  }
-  throw notFound;
-}
-
-function optionsOf({ signal }: Caller) {
-  // Agents ask when they want to know: what the server said before is not what they asked for.
-  return { cacheMode: "refresh", ...(signal === undefined ? {} : { signal }) } as const;
-}
-
-type Offer = "resources" | "prompts";
-
-/** Those that may have something to give, the ones that are ready first. */
-function usable({ servers }: SessionBridge): BridgedServer[] {
-  return [...servers.filter(({ isReady }) => isReady), ...servers.filter((one) => !one.isReady && one.canBeReady)];
 }
 
 async function readPage<Item>(
   bridge: SessionBridge,
   { server_id, cursor }: PageRequest,
   caller: Caller,
-  what: Offer,
-  reader: (server: BridgedServer) => ReadPage<Item>,
+  kind: Kind<Item>,
 ): Promise<{ items: Item[]; next: string }> {
-  if (server_id !== "") {
-    const server = bridge.server(server_id);
-    const { items, next } = await server.use(caller, (connection) => {
-      if (connection.client.getServerCapabilities()?.[what] === undefined) throw capabilityMissing(server_id, what);
-      return reader(server)(connection, cursor);
-    });
-    return { items, next: next ?? "" };
-  }
-  const { ids, within } = cursor === "" ? firstCursor(bridge) : parseCursor(cursor);
+  if (server_id === "") return readPageOfAll(bridge, cursor, caller, kind);
+  const server = bridge.server(server_id);
+  const page = await readPageOf(server, cursor, caller, kind);
+  if (page === undefined) throw capabilityMissing(server_id, kind.offer);
+  return { items: page.items, next: page.next ?? "" };
+}
+
+/** Undefined where the server has nothing of this kind. */
+function readPageOf<Item>(
+  server: BridgedServer,
+  cursor: string,
+  caller: Caller,
+  { offer, read }: Kind<Item>,
+): Promise<Page<Item> | undefined> {
+  return server.use(caller, async ({ client }) => {
+    if (client.getServerCapabilities()?.[offer] === undefined) return undefined;
+    return read(client, { cursor }, requestOptions(caller), server.config);
+  });
+}
+
+/** A server that is still to be listed. */
+interface Turn {
+  readonly id: string;
+  /** Its own, from its last page. */
+  readonly cursor: string;
+  /** It was silent before, and is waited for now. */
+  readonly isLate: boolean;
+}
+
+async function readPageOfAll<Item>(
+  bridge: SessionBridge,
+  cursor: string,
+  caller: Caller,
+  kind: Kind<Item>,
+): Promise<{ items: Item[]; next: string }> {
   const known = new Map(bridge.servers.map((server) => [server.config.id, server]));
-  const [id = "", ...later] = ids.filter((one) => known.has(one));
-  const current = known.get(id);
-  if (current === undefined) return { items: [], next: "" };
-  const onward = later.length === 0 ? "" : toCursor({ ids: later, within: "" });
+  let turns = cursor === "" ? firstTurns(bridge) : parseCursor(cursor);
+  for (;;) {
+    const [turn, ...others] = turns;
+    if (turn === undefined) return { items: [], next: "" };
+    const server = known.get(turn.id);
+    const isPatient = turn.isLate || others.length === 0;
+    const page = server && (await readInTime(server, turn.cursor, caller, kind, isPatient));
+    if (page === "silent") turns = [...others, { ...turn, isLate: true }];
+    // Whoever has nothing to say is not worth a page of its own.
+    else if (page === undefined || (page.items.length === 0 && page.next === undefined)) turns = others;
+    else
+      return {
+        items: page.items,
+        next: toCursor(page.next === undefined ? others : [{ ...turn, cursor: page.next }, ...others]),
+      };
+  }
+}
+
+/** Of a server that fails undefined: it does not hide the others. */
+async function readInTime<Item>(
+  server: BridgedServer,
+  cursor: string,
+  caller: Caller,
+  kind: Kind<Item>,
+  isPatient: boolean,
+): Promise<Page<Item> | "silent" | undefined> {
+  const late = new AbortController();
+  const signals = [late.signal, caller.signal].filter((signal) => signal !== undefined);
+  const timer = isPatient ? undefined : setTimeout(() => late.abort(), mcpLimits.maxSilenceMs);
   try {
-    const { items, next } = await current.use(caller, async (connection) => {
-      if (connection.client.getServerCapabilities()?.[what] === undefined) return { items: [], next: undefined };
-      return reader(current)(connection, id === ids[0] ? within : "");
-    });
-    // A server with nothing to say is not worth a page of its own.
-    if (items.length === 0 && next === undefined && onward !== "")
-      return readPage(bridge, { server_id, cursor: onward }, caller, what, reader);
-    return { items, next: next === undefined ? onward : toCursor({ ids: [id, ...later], within: next }) };
+    return await readPageOf(server, cursor, { ...caller, signal: AbortSignal.any(signals) }, kind);
   } catch (error) {
     if (caller.signal?.aborted === true) throw error;
-    // One server that fails does not hide the others.
-    return { items: [], next: onward };
+    return late.signal.aborted ? "silent" : undefined;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-/** Servers that are still to be listed, the first of them from its own cursor on. */
-interface Cursor {
-  readonly ids: readonly string[];
-  readonly within: string;
+function firstTurns(bridge: SessionBridge): Turn[] {
+  return bridge.usable.map(({ config }) => ({ id: config.id, cursor: "", isLate: false }));
 }
 
-function firstCursor(bridge: SessionBridge): Cursor {
-  return { ids: usable(bridge).map(({ config }) => config.id), within: "" };
+function toCursor(turns: readonly Turn[]): string {
+  if (turns.length === 0) return "";
+  const text = JSON.stringify(turns.map(({ id, cursor, isLate }) => [id, cursor, isLate]));
+  return Buffer.from(text).toString("base64url");
 }
 
-function toCursor({ ids, within }: Cursor): string {
-  return Buffer.from(JSON.stringify([ids, within])).toString("base64url");
-}
-
-function parseCursor(cursor: string): Cursor {
+function parseCursor(cursor: string): Turn[] {
   try {
-    const [ids, within] = cursorSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
-    return { ids, within };
+    const turns = cursorSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
+    return turns.map(([id, within, isLate]) => ({ id, cursor: within, isLate }));
   } catch {
     throw mcp.error("schema_violation", "cursor: expected one that an earlier page gave");
   }
 }
 
-const cursorSchema = z.tuple([z.array(z.string()), z.string()]);
+const cursorSchema = z.array(z.tuple([z.string(), z.string(), z.boolean()]));

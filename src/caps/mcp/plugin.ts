@@ -2,9 +2,10 @@
 import { type Plugin, plugin } from "../../host/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { Bridge } from "./bridge.ts";
-import { getPrompt, listPrompts, listResources, listResourceTemplates, readResource } from "./listing.ts";
+import { listPrompts, listResources, listResourceTemplates } from "./listing.ts";
 import { type McpOptions, type ParsedMcpOptions, parseMcpOptions } from "./options.ts";
 import { mcp } from "./protocol.ts";
+import { findOwner, getPrompt, readResource } from "./reading.ts";
 import { SessionBridge } from "./session-bridge.ts";
 
 /** What a config makes of `type: mcp`. */
@@ -30,7 +31,6 @@ function createMcpPlugin(options: ParsedMcpOptions): Plugin<typeof mcp> {
     session(context) {
       if (bridge === undefined) throw new Error("the mcp plugin was not set up");
       const session = new SessionBridge(bridge, context);
-      const find = (server_id: string, uri: string) => (server_id === "" ? session.ownerOf(uri) : server_id);
       return {
         handlers: {
           registerServer: async ({ config, ...fields }, { signal }) => ({
@@ -57,16 +57,19 @@ function createMcpPlugin(options: ParsedMcpOptions): Plugin<typeof mcp> {
           readResource: ({ uri, server_id }, { signal }) =>
             readResource(session, uri, server_id, session.caller(signal)),
           async subscribeResource({ uri, server_id }, { signal }) {
-            await session.subscribe(find(server_id, uri), uri, signal);
+            const find = () => session.watchedAt(uri) ?? findOwner(session, uri, session.caller(signal));
+            await session.subscribe(server_id === "" ? await find() : server_id, uri, signal);
             return { ok: true };
           },
           async unsubscribeResource({ uri, server_id }, { signal }) {
-            await session.unsubscribe(find(server_id, uri), uri, signal);
+            const id = server_id === "" ? session.watchedAt(uri) : server_id;
+            if (id !== undefined) await session.unsubscribe(id, uri, signal);
             return { ok: true };
           },
           listPrompts: (request, { signal }) => listPrompts(session, request, session.caller(signal)),
           getPrompt: (request, { signal }) => getPrompt(session, request, session.caller(signal)),
         },
+        isOutside: true,
         close: () => session.close(),
       };
     },

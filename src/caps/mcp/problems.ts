@@ -20,9 +20,9 @@ export function serverUnavailable(server_id: string, reason: string, detail: Jso
   });
 }
 
-export function transportError(server_id: string, reason: string): A2EError {
+export function transportError(server_id: string, reason: string, detail: JsonObject = {}): A2EError {
   return mcp.error("mcp_transport_error", `the link to MCP server "${server_id}" failed: ${cut(reason)}`, {
-    detail: { server_id },
+    detail: { server_id, ...detail },
   });
 }
 

@@ -125,6 +125,8 @@ export const mcp = capability("mcp", {
       doc: "Connects a server for this session, where the host's `registration` allows it.",
       aliases: { "mcp/connect": "mcp/connect/resp" },
       mirrors: { info: "server" },
+      // Keys are in headers and variables, and in addresses and arguments too.
+      concealed: ["config", "headers", "url", "cmd"],
       request: z.object({
         config: jsonObject.default({}).describe("server_id, transport, cmd or url, and what else a server takes."),
         server_id: z.string().optional(),
@@ -156,6 +158,7 @@ export const mcp = capability("mcp", {
     }),
     authorizeServer: call("mcp/server/authorize/req", "mcp/server/authorize/resp", {
       doc: "Finishes an authorisation: with what the user was sent back with. An extension of ours.",
+      concealed: ["callback_url", "code", "state"],
       request: z.object({
         server_id: serverId,
         callback_url: z.string().default("").describe("The whole address that the user's browser ended at."),

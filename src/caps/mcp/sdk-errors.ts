@@ -5,6 +5,7 @@ import { A2EError } from "../../protocol/errors.ts";
 import { isJsonObject, type JsonObject } from "../../protocol/json.ts";
 import { mcpLimits } from "./limits.ts";
 import { capabilityMissing, protocolError, samplingRefused, serverUnavailable, transportError } from "./problems.ts";
+import { type Redaction, redactValue } from "./redaction.ts";
 import type { Sdk } from "./sdk.ts";
 import { rejected } from "./server/asks.ts";
 
@@ -23,14 +24,14 @@ export interface FaultySource {
   readonly serverId: string;
   /** False where the connection is the process itself: such a server cannot forget the one and live. */
   readonly isRemote: boolean;
-  redact(text: string): string;
+  readonly redact: Redaction;
 }
 
 export function toServerFault(cause: unknown, { sdk, serverId, isRemote, redact }: FaultySource): ServerFault {
   const kept = (error: A2EError): ServerFault => ({ error, connection: "kept", isUnauthorized: false });
   if (cause instanceof A2EError) return kept(cause);
   const text = redact(cause instanceof Error ? describe(cause) : String(cause));
-  if (sdk.UnauthorizedError.isInstance(cause) || isStatus(cause, sdk, [401]))
+  if (sdk.UnauthorizedError.isInstance(cause) || statusOf(cause, sdk) === 401)
     return {
       error: serverUnavailable(serverId, "it wants an authorisation", { authorization: "required" }),
       connection: "kept",
@@ -43,7 +44,7 @@ export function toServerFault(cause: unknown, { sdk, serverId, isRemote, redact 
     return kept(
       cause.code === methodNotFound
         ? capabilityMissing(serverId, `such method: ${text}`)
-        : protocolError(serverId, text, { mcp_code: cause.code, ...dataOf(cause.data) }),
+        : protocolError(serverId, text, { mcp_code: cause.code, ...dataOf(cause.data, redact) }),
     );
   if (sdk.SdkError.isInstance(cause)) {
     const { SdkErrorCode } = sdk;
@@ -58,14 +59,16 @@ export function toServerFault(cause: unknown, { sdk, serverId, isRemote, redact 
       case SdkErrorCode.InputRequiredRoundsExceeded:
         return kept(protocolError(serverId, text));
     }
-    if (isStatus(cause, sdk)) return kept(transportError(serverId, text));
+    const status = statusOf(cause, sdk);
+    if (status !== undefined) return kept(transportError(serverId, text, { http_status: status }));
   }
   return { error: transportError(serverId, text), connection: "lost", isUnauthorized: false };
 }
 
 /** What came with the error, as the addresses to visit come with one that wants a visit. */
-function dataOf(data: unknown): JsonObject {
-  return isJsonObject(data) && !isLargerThan(data, mcpLimits.maxTextLength) ? { mcp_data: data } : {};
+function dataOf(data: unknown, redact: Redaction): JsonObject {
+  if (!isJsonObject(data) || isLargerThan(data, mcpLimits.maxTextLength)) return {};
+  return { mcp_data: redactValue(data, redact) };
 }
 
 /** `fetch failed` says nothing; what is behind it does. */
@@ -80,9 +83,8 @@ function describe(error: Error): string {
 
 const maxCauses = 4;
 
-function isStatus(cause: unknown, { SdkHttpError, SseError }: Sdk, statuses?: readonly number[]): boolean {
-  const status = SdkHttpError.isInstance(cause) ? cause.status : SseError.isInstance(cause) ? cause.code : undefined;
-  return status !== undefined && (statuses === undefined || statuses.includes(status));
+function statusOf(cause: unknown, { SdkHttpError, SseError }: Sdk): number | undefined {
+  return SdkHttpError.isInstance(cause) ? cause.status : SseError.isInstance(cause) ? cause.code : undefined;
 }
 
 /** JSON-RPC codes with which servers refuse a request before they look at it. */
@@ -93,9 +95,9 @@ const refusals = [-32600, -32000, -32001, -32002];
  * alone do not say so: tools have sessions of their own, and lose them.
  */
 function isForgotten(cause: unknown, sdk: Sdk, isRemote: boolean): boolean {
-  if (isStatus(cause, sdk, [404])) return true;
+  if (statusOf(cause, sdk) === 404) return true;
   const isRefusal = sdk.ProtocolError.isInstance(cause) && refusals.includes(cause.code);
-  if (!isRefusal && !isStatus(cause, sdk, [400])) return false;
+  if (!isRefusal && statusOf(cause, sdk) !== 400) return false;
   const text = cause instanceof Error ? cause.message : "";
   if (/not (been )?initiali[sz]ed/i.test(text)) return true;
   return isRemote && /session (was )?not found|(no valid|unknown|invalid) session/i.test(text);

@@ -175,26 +175,3 @@ function toUrl(text: string, transport: TransportName): URL {
   if (url.username !== "" || url.password !== "") throw new Error("url: put credentials into headers, not here");
   return url;
 }
-
-/** The values that must not be shown to anybody: whatever a config hands to a server to prove who it is. */
-function secretsOf({ endpoint }: ServerConfig): string[] {
-  const given = endpoint.transport === "stdio" ? Object.values(endpoint.env) : secretsOfRemote(endpoint);
-  // `Bearer abc` is shown as neither whole nor part.
-  return given.flatMap((value) => [value, ...value.split(/\s+/)]).filter((value) => value.length >= minSecretLength);
-}
-
-/** Keys are handed over in the query of an address too, whatever they are called there. */
-function secretsOfRemote({ url, headers, oauth }: Exclude<Endpoint, { transport: "stdio" }>): string[] {
-  const { client_secret = "", private_key = "", identity_provider } = oauth ?? {};
-  const keys = [client_secret, private_key, identity_provider?.client_secret ?? ""];
-  return [...Object.values(headers), ...keys, ...url.searchParams.values()];
-}
-
-/** Shorter values, as `true` or `8080`, say nothing and would blot out innocent text. */
-const minSecretLength = 6;
-
-/** Blots secrets out of a text that a server wrote. */
-export function createRedaction(config: ServerConfig): (text: string) => string {
-  const secrets = [...new Set(secretsOf(config))].toSorted((one, other) => other.length - one.length);
-  return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, "***"), text);
-}

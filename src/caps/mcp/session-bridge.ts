@@ -54,6 +54,12 @@ export class SessionBridge implements ServerListener {
     return [...this.#bridge.shared.values(), ...this.#own.values()];
   }
 
+  /** Those that may have something to give, the ones that are ready first. */
+  get usable(): BridgedServer[] {
+    const able = this.servers.filter(({ canBeReady }) => canBeReady);
+    return [...able.filter(({ isReady }) => isReady), ...able.filter(({ isReady }) => !isReady)];
+  }
+
   push(server_id: string, method: string, params: JsonObject): void {
     this.#context.push(serverPush, { server_id, method, params });
   }
@@ -70,17 +76,6 @@ export class SessionBridge implements ServerListener {
     const found = this.#own.get(id) ?? this.#bridge.shared.get(id);
     const known = () => this.servers.map(({ config }) => config.id);
     return found ?? fail(serverNotFound(id, known()));
-  }
-
-  /** The one server of this session that could have a resource, where there is only one. */
-  ownerOf(uri: string): string {
-    const subscribed = this.#subscribed().find(([, watched]) => watched === uri);
-    const able = this.servers.filter(
-      ({ config, capabilities }) =>
-        capabilities?.resources?.subscribe === true && isUriOnList(config.resourceAllowList, uri),
-    );
-    const only = able.length === 1 ? able[0]?.config.id : undefined;
-    return subscribed?.[0] ?? only ?? fail(resourceNotFound(uri));
   }
 
   async register(given: JsonObject, signal: AbortSignal): Promise<ServerInfo> {
@@ -149,6 +144,11 @@ export class SessionBridge implements ServerListener {
     } finally {
       this.#subscribing.delete(key);
     }
+  }
+
+  /** The server at which this session watches a resource. */
+  watchedAt(uri: string): string | undefined {
+    return this.#subscribed().find(([, watched]) => watched === uri)?.[0];
   }
 
   async unsubscribe(id: string, uri: string, signal: AbortSignal): Promise<void> {

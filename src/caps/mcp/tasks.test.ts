@@ -1,7 +1,62 @@
 // Tools that run as tasks: in the revision of 2025-11-25, and by the extension of 2026-07-28.
-import { describe, expect, test } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type WebSocket, WebSocketServer } from "ws";
 import { mcp } from "./protocol.ts";
 import { ownServer, startBridge, waitFor } from "./start-bridge.suite.ts";
+
+/** The same server elsewhere: it goes on, with its tasks, when the way to it is cut. */
+async function startElsewhere(flags: readonly string[]) {
+  const [command, ...args] = ownServer("tasks", ...flags);
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const door = new WebSocketServer({ port: 0, host: "127.0.0.1", handleProtocols: () => "mcp" });
+  let current: WebSocket | undefined;
+  door.on("connection", (socket) => {
+    current = socket;
+    socket.on("message", (data) => child.stdin.write(`${data}\n`));
+  });
+  createInterface({ input: child.stdout }).on("line", (line) => current?.send(line));
+  await once(door, "listening");
+  const cut = () => current?.terminate();
+  onTestFinished(async () => {
+    cut();
+    await new Promise((resolve) => door.close(resolve));
+    child.stdin.end();
+    await once(child, "exit");
+  });
+  return { url: `ws://127.0.0.1:${(door.address() as AddressInfo).port}`, cut };
+}
+
+/** The same behind a gateway of HTTP, which answers looks at tasks with these statuses before it lets one through. */
+async function startBehindGateway(flags: readonly string[], refusals: number[]) {
+  const [command, ...args] = ownServer("tasks", ...flags);
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const waiting = new Map<unknown, (line: string) => void>();
+  createInterface({ input: child.stdout }).on("line", (line) => waiting.get(JSON.parse(line).id)?.(line));
+  const gateway = createServer(async (request, response) => {
+    if (request.method !== "POST") return response.writeHead(405).end();
+    const body = (await request.toArray()).join("");
+    const { id, method } = JSON.parse(body) as { id?: unknown; method?: string };
+    const status = method === "tasks/get" ? refusals.shift() : undefined;
+    if (status !== undefined) return response.writeHead(status).end();
+    child.stdin.write(`${body}\n`);
+    if (id === undefined) return response.writeHead(202).end();
+    const answer = await new Promise<string>((resolve) => waiting.set(id, resolve));
+    response.writeHead(200, { "content-type": "application/json" }).end(answer);
+  }).listen(0, "127.0.0.1");
+  await once(gateway, "listening");
+  onTestFinished(async () => {
+    gateway.closeAllConnections();
+    await new Promise((resolve) => gateway.close(resolve));
+    child.stdin.end();
+    await once(child, "exit");
+  });
+  return `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/mcp`;
+}
 
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
 
@@ -110,6 +165,83 @@ describe.each([
 
     expect(textOf(answer)).toBe("chosen: first");
     expect(asked).toEqual(["first"]);
+  });
+
+  test("a task at a server elsewhere is followed on after the way to it was cut", async () => {
+    const { url, cut } = await startElsewhere(flags);
+    await using bridge = await startBridge({ slow: { url } });
+    await bridge.status("slow", "ready");
+    const statuses: unknown[] = [];
+
+    const { data } = await bridge.client.tools.call(
+      { tool_name: "slow__steps", arguments: { what: "it" } },
+      {
+        onEvent({ kind, data: { task_id, message } }) {
+          if (kind !== "status") return;
+          statuses.push([task_id, message]);
+          if (message === "half way") cut();
+        },
+      },
+    );
+
+    expect(textOf(data)).toBe("done with it");
+    expect(statuses).toEqual([
+      ["task-1", "begun"],
+      ["task-1", "half way"],
+    ]);
+    expect((await bridge.status("slow", "ready")).reconnects).toBe(1);
+  });
+
+  test("a gateway that does not reach the server for a while is asked again, one that refuses is not", async () => {
+    const refusals = [503, 502];
+    await using bridge = await startBridge({ slow: { url: await startBehindGateway(flags, refusals) } });
+    await bridge.status("slow", "ready");
+
+    expect(textOf(await bridge.call("slow__steps", { what: "it" }))).toBe("done with it");
+
+    refusals.push(403);
+    await expect(bridge.call("slow__steps")).rejects.toMatchObject({
+      code: "mcp_transport_error",
+      detail: { http_status: 403 },
+    });
+  });
+
+  test("an answer that the cut kept from the server reaches it afterwards", async () => {
+    const { url, cut } = await startElsewhere(flags);
+    await using bridge = await startBridge({ slow: { url, permissions: { elicitation: true } } });
+    await bridge.status("slow", "ready");
+    let asked = 0;
+    bridge.client.onAsk(mcp.asks.elicit, async () => {
+      asked += 1;
+      if (asked === 1) cut();
+      return { action: "accept", content: { one: `answer ${asked}` } };
+    });
+
+    const { data } = await bridge.client.tools.call({ tool_name: "slow__asking", timeout: 10 });
+
+    // In the older revision the question is a request of the lost connection, and is asked again on the next.
+    expect(textOf(data)).toBe(flags.length === 0 ? "chosen: answer 2" : "chosen: answer 1");
+  });
+
+  test("a task whose server does not come back ends with the time of the call", async () => {
+    const { url, cut } = await startElsewhere(flags);
+    await using bridge = await startBridge({ slow: { url } }, { initial_backoff_ms: 60_000, max_backoff_ms: 60_000 });
+    await bridge.status("slow", "ready");
+
+    const lost = bridge.client.tools.call({ tool_name: "slow__endless", timeout: 0.5 }, { onEvent: cut });
+
+    await expect(lost).rejects.toMatchObject({ code: "timeout" });
+  });
+
+  test("a task of a program is over with its program", async () => {
+    await using bridge = await start();
+
+    const lost = bridge.client.tools.call(
+      { tool_name: "slow__endless", timeout: 10 },
+      { onEvent: () => void bridge.call("slow__crash").catch(() => {}) },
+    );
+
+    await expect(lost).rejects.toMatchObject({ code: "mcp_transport_error" });
   });
 
   test("a task whose question is refused is over", async () => {

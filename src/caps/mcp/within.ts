@@ -41,3 +41,16 @@ export async function isDoneWithin(done: Promise<unknown>, ms: number): Promise<
     clearTimeout(timer);
   }
 }
+
+/** What a promise gives, or something else where it fails or takes longer; the work behind it goes on. */
+export async function inTime<Value>(promise: Promise<Value>, ms: number, otherwise: Value): Promise<Value> {
+  let value = otherwise;
+  const known = promise.then(
+    (given) => {
+      value = given;
+    },
+    () => {},
+  );
+  await isDoneWithin(known, ms);
+  return value;
+}

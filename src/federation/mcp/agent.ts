@@ -7,6 +7,7 @@ import type { Transport } from "../../protocol/transport.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { ParkedCalls } from "./asks/parked-calls.ts";
 import { QuestionDesk } from "./asks/question-desk.ts";
+import { ResourceWatches } from "./resource-watches.ts";
 import { type CallTool, toCallTools } from "./surface/capability-tools.ts";
 import { createSurface, type Surface } from "./surface/surface.ts";
 
@@ -29,6 +30,8 @@ export interface McpAgent {
   readonly surface: Surface;
   readonly questions: QuestionDesk;
   readonly parked: ParkedCalls;
+  /** Resources that the client wants to be told of, where the SDK keeps to itself which those are. */
+  readonly watches: ResourceWatches;
   /** Ends the session; calls in flight may still finish for `drainMs`. Twice is once. */
   close(drainMs: number): Promise<void>;
 }
@@ -61,11 +64,13 @@ export async function openAgent(
   });
   const questions = new QuestionDesk(client, tables);
   parked = new ParkedCalls((carrier) => questions.offer(carrier));
+  const surface = createSurface(client, callTools);
   return {
     client,
-    surface: createSurface(client, callTools),
+    surface,
     questions,
     parked,
+    watches: new ResourceWatches((uri, isWatched) => surface.watchResource(uri, isWatched)),
     close: (drainMs) => client.disconnect({ timeoutMs: drainMs }),
   };
 }

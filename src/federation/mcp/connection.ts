@@ -48,8 +48,7 @@ export function createConnection(setting: AgentSetting, options: ConnectionOptio
     });
     return opened;
   };
-  // In the newest revision such requests do not reach the server, but whoever holds its streams.
-  const server = createMcpServer({ era, setting, canWatch: era === "legacy", openAgent: open });
+  const server = createMcpServer({ era, setting, openAgent: open });
   return {
     server,
     open,

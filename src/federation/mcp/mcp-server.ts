@@ -22,15 +22,13 @@ import { explained } from "./rpc-errors.ts";
 export interface McpServerOptions {
   era: "legacy" | "modern";
   setting: AgentSetting;
-  /** Whether somebody sees to it that resources which the client subscribes to are watched. */
-  canWatch: boolean;
   /** The session of this client, opened on first use: only then is it known who the client is. */
   openAgent(clientName: string): Promise<McpAgent>;
 }
 
 export function createMcpServer(options: McpServerOptions): Server {
-  const { era, setting, canWatch } = options;
-  const capabilities = toServerCapabilities(setting.host.capabilities, canWatch);
+  const { era, setting } = options;
+  const capabilities = toServerCapabilities(setting.host.capabilities);
   const server = new Server(setting.serverInfo, { capabilities, instructions });
   const { limits, log } = setting.host;
   const capabilitiesOf = ({ mcpReq }: ServerContext): ClientCapabilities | undefined =>
@@ -138,7 +136,7 @@ const byName = ({ name }: { name: string }) => name;
 const byUri = ({ uri }: { uri: string }) => uri;
 const byTemplate = ({ uriTemplate }: { uriTemplate: string }) => uriTemplate;
 
-function toServerCapabilities(capabilities: readonly string[], canWatch: boolean): ServerCapabilities {
+function toServerCapabilities(capabilities: readonly string[]): ServerCapabilities {
   const has = (name: string) => capabilities.includes(name);
   return {
     tools: { listChanged: true },
@@ -146,7 +144,7 @@ function toServerCapabilities(capabilities: readonly string[], canWatch: boolean
     completions: {},
     ...(has("skill") || has("mcp") ? { prompts: { listChanged: true } } : {}),
     ...(has("tools") || has("mcp")
-      ? { resources: { listChanged: true, ...(has("mcp") && canWatch ? { subscribe: true } : {}) } }
+      ? { resources: { listChanged: true, ...(has("mcp") ? { subscribe: true } : {}) } }
       : {}),
   };
 }

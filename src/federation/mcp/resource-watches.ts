@@ -8,7 +8,7 @@ interface Watched {
   readonly isWatched: Promise<boolean>;
 }
 
-interface Listening {
+export interface Listening {
   /** The request without the resources that nobody can watch: what is left is what the client is promised. */
   readonly body: unknown;
   end(): void;

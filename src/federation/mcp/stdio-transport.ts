@@ -4,7 +4,6 @@ import type { Readable, Writable } from "node:stream";
 import {
   INVALID_REQUEST,
   isJSONRPCErrorResponse,
-  isJSONRPCNotification,
   isJSONRPCRequest,
   isJSONRPCResultResponse,
   type JSONRPCMessage,
@@ -16,6 +15,7 @@ import { isDeeperThan, isJsonObject, type JsonValue, parseJson } from "../../pro
 import type { Limits } from "../../protocol/limits.ts";
 import { createTextLineSplitter } from "../../transports/text-lines.ts";
 import { mcpLimits } from "./limits.ts";
+import { cancelledBy, isListenRequest } from "./messages.ts";
 
 interface StdioTransportOptions {
   input: Readable;
@@ -46,10 +46,10 @@ export function createStdioTransport({ input, output, limits, onEnded }: StdioTr
     } catch {
       return refuse(value, INVALID_REQUEST, "this is no message of JSON-RPC");
     }
-    if (isJSONRPCRequest(message)) unanswered.add(message.id);
+    // Who listens is answered when that ends, which it does with the input.
+    if (isJSONRPCRequest(message) && !isListenRequest(message)) unanswered.add(message.id);
     // What is cancelled is not answered.
-    if (isJSONRPCNotification(message) && message.method === "notifications/cancelled")
-      unanswered.delete(message.params?.requestId);
+    unanswered.delete(cancelledBy(message));
     transport.onmessage?.(message);
   };
   const splitter = createTextLineSplitter({

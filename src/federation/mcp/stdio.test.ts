@@ -2,6 +2,8 @@ import { PassThrough, Writable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../caps/tools/define-tool.ts";
 import type { A2EHost } from "../../host/host.ts";
+import { testServerPlugin } from "./conformance/test-server-plugin.suite.ts";
+import { mcpLimits } from "./limits.ts";
 import { addTool, useMcpHosts } from "./started-mcp-host.suite.ts";
 import { serveMcpOverStdio } from "./stdio.ts";
 
@@ -9,6 +11,8 @@ const startHost = useMcpHosts();
 
 interface Said {
   id?: number | string | null;
+  method?: string;
+  params?: Record<string, unknown>;
   result?: unknown;
   error?: { code: number; message: string };
 }
@@ -147,4 +151,73 @@ test("it has ended when it is closed", async () => {
   await Promise.all([served.close(), served.ended]);
 
   await expect.poll(() => host.sessions.size).toBe(0);
+});
+
+/** The envelope that each request of the revision of 2026-07-28 has. */
+const _meta = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": clientInfo,
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+const listen = (id: number, notifications: object) => line("subscriptions/listen", { notifications, _meta }, id);
+
+test("in the revision of 2026-07-28 single resources are watched for as long as the client listens", async () => {
+  const { host, audited } = await startHost({ plugins: [testServerPlugin()] });
+  const { input, said, served } = serve(host);
+  const uri = "test://watched-resource";
+  const saidOf = (method: string) => said.filter((message) => message.method === method).map(({ params }) => params);
+  const countOf = (type: string) => audited.filter((entry) => entry.type === type && entry.success).length;
+
+  input.write(listen(1, { toolsListChanged: true, resourceSubscriptions: [uri, "workspace:///notes.md"] }));
+  await expect.poll(() => saidOf("notifications/resources/updated")).toMatchObject([{ uri }]);
+  expect(saidOf("notifications/subscriptions/acknowledged")).toMatchObject([
+    { notifications: { toolsListChanged: true, resourceSubscriptions: [uri] } },
+  ]);
+  expect(countOf("mcp/resource/unsubscribe/req")).toBe(0);
+
+  input.write(line("notifications/cancelled", { requestId: 1, _meta }));
+  await expect.poll(() => countOf("mcp/resource/unsubscribe/req")).toBe(1);
+
+  input.write(listen(2, { resourceSubscriptions: [uri] }) + line("notifications/cancelled", { requestId: 2, _meta }));
+  await expect.poll(() => countOf("mcp/resource/unsubscribe/req")).toBe(2);
+  input.end();
+  await served.ended;
+});
+
+test("a client that only listens hears of new tools, and does not hold up the end", async () => {
+  const { host } = await startHost();
+  const { input, said, served } = serve(host);
+  const methods = () => said.map(({ method }) => method);
+
+  input.write(listen(1, { toolsListChanged: true }));
+  await expect.poll(methods).toContain("notifications/subscriptions/acknowledged");
+  host.tools.add([addTool]);
+  await expect.poll(methods).toContain("notifications/tools/list_changed");
+
+  const isPrompt = Promise.race([
+    served.ended.then(() => true),
+    new Promise((resolve) => setTimeout(resolve, mcpLimits.lastAnswersMs / 2, false)),
+  ]);
+  input.end();
+  expect(await isPrompt).toBe(true);
+});
+
+test("what the client may not listen to is refused, and nothing is watched for it", async () => {
+  const { host, audited } = await startHost({ plugins: [testServerPlugin()] });
+  const { input, said, served, answerTo } = serve(host);
+  const broken = { ..._meta, "io.modelcontextprotocol/clientCapabilities": 7 };
+  const notifications = { resourceSubscriptions: ["test://watched-resource"] };
+
+  input.write(
+    listen(1, { toolsListChanged: true }) + line("subscriptions/listen", { notifications, _meta: broken }, 2),
+  );
+
+  await expect.poll(() => answerTo(2)?.error?.code).toBe(-32602);
+  const subscribed = audited.filter(({ type }) => type.startsWith("mcp/resource/")).map(({ type }) => type);
+  expect(subscribed.filter((type) => type === "mcp/resource/subscribe/req")).toHaveLength(
+    subscribed.filter((type) => type === "mcp/resource/unsubscribe/req").length,
+  );
+  expect(said.filter(({ method }) => method === "notifications/resources/updated")).toEqual([]);
+  input.end();
+  await served.ended;
 });

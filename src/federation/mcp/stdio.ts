@@ -3,7 +3,10 @@ import type { Readable, Writable } from "node:stream";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { A2EHost } from "../../host/host.ts";
 import { createAgentSetting } from "./agent.ts";
-import { type Connection, createConnection } from "./connection.ts";
+import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
+import { createListeningTransport } from "./listening-transport.ts";
+import { clientNameOf, isStateless, type ListenRequest } from "./messages.ts";
+import { explained } from "./rpc-errors.ts";
 import { createStdioTransport } from "./stdio-transport.ts";
 
 interface McpStdioOptions {
@@ -16,6 +19,8 @@ interface McpStdioOptions {
   agentId?: string | undefined;
 }
 
+type Era = ConnectionOptions["era"];
+
 export interface McpStdio {
   /** Resolves when the client has gone, or this was closed, and all that was said has left. */
   readonly ended: Promise<void>;
@@ -25,25 +30,32 @@ export interface McpStdio {
 export function serveMcpOverStdio(host: A2EHost, options: McpStdioOptions): McpStdio {
   const { input, output, version, token, agentId } = options;
   const setting = createAgentSetting(host, version);
-  const connections = new Set<Connection>();
+  // A client that tries the new revision first and falls back to an old one has one of each, one after the other.
+  const connections = new Map<Era, Connection>();
+  const connectionOf = (era: Era) => {
+    const connection = connections.get(era) ?? createConnection(setting, { era, token, agentId });
+    connections.set(era, connection);
+    return connection;
+  };
+  const beginListening = async (request: ListenRequest) => {
+    // To others the SDK says that there is no such request.
+    if (connections.has("legacy") || !isStateless(request)) return undefined;
+    return explained(host.log, async () => {
+      const { watches } = await connectionOf("modern").open(clientNameOf(request));
+      return watches.begin(request);
+    });
+  };
   const { promise: ended, resolve: end } = withResolvers();
-  const handle = serveStdio(
-    ({ era }) => {
-      // A client that tries the new revision first and falls back to an old one gets two instances, one after the other.
-      const connection = createConnection(setting, { era, token, agentId });
-      connections.add(connection);
-      return connection.server;
-    },
-    {
-      transport: createStdioTransport({ input, output, limits: host.limits, onEnded: end }),
-      onerror: (error) => host.log.info("a message of the MCP client was refused", { error: error.message }),
-    },
-  );
+  const lines = createStdioTransport({ input, output, limits: host.limits, onEnded: end });
+  const handle = serveStdio(({ era }) => connectionOf(era).server, {
+    transport: createListeningTransport(lines, beginListening),
+    onerror: (error) => host.log.info("a message of the MCP client was refused", { error: error.message }),
+  });
   return {
     ended,
     async close() {
       await handle.close();
-      await Promise.all([...connections].map((connection) => connection.close()));
+      await Promise.all([...connections.values()].map((connection) => connection.close()));
     },
   };
 }

@@ -4,6 +4,7 @@ import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Logger } from "../../../host/logger.ts";
 import { mcpLimits } from "../limits.ts";
 import { mcp } from "../protocol.ts";
+import { createRedaction } from "../redaction.ts";
 import { loadSdk } from "../sdk.ts";
 import type { ServerConfig } from "../server-config.ts";
 import type { CallbackServer } from "./callback-server.ts";
@@ -101,7 +102,7 @@ export class Authorization {
     try {
       await transport.finishAuth(params);
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = createRedaction(config)(cause instanceof Error ? cause.message : String(cause));
       throw mcp.error("mcp_server_unavailable", `the authorisation of "${config.id}" failed: ${why}`, { cause });
     } finally {
       if (this.#pending.get(config.id) === pending) this.forget(config.id);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { coalesceRefreshes } from "./coalesced-fetch.ts";
 
-function startCounting(status = 200) {
+function startCounting(status = 200, more = {}) {
   const bodies: string[] = [];
   const send = coalesceRefreshes(async (_input, init) => {
     bodies.push(String(init?.body));
-    return new Response(JSON.stringify({ access_token: `token ${bodies.length}` }), { status });
+    return new Response(JSON.stringify({ access_token: `token ${bodies.length}`, ...more }), { status });
   });
   const post = async (fields: Record<string, string>) =>
     (await send("https://issuer.test/token", { method: "POST", body: new URLSearchParams(fields) })).json();
@@ -22,6 +22,26 @@ test("a refresh token is spent once, by whoever is first, and all have the new t
 
   expect(bodies).toHaveLength(1);
   expect([...atOnce, late]).toEqual(Array(3).fill({ access_token: "token 1" }));
+});
+
+test("whoever was refused with the old token, and finds the new refresh token, is given the new one", async () => {
+  const { bodies, post } = startCounting(200, { refresh_token: "r2" });
+
+  const first = await post(refresh);
+  const second = await post({ ...refresh, refresh_token: "r2" });
+
+  expect(bodies).toHaveLength(1);
+  expect(second).toEqual(first);
+});
+
+test("a token that lasts no time is refreshed again", async () => {
+  const { bodies, post } = startCounting(200, { refresh_token: "r2", expires_in: 0 });
+
+  await post(refresh);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await post({ ...refresh, refresh_token: "r2" });
+
+  expect(bodies).toHaveLength(2);
 });
 
 test("another refresh token, and anything that is no refresh, goes its own way", async () => {

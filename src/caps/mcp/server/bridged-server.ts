@@ -4,19 +4,22 @@ import type { ServerCapabilities } from "@modelcontextprotocol/client";
 import type { ToolCatalogue } from "../../../host/tool-catalogue.ts";
 import type { Authorization } from "../authorization/authorization.ts";
 import type { BridgeEnvironment } from "../environment.ts";
-import { cut } from "../problems.ts";
+import { mcpLimits } from "../limits.ts";
 import type { ServerInfo } from "../protocol.ts";
-import { loadSdk, type Sdk } from "../sdk.ts";
-import { type ServerFault, toServerFault } from "../sdk-errors.ts";
-import { createRedaction, type ServerConfig } from "../server-config.ts";
+import type { Redaction } from "../redaction.ts";
+import { loadSdk } from "../sdk.ts";
+import type { ServerFault } from "../sdk-errors.ts";
+import type { ServerConfig } from "../server-config.ts";
 import type { TaskPort } from "../tools/task-call.ts";
 import type { ToolCache } from "../tools/tool-cache.ts";
 import { callTool } from "../tools/tool-call.ts";
 import { ToolMirror } from "../tools/tool-mirror.ts";
 import { StderrLog } from "../transports/stderr-log.ts";
+import { inTime } from "../within.ts";
 import { Availability } from "./availability.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
+import { Faults } from "./faults.ts";
 import { createHealthCheck } from "./health-check.ts";
 import type { ServerListener } from "./listening.ts";
 import { toServerInfo } from "./server-info.ts";
@@ -39,8 +42,6 @@ export interface Caller {
   readonly signal?: AbortSignal;
 }
 
-const maxErrorLength = 1000;
-
 export class BridgedServer {
   readonly config: ServerConfig;
   readonly subscriptions: Subscriptions;
@@ -50,19 +51,24 @@ export class BridgedServer {
   readonly #conversation: Conversation;
   readonly #tools: ToolMirror;
   readonly #stderr: StderrLog;
-  readonly #redact: (text: string) => string;
+  readonly #faults: Faults;
   readonly #counts = { calls: 0, failures: 0, resources: 0, prompts: 0, dropped: 0 };
   readonly #health = createHealthCheck(this);
-  #sdk: Sdk | undefined;
 
   constructor(config: ServerConfig, home: ServerHome) {
     const { environment, authorization } = home;
     const listeners = () => home.listeners();
     this.config = config;
     this.#home = home;
-    this.#redact = createRedaction(config);
+    this.#faults = new Faults(config, environment.log);
     this.#availability = new Availability({ config, environment, authorization, listeners, link: () => this.#link });
-    this.#conversation = new Conversation({ config, environment, listeners, onToolsChanged: () => this.syncSoon() });
+    this.#conversation = new Conversation({
+      config,
+      environment,
+      listeners,
+      redact: this.#faults.redact,
+      onToolsChanged: () => this.syncSoon(),
+    });
     this.#tools = new ToolMirror({
       config,
       environment,
@@ -70,19 +76,21 @@ export class BridgedServer {
       cache: home.toolCache,
       connection: () => this.#link.connection,
       run: (tool, args, context) => callTool(this, tool, args, context),
-      report: (what, error) => this.#report(what, error),
+      report: (what, error) => this.#faults.report(what, error),
     });
     this.#stderr = new StderrLog({
-      redact: this.#redact,
+      redact: this.#faults.redact,
       report: (line) => environment.log.info("mcp server stderr", { server: config.id, line }),
       now: () => environment.clock.now(),
     });
-    this.subscriptions = new Subscriptions(config.id, (error) => this.#report("an mcp subscription failed", error));
+    this.subscriptions = new Subscriptions(config.id, (error) =>
+      this.#faults.report("an mcp subscription failed", error),
+    );
     this.#link = new ServerLink({
       environment,
       autoReconnect: config.autoReconnect,
       connect: (signal) => this.#connect(signal),
-      judge: (cause) => this.#judge(cause),
+      judge: (cause) => this.#faults.judge(cause),
       onOpen: (connection) => this.#opened(connection),
       onDrop: (connection) => this.#dropped(connection),
       onStatus: (status, error) => this.#availability.tell(status, error),
@@ -96,13 +104,17 @@ export class BridgedServer {
     return this.#home.environment;
   }
 
+  get redact(): Redaction {
+    return this.#faults.redact;
+  }
+
   get isReady(): boolean {
     return this.#link.connection !== undefined;
   }
 
   /** False where it is known to be of no use now. */
   get canBeReady(): boolean {
-    return ["idle", "connecting", "ready"].includes(this.#link.status);
+    return ["idle", "connecting", "ready"].includes(this.#link.status) && this.#health.problem === "";
   }
 
   /** What it said it can do; undefined where it is not connected. */
@@ -122,6 +134,11 @@ export class BridgedServer {
 
   ready(signal?: AbortSignal): Promise<Connection> {
     return this.#link.ready(signal);
+  }
+
+  /** Where it was lost, waits for it. */
+  comeBack(signal: AbortSignal): Promise<Connection> {
+    return this.#link.comeBack(signal);
   }
 
   /** It is of no use as it is: the connection is ended and opened anew. */
@@ -159,14 +176,15 @@ export class BridgedServer {
     } catch (cause) {
       this.#counts.failures += 1;
       if (signal?.aborted === true) throw signal.reason;
-      const { error, isUnauthorized } = this.#judge(cause);
+      const { error, isUnauthorized } = this.#faults.judge(cause);
       throw isUnauthorized ? this.#availability.toError(undefined) : error;
     }
   }
 
   tasksOf(sessionId: string): Pick<TaskPort, "sdk" | "own" | "answer"> {
-    if (this.#sdk === undefined) throw new Error("there is no task without a connection");
-    return { sdk: this.#sdk, ...this.#conversation.tasksOf(sessionId) };
+    const { sdk } = this.#faults;
+    if (sdk === undefined) throw new Error("there is no task without a connection");
+    return { sdk, ...this.#conversation.tasksOf(sessionId) };
   }
 
   /** Lists its tools again, once for all reasons there are to do so. */
@@ -175,7 +193,7 @@ export class BridgedServer {
   }
 
   isAnswer(cause: unknown): boolean {
-    return this.#sdk?.ProtocolError.isInstance(cause) === true;
+    return this.#faults.isAnswer(cause);
   }
 
   info(): ServerInfo {
@@ -201,7 +219,7 @@ export class BridgedServer {
 
   async #connect(signal: AbortSignal): Promise<Connection> {
     const sdk = await loadSdk();
-    this.#sdk = sdk;
+    this.#faults.sdk = sdk;
     const { environment, authorization } = this.#home;
     const connection = await openConnection({
       sdk,
@@ -216,11 +234,11 @@ export class BridgedServer {
       now: () => environment.clock.now(),
       prepare: (client) => this.#conversation.attach(client, sdk),
       onDropped: () => this.syncSoon(),
-      onError: (error) => this.#report("mcp server", error),
+      onError: (error) => this.#faults.report("mcp server", error),
     });
     try {
       const { tools, resources, prompts } = await synchronize(connection, this.config, signal);
-      await this.subscriptions.renew(connection, signal);
+      await inTime(this.subscriptions.renew(connection, signal), mcpLimits.resourcesTimeoutMs, undefined);
       this.#counts.resources = resources;
       this.#counts.prompts = prompts;
       if (!signal.aborted) this.#tools.learn(tools, connection);
@@ -243,25 +261,12 @@ export class BridgedServer {
     this.#conversation.callers.forgetUnanswered();
   }
 
-  #judge(cause: unknown): ServerFault & { reason: string } {
-    if (this.#sdk === undefined) throw cause;
-    const { id, endpoint } = this.config;
-    const isRemote = endpoint.transport !== "stdio";
-    const fault = toServerFault(cause, { sdk: this.#sdk, serverId: id, isRemote, redact: this.#redact });
-    return { ...fault, reason: cut(fault.error.message, maxErrorLength) };
-  }
-
   /** Does to the link what a failure calls for. */
   #handle(cause: unknown, connection: Connection): ServerFault {
-    const fault = this.#judge(cause);
+    const fault = this.#faults.judge(cause);
     if (fault.isUnauthorized) this.#link.deny(connection);
     else if (fault.connection === "lost") this.#link.lose(connection, fault.reason);
     else if (fault.connection === "forgotten") this.#link.forget(connection);
     return fault;
-  }
-
-  #report(what: string, error: Error): void {
-    const text = cut(this.#redact(error.message), maxErrorLength);
-    this.environment.log.warn(what, { server: this.config.id, error: text });
   }
 }

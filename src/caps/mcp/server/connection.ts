@@ -47,8 +47,8 @@ export interface Connection {
   readonly dropped: number;
   /** The result, or what stands for the task that the server made of the call. */
   callTool(name: string, args: JsonObject, options: DirectOptions): Promise<CallToolResult>;
-  /** A token for the progress of what outlives its request. */
-  followProgress(onProgress: (progress: Progress) => void): { readonly token: string; stop(): void };
+  /** Takes the progress of what outlives its request, until the returned function is called. */
+  followProgress(token: string, onProgress: (progress: Progress) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -98,7 +98,7 @@ async function open(options: ConnectionOptions, inner: Transport, prior?: { kind
     callTool: isPlain
       ? (name, args, rest) => callDirectly(transport.direct, sdk, name, args, rest)
       : createToolCall(client, isStateless ? { [sdk.LOG_LEVEL_META_KEY]: config.logLevel } : {}),
-    followProgress: (onProgress) => transport.direct.follow(onProgress),
+    followProgress: (token, onProgress) => transport.direct.follow(token, onProgress),
     get dropped() {
       return transport.dropped;
     },

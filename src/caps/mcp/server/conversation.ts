@@ -3,6 +3,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import { Coalescing } from "../coalescing.ts";
 import type { BridgeEnvironment } from "../environment.ts";
 import { mcpLimits } from "../limits.ts";
+import type { Redaction } from "../redaction.ts";
 import type { Sdk } from "../sdk.ts";
 import type { ServerConfig } from "../server-config.ts";
 import type { TaskPort } from "../tools/task-call.ts";
@@ -13,6 +14,7 @@ import { type ListeningPort, listen, type ServerListener, soleListener } from ".
 export interface ConversationPort {
   readonly config: ServerConfig;
   readonly environment: BridgeEnvironment;
+  readonly redact: Redaction;
   listeners(): Iterable<ServerListener>;
   onToolsChanged(): void;
 }
@@ -30,6 +32,7 @@ export class Conversation {
       environment: port.environment,
       callers: this.callers,
       changes: this.#changes,
+      redact: port.redact,
       listeners: () => port.listeners(),
       onToolsChanged: () => port.onToolsChanged(),
     };

@@ -3,6 +3,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Coalescing } from "../coalescing.ts";
 import type { BridgeEnvironment } from "../environment.ts";
+import { type Redaction, redactValue } from "../redaction.ts";
 import type { ServerConfig } from "../server-config.ts";
 import type { Agent } from "./asks.ts";
 import type { Callers } from "./callers.ts";
@@ -19,6 +20,7 @@ export interface ListeningPort {
   readonly environment: BridgeEnvironment;
   readonly callers: Callers;
   readonly changes: Coalescing;
+  readonly redact: Redaction;
   listeners(): Iterable<ServerListener>;
   onToolsChanged(): void;
 }
@@ -45,7 +47,7 @@ export function listen(client: Client, port: ListeningPort): void {
     });
   });
   client.setNotificationHandler("notifications/message", ({ method, params: { level, logger = "", data } }) => {
-    const entry = { level, logger, data: (data ?? null) as JsonValue };
+    const entry = redactValue({ level, logger, data: (data ?? null) as JsonValue }, port.redact);
     const listener = soleListener(port);
     if (listener === undefined) environment.log.info("mcp server message", { server: id, ...entry });
     else listener.push(id, method, entry);

@@ -3,7 +3,7 @@
 import { A2EError } from "../../../protocol/errors.ts";
 import type { BridgeEnvironment } from "../environment.ts";
 import { mcpLimits } from "../limits.ts";
-import { within } from "../within.ts";
+import { sleep, within } from "../within.ts";
 import type { Connection } from "./connection.ts";
 
 export type LinkStatus = "idle" | "connecting" | "ready" | "waiting" | "unauthorized" | "stopped";
@@ -66,6 +66,19 @@ export class ServerLink {
     if (this.#status === "idle" || (this.#status === "unauthorized" && !this.#port.isAuthorizing())) this.#open();
     if (this.#opening !== undefined) return within(this.#opening, signal);
     return Promise.reject(this.#unavailable());
+  }
+
+  /** The connection, however many attempts it takes. Rejects where no more are made, and where the signal aborts. */
+  async comeBack(signal: AbortSignal): Promise<Connection> {
+    for (;;) {
+      try {
+        return await this.ready(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (this.#status !== "waiting") throw error;
+        await sleep(this.#waitMs, signal);
+      }
+    }
   }
 
   /** Opens a new connection now, whatever stood in the way or is there. */
@@ -184,9 +197,11 @@ export class ServerLink {
     this.#closing.add(closing);
   }
 
+  get #waitMs(): number {
+    return Math.max(0, Math.ceil(this.#retryAt - this.#port.environment.clock.now()));
+  }
+
   #unavailable(): A2EError {
-    const isWaiting = this.#status === "waiting";
-    const waitMs = Math.max(0, Math.ceil(this.#retryAt - this.#port.environment.clock.now()));
-    return this.#port.unavailable(isWaiting ? waitMs : undefined);
+    return this.#port.unavailable(this.#status === "waiting" ? this.#waitMs : undefined);
   }
 }

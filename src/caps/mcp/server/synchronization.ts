@@ -2,7 +2,7 @@
 import type { Tool } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { within } from "../within.ts";
+import { inTime, within } from "../within.ts";
 import type { Connection } from "./connection.ts";
 
 export interface ServerContents {
@@ -11,7 +11,7 @@ export interface ServerContents {
   readonly prompts: number;
 }
 
-/** Asks for the tools, and how many resources and prompts there are. Only what concerns tools may fail. */
+/** Asks for the tools, and how many resources and prompts there are. Only what concerns tools may fail, or hang. */
 export async function synchronize(
   { client, isStateless }: Connection,
   { logLevel, timeoutMs }: ServerConfig,
@@ -19,21 +19,22 @@ export async function synchronize(
 ): Promise<ServerContents> {
   const { tools, resources, prompts, logging } = client.getServerCapabilities() ?? {};
   const options = { signal, timeout: timeoutMs };
+  const aside = { signal, timeout: Math.min(timeoutMs, mcpLimits.resourcesTimeoutMs) };
   const count = async (isOffered: unknown, listPage: (cursor?: string) => Promise<Page>) =>
-    isOffered === undefined ? 0 : within(countPages(listPage), signal).catch(() => 0);
+    isOffered === undefined ? 0 : within(inTime(countPages(listPage), mcpLimits.resourcesTimeoutMs, 0), signal);
   const [listed, resourceCount, promptCount] = await Promise.all([
     tools === undefined ? [] : within(client.listTools(undefined, options), signal).then((list) => list.tools),
     count(resources, async (cursor) => {
-      const page = await client.listResources({ cursor: cursor ?? "" }, options);
+      const page = await client.listResources({ cursor: cursor ?? "" }, aside);
       return { size: page.resources.length, next: page.nextCursor };
     }),
     count(prompts, async (cursor) => {
-      const page = await client.listPrompts({ cursor: cursor ?? "" }, options);
+      const page = await client.listPrompts({ cursor: cursor ?? "" }, aside);
       return { size: page.prompts.length, next: page.nextCursor };
     }),
     // The stateless revision has no level to set.
     logging !== undefined && logLevel !== undefined && !isStateless
-      ? client.setLoggingLevel(logLevel, options).catch(() => {})
+      ? within(client.setLoggingLevel(logLevel, aside), signal).catch(() => {})
       : undefined,
   ]);
   return { tools: listed, resources: resourceCount, prompts: promptCount };

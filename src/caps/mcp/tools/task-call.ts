@@ -1,6 +1,7 @@
 // A tool that runs as a task: it is begun, looked after and asked for its result. In the revision of 2025-11-25 the caller
 // says so, and questions come while the result is waited for; by the extension of 2026-07-28 the server says so, and
 // questions and result are in what it says of the task.
+import { randomUUID } from "node:crypto";
 import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import type { JsonObject } from "../../../protocol/json.ts";
@@ -8,6 +9,7 @@ import { mcpLimits } from "../limits.ts";
 import type { Sdk } from "../sdk.ts";
 import { rejected } from "../server/asks.ts";
 import type { Connection } from "../server/connection.ts";
+import { taskTokenPrefix } from "../transports/direct-requests.ts";
 import { sleep, within } from "../within.ts";
 import { toCallResult } from "./tool-result.ts";
 
@@ -42,7 +44,11 @@ export class TaskCall {
   readonly #port: TaskPort;
   #task: Task | undefined;
   #shown = "";
-  readonly #answered = new Set<string>();
+  /** Of its own, and the same on every connection: a task outlives those, and their tokens may be given again. */
+  readonly #progressToken = `${taskTokenPrefix}${randomUUID()}`;
+  /** What the agent answered: it is asked once, though the server may have to be told again. */
+  readonly #answers = new Map<string, JsonObject>();
+  readonly #taken = new Set<string>();
 
   constructor(port: TaskPort) {
     this.#port = port;
@@ -53,16 +59,16 @@ export class TaskCall {
     return this.#task !== undefined && !isOver(this.#task);
   }
 
-  /** Begins a task; on another connection, because the server forgot the first, goes on with the one it began there. */
+  /** Begins a task; on another connection, because the first was forgotten or lost, goes on with the one it began there. */
   async run(connection: Connection, name: string, args: JsonObject): Promise<CallToolResult> {
-    const progress = connection.followProgress((value) => this.#port.onProgress(value));
+    const stop = connection.followProgress(this.#progressToken, (progress) => this.#port.onProgress(progress));
     try {
       return await this.#guard(connection, async (signal) => {
-        this.#task ??= await this.#begin(connection, name, args, progress.token);
+        this.#task ??= await this.#begin(connection, name, args);
         return this.#follow(connection, signal, this.#task);
       });
     } finally {
-      progress.stop();
+      stop();
     }
   }
 
@@ -101,9 +107,10 @@ export class TaskCall {
     }
   }
 
-  async #begin(connection: Connection, name: string, args: JsonObject, progressToken: string): Promise<Task> {
+  async #begin(connection: Connection, name: string, args: JsonObject): Promise<Task> {
     const { timeoutMs } = this.#port;
-    const params = { name, arguments: args, task: { ttl: timeoutMs }, _meta: { progressToken } };
+    const _meta = { progressToken: this.#progressToken };
+    const params = { name, arguments: args, task: { ttl: timeoutMs }, _meta };
     const options = { timeout: timeoutMs };
     const { task } = await connection.client.request({ method: "tools/call", params }, anything, options);
     return this.#parse(task);
@@ -157,14 +164,18 @@ export class TaskCall {
 
   async #answer({ client }: Connection, signal: AbortSignal, { taskId, inputRequests = {} }: Task): Promise<void> {
     // A server shows a question until it has taken the answer.
-    const asked = Object.entries(inputRequests).filter(([key]) => !this.#answered.has(key));
+    const asked = Object.entries(inputRequests).filter(([key]) => !this.#taken.has(key));
     if (asked.length === 0) return;
     const answers = await Promise.all(
-      asked.map(async ([key, question]) => [key, await this.#port.answer(question, signal)] as const),
+      asked.map(async ([key, question]) => {
+        const answer = this.#answers.get(key) ?? (await this.#port.answer(question, signal));
+        this.#answers.set(key, answer);
+        return [key, answer] as const;
+      }),
     );
-    for (const [key] of answers) this.#answered.add(key);
     const params = { taskId, inputResponses: Object.fromEntries(answers) };
     await client.request({ method: "tasks/update", params }, anything, { signal, timeout: this.#port.timeoutMs });
+    for (const [key] of answers) this.#taken.add(key);
   }
 
   #cancel({ client, isStateless }: Connection): void {

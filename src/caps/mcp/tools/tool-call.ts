@@ -7,6 +7,7 @@ import type { JsonObject } from "../../../protocol/json.ts";
 import { toToolOutput } from "../content.ts";
 import { cut, toolNotFound } from "../problems.ts";
 import { mcp } from "../protocol.ts";
+import type { Redaction } from "../redaction.ts";
 import type { Connection } from "../server/connection.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { taskHandleOf } from "../transports/task-handle.ts";
@@ -14,22 +15,26 @@ import { type Task, TaskCall, type TaskPort } from "./task-call.ts";
 
 export interface ToolServer {
   readonly config: ServerConfig;
+  readonly redact: Redaction;
   use<Result>(
     caller: { sessionId: string; signal: AbortSignal },
     work: (connection: Connection) => Promise<Result>,
   ): Promise<Result>;
   /** What tasks of a session need of the server. */
   tasksOf(sessionId: string): Pick<TaskPort, "sdk" | "own" | "answer">;
+  /** Waits for a server that was lost. Rejects where it will not come back. */
+  comeBack(signal: AbortSignal): Promise<unknown>;
   syncSoon(): void;
 }
 
 export function callTool(server: ToolServer, tool: Tool, args: JsonObject, context: CallContext): Promise<ToolOutput> {
   const { signal, session } = context;
+  const { redact } = server;
   const { id, timeoutMs } = server.config;
-  const options = { signal, timeoutMs, onProgress: (progress: Progress) => emitProgress(context, progress) };
+  const options = { signal, timeoutMs, onProgress: (progress: Progress) => emitProgress(context, progress, redact) };
   let task: TaskCall | undefined;
   const createTask = () => {
-    const onStatus = (state: Task) => emitStatus(context, state);
+    const onStatus = (state: Task) => emitStatus(context, state, redact);
     task ??= new TaskCall({ ...server.tasksOf(session.id), ...options, onStatus });
     return task;
   };
@@ -42,27 +47,57 @@ export function callTool(server: ToolServer, tool: Tool, args: JsonObject, conte
       return handle === undefined ? result : createTask().resume(connection, handle);
     });
   };
-  return server.use({ sessionId: session.id, signal }, work).then(
-    (result) => toToolOutput(result, id),
-    (error: unknown) => {
-      throw task?.isUnderWay === true ? error : toToolError(error, tool.name, server);
-    },
-  );
-}
-
-function emitProgress(context: CallContext, { progress, total, message }: Progress): void {
-  context.emit("progress", {
-    progress,
-    ...(typeof total === "number" ? { total } : {}),
-    ...(typeof message === "string" ? { message: cut(message) } : {}),
+  const use = () => server.use({ sessionId: session.id, signal }, work);
+  const toOutput = (result: CallToolResult) => toToolOutput(result, id, redact);
+  return use().then(toOutput, (error: unknown) => {
+    if (task?.isUnderWay !== true) throw toToolError(error, tool.name, server);
+    return goOn(server, task, error, use, signal).then(toOutput);
   });
 }
 
-function emitStatus(context: CallContext, { taskId, status, statusMessage }: Task): void {
+/**
+ * A server elsewhere goes on with a task when the way to it is cut, and whoever has its id can go back to it. One that is a
+ * program of ours has ended with the way, and its next run may give the same id to another.
+ */
+async function goOn(
+  server: ToolServer,
+  task: TaskCall,
+  cause: unknown,
+  use: () => Promise<CallToolResult>,
+  signal: AbortSignal,
+): Promise<CallToolResult> {
+  for (let error = cause; ; ) {
+    if (server.config.endpoint.transport === "stdio" || !task.isUnderWay || !isCut(error)) throw error;
+    await server.comeBack(signal);
+    try {
+      return await use();
+    } catch (next) {
+      error = next;
+    }
+  }
+}
+
+/** The server was not reached, or something in front of it said that it is not there now. */
+function isCut(error: unknown): boolean {
+  if (!(error instanceof A2EError)) return false;
+  const { http_status = 503 } = error.detail;
+  if (error.code === "mcp_transport_error") return Number(http_status) >= 500;
+  return error.code === "mcp_server_unavailable";
+}
+
+function emitProgress(context: CallContext, { progress, total, message }: Progress, redact: Redaction): void {
+  context.emit("progress", {
+    progress,
+    ...(typeof total === "number" ? { total } : {}),
+    ...(typeof message === "string" ? { message: cut(redact(message)) } : {}),
+  });
+}
+
+function emitStatus(context: CallContext, { taskId, status, statusMessage }: Task, redact: Redaction): void {
   context.emit("status", {
     task_id: cut(taskId),
     status,
-    ...(statusMessage === undefined ? {} : { message: cut(statusMessage) }),
+    ...(statusMessage === undefined ? {} : { message: cut(redact(statusMessage)) }),
   });
 }
 

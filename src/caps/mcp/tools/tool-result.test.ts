@@ -20,6 +20,8 @@ test.each([
   expect(findFlaw(result)).toEqual(expect.any(String));
 });
 
+const asItIs = (text: string) => text;
+
 test("what a server returns is passed on: known blocks in our spelling, others as they are", () => {
   const result = {
     content: [
@@ -32,7 +34,7 @@ test("what a server returns is passed on: known blocks in our spelling, others a
   };
 
   expect(findFlaw(result)).toBeUndefined();
-  expect(toToolOutput(toCallResult(result, sdk), "s").data).toEqual({
+  expect(toToolOutput(toCallResult(result, sdk), "s", asItIs).data).toEqual({
     content: [
       { type: "text", text: "a", annotations: { priority: 1 } },
       { type: "audio", data: "AA", mime_type: "audio/wav" },
@@ -44,6 +46,8 @@ test("what a server returns is passed on: known blocks in our spelling, others a
 });
 
 test("a result without content is an empty one, and a failure without words says so", () => {
-  expect(toToolOutput(toCallResult({}, sdk), "s")).toEqual({ data: { content: [] } });
-  expect(toToolOutput(toCallResult({ isError: true }, sdk), "s").error).toBe("the tool failed and did not say why");
+  expect(toToolOutput(toCallResult({}, sdk), "s", asItIs)).toEqual({ data: { content: [] } });
+  expect(toToolOutput(toCallResult({ isError: true }, sdk), "s", asItIs).error).toBe(
+    "the tool failed and did not say why",
+  );
 });

@@ -25,6 +25,9 @@ interface Pending {
 /** No id of the SDK begins so: its own are numbers. */
 const prefix = "a2e-";
 
+/** What the tokens of progress begin with that are followed here; the rest of each is random. */
+export const taskTokenPrefix = `${prefix}task-`;
+
 export class DirectRequests {
   readonly #send: (message: JSONRPCMessage) => Promise<void>;
   readonly #pending = new Map<string, Pending>();
@@ -68,12 +71,10 @@ export class DirectRequests {
     });
   }
 
-  /** A token for the progress of what outlives its request, as a task does. */
-  follow(onProgress: DirectOptions["onProgress"]): { readonly token: string; stop(): void } {
-    this.#count += 1;
-    const token = `${prefix}${this.#count}`;
+  /** Takes the progress of what outlives its request, as a task does, until the returned function is called. */
+  follow(token: string, onProgress: DirectOptions["onProgress"]): () => void {
     this.#followed.set(token, onProgress);
-    return { token, stop: () => void this.#followed.delete(token) };
+    return () => void this.#followed.delete(token);
   }
 
   /** True where a message belongs to one of these requests, which then has it. */

@@ -6,7 +6,9 @@ import { type AddressInfo, createServer as createNetServer } from "node:net";
 import { createInterface } from "node:readline";
 import { afterEach, expect, test } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
+import type { JsonObject } from "../../../protocol/json.ts";
 import { mcp } from "../protocol.ts";
+import type { ServerSettings } from "../server-config.ts";
 import { officialServer, ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
 
 const running: { child?: ChildProcess; close?(): Promise<void> }[] = [];
@@ -139,17 +141,44 @@ test("a server over a WebSocket is used, and found again after a cut", async () 
 });
 
 test.each(["stdio", "http"])("a stateless server of 2026 over %s is used, also where it asks", async (transport) => {
-  const [command, ...args] = ownServer("stateless", "--http");
-  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
-  running.push({ child });
-  const [url] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  const endpoint = transport === "http" ? { url } : { cmd: ownServer("stateless") };
+  const endpoint = await startStateless(transport);
   await using bridge = await startBridge({ modern: { ...endpoint, permissions: { sampling: true } } });
   bridge.client.onAsk(mcp.asks.sample, async () => ({ content: { type: "text", text: "yes" }, model: "m" }));
 
   expect(await bridge.status("modern", "ready")).toMatchObject({ mcp_version: "2026-07-28", server_name: "stateless" });
   expect(textOf(await bridge.call("modern__echo", { text: "new" }))).toBe("new");
   expect(textOf(await bridge.call("modern__ask"))).toBe("it said: yes");
+});
+
+/** The stateless server by either way. */
+async function startStateless(transport: string): Promise<ServerSettings> {
+  if (transport === "stdio") return { cmd: ownServer("stateless") };
+  const [command, ...args] = ownServer("stateless", "--http");
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  running.push({ child });
+  const [url] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return { url };
+}
+
+test.each(["stdio", "http"])("resources of a stateless server over %s are watched one by one", async (transport) => {
+  await using bridge = await startBridge({ modern: await startStateless(transport) });
+  await bridge.status("modern", "ready");
+  const updated: unknown[] = [];
+  bridge.client.onPush(mcp.pushes.serverPush, ({ method, params }) => {
+    if (method === "notifications/resources/updated") updated.push((params as JsonObject).uri);
+  });
+
+  await bridge.client.mcp.subscribeResource({ uri: "tea://green", server_id: "modern" });
+  await bridge.call("modern__touch", { uri: "tea://black" });
+  await bridge.call("modern__touch", { uri: "tea://green" });
+  await waitFor(() => (updated.length > 0 ? true : undefined), "an update");
+  await bridge.client.mcp.unsubscribeResource({ uri: "tea://green", server_id: "modern" });
+  await bridge.client.mcp.subscribeResource({ uri: "tea://black", server_id: "modern" });
+  await bridge.call("modern__touch", { uri: "tea://green" });
+  await bridge.call("modern__touch", { uri: "tea://black" });
+  await waitFor(() => (updated.length > 1 ? true : undefined), "another");
+
+  expect(updated).toEqual(["tea://green", "tea://black"]);
 });
 
 test("a stateless server that grows a tool has it in the list", async () => {
@@ -190,12 +219,16 @@ test.each(["ws", "sse", "http"])(
   },
 );
 
-test("a server over HTTP is told when its session is over", { timeout: 60_000 }, async () => {
+test("a server over HTTP is given its headers with every request, and told when its session is over", {
+  timeout: 60_000,
+}, async () => {
   const methods: unknown[] = [];
+  const keys = new Set<unknown>();
   const port = await findFreePort();
   await startEverything("streamableHttp", port);
   const door = createServer((request, response) => {
     methods.push(request.method);
+    keys.add(request.headers["x-key"]);
     const onward = httpRequest(
       { port, path: request.url, method: request.method, headers: request.headers },
       (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 500, answer.headers)),
@@ -211,12 +244,13 @@ test("a server over HTTP is told when its session is over", { timeout: 60_000 },
     },
   });
   const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/mcp`;
-  const bridge = await startBridge({ web: { url } });
+  const bridge = await startBridge({ web: { url, headers: { "x-key": "abcdef" } } });
   await bridge.status("web", "ready");
 
   await bridge.close();
 
   expect(methods.at(-1)).toBe("DELETE");
+  expect(keys).toEqual(new Set(["abcdef"]));
 });
 
 test("what a stateless server logs during a call reaches the agent at the level that was asked for", async () => {

@@ -1,21 +1,16 @@
 // /mcp: MCP over HTTP in every revision there is. Which one a client speaks is seen from its first request.
 import { createHash, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import {
-  CLIENT_INFO_META_KEY,
-  isInitializeRequest,
-  isJsonContentType,
-  isLegacyRequest,
-  PARSE_ERROR,
-} from "@modelcontextprotocol/server";
+import { isInitializeRequest, isJsonContentType, isLegacyRequest, PARSE_ERROR } from "@modelcontextprotocol/server";
 import { A2EConnectionError } from "../../../client/errors.ts";
 import type { A2EHost } from "../../../host/host.ts";
 import { type Clock, systemClock } from "../../../protocol/envelope.ts";
 import { A2EError } from "../../../protocol/errors.ts";
-import { isJsonObject, type JsonValue } from "../../../protocol/json.ts";
+import type { JsonValue } from "../../../protocol/json.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import { createAgentSetting } from "../agent.ts";
 import { toAgentId } from "../connection.ts";
+import { clientNameOf } from "../messages.ts";
 import { HttpSessions } from "./http-session.ts";
 import { readJsonBody } from "./json-body.ts";
 import { toWebRequest } from "./node-handler.ts";
@@ -171,13 +166,6 @@ async function readPost(
   else if (body === "not-json") replyRpcError(response, 400, "Parse error: this is no JSON", PARSE_ERROR);
   else return body.value;
   return undefined;
-}
-
-function clientNameOf(body: JsonValue): string {
-  const params = isJsonObject(body) ? body.params : undefined;
-  const meta = isJsonObject(params) ? params._meta : undefined;
-  const client = isJsonObject(meta) ? meta[CLIENT_INFO_META_KEY] : undefined;
-  return isJsonObject(client) && typeof client.name === "string" ? client.name : "";
 }
 
 function replyFailure(host: A2EHost, response: ServerResponse, error: unknown): void {

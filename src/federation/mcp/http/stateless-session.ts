@@ -4,7 +4,6 @@ import { createMcpHandler } from "@modelcontextprotocol/server";
 import { type AgentSetting, openAgent } from "../agent.ts";
 import { forwardChanges } from "../changes.ts";
 import { createMcpServer } from "../mcp-server.ts";
-import { ResourceWatches } from "../resource-watches.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
 import { createNodeHandler } from "./node-handler.ts";
 
@@ -25,14 +24,13 @@ export async function openStatelessSession(
     token,
     onClosed: () => setImmediate(() => void session?.close()),
   });
-  const createServer = () => createMcpServer({ era: "modern", setting, canWatch: true, openAgent: async () => agent });
+  const createServer = () => createMcpServer({ era: "modern", setting, openAgent: async () => agent });
   const handler = createMcpHandler(createServer, {
     legacy: "reject",
     onerror: (error) => setting.host.log.info("an MCP request was refused", { error: error.message }),
   });
   forwardChanges(agent.client, handler.notify);
   const serve = createNodeHandler(handler.fetch, setting.host.limits.maxOutboundBytes);
-  const watches = new ResourceWatches((uri, isWatched) => agent.surface.watchResource(uri, isWatched));
   const ending = createEnding(
     (drainMs) => agent.close(drainMs),
     () => handler.close(),
@@ -40,7 +38,7 @@ export async function openStatelessSession(
   session = {
     token,
     async handle(request, response, given) {
-      const { body, end } = await watches.begin(given);
+      const { body, end } = await agent.watches.begin(given);
       response.once("close", end);
       if (response.destroyed) end();
       await serve(request, response, body);

@@ -1,13 +1,8 @@
 // Streamable HTTP with sessions: the revisions 2025-03-26 to 2025-11-25.
-import {
-  isJSONRPCNotification,
-  type JSONRPCMessage,
-  type RequestId,
-  SUPPORTED_PROTOCOL_VERSIONS,
-  WebStandardStreamableHTTPServerTransport,
-} from "@modelcontextprotocol/server";
+import { SUPPORTED_PROTOCOL_VERSIONS, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { AgentSetting } from "../agent.ts";
 import { createConnection } from "../connection.ts";
+import { cancelledBy } from "../messages.ts";
 import { createEventStore } from "./event-store.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
 import { createNodeHandler } from "./node-handler.ts";
@@ -78,9 +73,3 @@ function endCancelledCalls(transport: WebStandardStreamableHTTPServerTransport):
 
 /** The code that the language server protocol has for it; MCP has none. */
 const cancelled = { code: -32_800, message: "cancelled by the client" };
-
-function cancelledBy(message: JSONRPCMessage): RequestId | undefined {
-  if (!isJSONRPCNotification(message) || message.method !== "notifications/cancelled") return undefined;
-  const requestId = message.params?.requestId;
-  return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined;
-}

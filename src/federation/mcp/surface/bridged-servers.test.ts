@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { mcpPlugin } from "../../../caps/mcp/plugin.ts";
 import { mcp } from "../../../caps/mcp/protocol.ts";
+import { ownServer } from "../../../caps/mcp/start-bridge.suite.ts";
 import { type Plugin, plugin } from "../../../host/plugin.ts";
 import { mcpLimits } from "../limits.ts";
 import { connectSecond } from "../mcp-clients.suite.ts";
@@ -22,7 +24,9 @@ function twins({ isHanging = false } = {}): Plugin<typeof mcp> {
         authorizeServer: refuse,
         subscribeResource: refuse,
         unsubscribeResource: refuse,
-        listServers: () => ({ servers: [] }),
+        listServers: () => ({
+          servers: both.map((server_id) => ({ server_id, name: server_id, transport: "stdio", status: "ready" })),
+        }),
         listResources: ({ cursor }) => {
           if (isHanging && cursor !== "") return never();
           const resources = both.map((server_id) => ({ uri: "test://shared", name: server_id, server_id }));
@@ -36,8 +40,9 @@ function twins({ isHanging = false } = {}): Plugin<typeof mcp> {
           prompts: [...both.map((server_id) => ({ name: "greet", server_id })), { name: "alone", server_id: "right" }],
         }),
         getPrompt({ name, server_id }) {
-          const messages = [{ role: "user", content: { type: "text", text: `${name} of ${server_id}` } }];
-          return { messages, server_id };
+          const owner = server_id === "" ? "right" : server_id;
+          const messages = [{ role: "user", content: { type: "text", text: `${name} of ${owner}` } }];
+          return { messages, server_id: owner };
         },
       },
     }),
@@ -75,4 +80,23 @@ test("a server that hangs does not hide what there is beside it", async () => {
   const { resources } = await client.listResources(undefined, { timeout: 4 * mcpLimits.bridgedListMs });
 
   expect(resources.map(({ uri }) => uri)).toEqual(["test://shared"]);
+});
+
+test("of two servers behind the host, the one that hangs keeps nothing of the other from the client", async () => {
+  const library = (name: string) => ({ cmd: ownServer("hostile", name, "--library") });
+  const servers = { hanging: library("hanging"), sound: library("sound") };
+  const { url } = await startHost({ plugins: [mcpPlugin({ servers, ping_interval_ms: 0 })] });
+  const client = await connectSecond(url);
+  const isThere = async () => (await client.listTools()).tools.map(({ name }) => name);
+  await expect.poll(isThere, { timeout: 10_000 }).toEqual(expect.arrayContaining(["hanging__mute", "sound__echo"]));
+  await client.callTool({ name: "hanging__mute", arguments: {} });
+
+  const { resources } = await client.listResources();
+  const { contents } = await client.readResource({ uri: "sound://own" });
+  const { messages } = await client.getPrompt({ name: "sound" });
+  await client.subscribeResource({ uri: "sound://own" });
+
+  expect(resources.map(({ uri }) => uri)).toEqual(["sound://own", "all://shared"]);
+  expect(contents).toMatchObject([{ text: "text of sound" }]);
+  expect(messages).toMatchObject([{ content: { text: "sound" } }]);
 });

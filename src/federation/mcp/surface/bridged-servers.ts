@@ -92,11 +92,17 @@ function createPrompts(client: A2EClient): PromptSource {
     get: (shownName, args, signal) =>
       unlessUnknown(async () => {
         if (!client.has(mcp.name)) return undefined;
-        // A server may have more than it lists.
-        const { name, server_id } = (await list()).get(shownName) ?? { name: shownName, server_id: "" };
-        const request = { name, server_id, arguments: args };
-        const answer = await client.rpc(mcp.calls.getPrompt, request, { signal, timeoutMs: 0 });
-        return { description: answer.description, messages: answer.messages.map(toMessage) };
+        const get = async (name: string, server_id: string) => {
+          const request = { name, server_id, arguments: args };
+          const answer = await client.rpc(mcp.calls.getPrompt, request, { signal, timeoutMs: 0 });
+          return { description: answer.description, messages: answer.messages.map(toMessage) };
+        };
+        // Read from the name and not from the lists: those would have to wait for every server.
+        const [, server = "", name = ""] = /^(.+?)__(.+)$/s.exec(shownName) ?? [];
+        const { servers } = await client.rpc(mcp.calls.listServers, {});
+        const isTold = servers.some(({ server_id }) => server_id === server);
+        const told = isTold ? await unlessUnknown(() => get(name, server)) : undefined;
+        return told ?? get(shownName, "");
       }),
     async complete(name) {
       // The bridge asks its servers for no completions.

@@ -1,0 +1,51 @@
+// Recorded sessions that used the bridge: replayed without any server.
+import { expect, test } from "vitest";
+import { identical, record, replay } from "../../host/recording/replayed-session.suite.ts";
+import type { Message } from "../../protocol/envelope.ts";
+import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { toolsPlugin } from "../tools/plugin.ts";
+import { mcpPlugin } from "./plugin.ts";
+import { ownServer } from "./start-bridge.suite.ts";
+
+test("what a session asked of servers that it registered is answered from the recording, without them", async () => {
+  const cmd = ownServer("hostile", "library", "--library");
+  const database = () => createSqliteDatabase({ path: ":memory:" });
+  const allowed = mcpPlugin({ registration: { commands: [cmd] }, ping_interval_ms: 0 });
+  const answers: Message[] = [];
+
+  const recorded = await record(
+    [toolsPlugin({ builtin: false }), allowed],
+    async (peer) => {
+      for (const [at, [type, fields]] of (
+        [
+          ["mcp/server/register/req", { config: { server_id: "books", cmd } }],
+          ["mcp/server/list/req", {}],
+          ["mcp/resource/read/req", { uri: "library://own" }],
+          ["mcp/resource/subscribe/req", { uri: "library://own" }],
+          ["mcp/prompt/get/req", { name: "library" }],
+          ["mcp/prompt/get/req", { name: "nothing", server_id: "books" }],
+          ["mcp/server/unregister/req", { server_id: "books" }],
+        ] as const
+      ).entries()) {
+        peer.send({ type, id: `ask-${at}`, version: "1.0", ...fields });
+        answers.push(await peer.answer(`ask-${at}`));
+      }
+    },
+    { database: await database() },
+  );
+  // Nothing may be registered here: whatever is answered comes from the recording.
+  const report = await replay(recorded, [toolsPlugin({ builtin: false }), mcpPlugin()], {
+    host: { database: await database() },
+  });
+
+  expect(answers.map(({ type, code }) => code ?? type)).toEqual([
+    "mcp/server/register/resp",
+    "mcp/server/list/resp",
+    "mcp/resource/read/resp",
+    "mcp/resource/subscribe/resp",
+    "mcp/prompt/get/resp",
+    "mcp_prompt_not_found",
+    "mcp/server/unregister/resp",
+  ]);
+  expect(report).toEqual(identical);
+});
