@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createCapturedLog } from "../testing/captured-log.ts";
 import { Deadlines } from "./deadlines.ts";
 
 beforeEach(() => {
@@ -79,4 +80,22 @@ test("one timer serves all, and none is left when nothing is due or all is close
   expect(vi.getTimerCount()).toBe(0);
   vi.advanceTimersByTime(1_000);
   expect(last.expire).not.toHaveBeenCalled();
+});
+
+test("an item that fails as it expires keeps no other waiting, and is in the log", () => {
+  const log = createCapturedLog();
+  const deadlines = new Deadlines(log);
+  const failing = due(
+    10,
+    vi.fn(() => {
+      throw new Error("it sticks");
+    }),
+  );
+  const next = due(10);
+  deadlines.add(failing);
+  deadlines.add(next);
+  vi.advanceTimersByTime(1_000);
+  expect(failing.expire).toHaveBeenCalledOnce();
+  expect(next.expire).toHaveBeenCalledOnce();
+  expect(log.entries).toMatchObject([{ level: "error", fields: { error: { message: "it sticks" } } }]);
 });

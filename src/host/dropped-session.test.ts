@@ -76,6 +76,9 @@ test("a session that could not be written is dropped: nothing it said is heard, 
   expect(ended).toEqual([cancelled, cancelled]);
   expect(raw.audit).toContainEqual(expect.objectContaining({ req_id: "waits", error_code: "cancelled" }));
   expect(closed).toEqual([session.id]);
+  // Many sessions are dropped for one reason, and it is the same for all: each says it in a line.
+  expect(raw.log.entries).toMatchObject([{ level: "error", fields: { reason: "disk full" } }]);
+  expect(JSON.stringify(raw.log.entries)).not.toContain("dropped-session.test.ts");
 });
 
 test("closing a session that was dropped takes nothing from the journal, and closes its plugins no second time", async () => {

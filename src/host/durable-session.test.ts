@@ -1,15 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { call, capability } from "../protocol/capability.ts";
 import type { Message } from "../protocol/envelope.ts";
 import type { JsonValue } from "../protocol/json.ts";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { createFakeClock } from "../testing/fake-clock.ts";
 import { A2EHost, type HostOptions } from "./host.ts";
-import { plugin } from "./plugin.ts";
+import { plugin, type SessionPart } from "./plugin.ts";
 import { RawPeer } from "./raw-session.suite.ts";
 import type { Session } from "./session.ts";
 
@@ -286,4 +287,95 @@ test("merging takes over what only the fork changed and reports what both did", 
     type: "error",
   });
   await host.close(0);
+});
+
+/** The counter, which may be told to fail as it opens. */
+function createFragile(): { plugin: typeof counterPlugin; isBroken: boolean } {
+  const fragile = {
+    isBroken: false,
+    plugin: plugin(counter, {
+      session(context) {
+        if (fragile.isBroken) throw new Error("not now");
+        return counterPlugin.session(context);
+      },
+    }),
+  };
+  return fragile;
+}
+
+test("a session whose plugin fails as it is taken up again is still its agent's, and nobody else's", async () => {
+  const fragile = createFragile();
+  const first = await start(fragile.plugin);
+  const session = first.sessions.create();
+  const peer = await shakeHands(session);
+  await ask(peer, { type: "counter/add/req", by: 5 });
+  await first.close(0);
+
+  const second = await start(fragile.plugin);
+  fragile.isBroken = true;
+  const again = new RawPeer(second.sessions.get(session.id) as Session);
+  fragile.isBroken = false;
+  const handshake = { type: "handshake/req", agent_caps: ["counter"] };
+  expect(await ask(again, { ...handshake, agent_id: "b" })).toMatchObject({ ok: false, reason: "auth_failed" });
+  expect(await ask(again, { type: "counter/add/req" })).toMatchObject({ code: "unauthorized" });
+  expect(await ask(again, { ...handshake, agent_id: "a" })).toMatchObject({ ok: true });
+  expect(await ask(again, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 7 });
+  await second.close(0);
+});
+
+test("a session that takes its time to be taken up again is not ended for want of a handshake", async () => {
+  const clock = createFakeClock();
+  const fragile = createFragile();
+  const first = await start(fragile.plugin, { clock });
+  const session = first.sessions.create();
+  await shakeHands(session);
+  await first.close(0);
+
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  try {
+    clock.advance(60 * 60_000);
+    const second = await start(fragile.plugin, { clock });
+    fragile.isBroken = true;
+    expect(second.sessions.get(session.id)?.status).toBe("new");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(second.sessions.list()).toMatchObject([{ id: session.id, status: "new" }]);
+    await second.close(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a part is told whether its session has ended for good", async () => {
+  const told: boolean[] = [];
+  const telling = plugin(counter, {
+    session: (context) => ({
+      handlers: (counterPlugin.session(context) as SessionPart<typeof counter>).handlers,
+      close: (isForGood) => void told.push(isForGood === true),
+    }),
+  });
+  const snapshots = { ...createMemorySnapshotStore(), async close() {} };
+  const lastTold = () => told.splice(0);
+  const first = await start(telling, { snapshots, snapshotSchedule: { everyMs: 0, onDrain: true, keep: 1 } });
+  const open = async (host = first) => {
+    const peer = await shakeHands(host.sessions.create());
+    await ask(peer, { type: "counter/add/req" });
+    return peer;
+  };
+  const [ended, saved, lasting] = [await open(), await open(), await open()];
+  await first.sessions.delete(ended.session.id);
+  expect(lastTold()).toEqual([true]);
+
+  await ask(saved, { type: "session/snapshot/req" });
+  await ask(saved, { type: "session/restore/req" });
+  expect(lastTold()).toEqual([false]);
+  // Its agent may bring it back from there.
+  await first.sessions.delete(saved.session.id);
+  expect(lastTold()).toEqual([false]);
+  await first.close(1_000);
+  expect(lastTold()).toEqual([false]);
+
+  const second = await start(telling, { snapshots });
+  expect(await second.sessions.delete(lasting.session.id)).toBe(true);
+  expect(lastTold()).toEqual([true]);
+  await second.close(0);
 });

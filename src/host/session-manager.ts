@@ -192,7 +192,7 @@ export class SessionManager {
     }
   }
 
-  /** Ends all sessions; each may finish its calls for `drainMs`. */
+  /** Ends all sessions; each may finish its calls for `drainMs`, or for what is left of an earlier `close`. */
   async close(drainMs: number): Promise<void> {
     this.#isClosed = true;
     this.#automatic.beginDrain(drainMs);
@@ -206,7 +206,8 @@ export class SessionManager {
 function expiry(session: Session, now: number, limits: Kernel["limits"]): string | undefined {
   if (session.status === "closing" || session.status === "closed") return undefined;
   if (now - session.createdAt >= limits.sessionMaxAgeMs) return "maximum age reached";
-  if (session.status === "new" && now - session.createdAt >= limits.handshakeTimeoutMs) return "no handshake";
+  const isAwaited = session.status === "new" && !session.hasOwner;
+  if (isAwaited && now - session.createdAt >= limits.handshakeTimeoutMs) return "no handshake";
   if (!session.isAttached && !session.isBusy && now - session.lastActiveAt >= limits.sessionIdleMs) return "idle";
   return undefined;
 }

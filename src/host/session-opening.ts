@@ -21,7 +21,8 @@ export type HandshakeAnswer = ResultInputOf<typeof handshake>;
 export interface OpeningPort {
   readonly id: string;
   readonly info: SessionInfo;
-  readonly isOpen: boolean;
+  /** Its agent has shaken hands, here or in an earlier life of the session. */
+  readonly hasOwner: boolean;
   readonly tape: Tape | undefined;
   readonly bearerToken: string;
   readonly parts: SessionParts;
@@ -83,7 +84,7 @@ export class SessionOpening {
   }
 
   #authenticate(agent_id: string, token: string): Principal | "auth_failed" | "server_error" {
-    const { tape, info, isOpen, id } = this.#session;
+    const { tape, info, hasOwner, id } = this.#session;
     let principal: Principal | undefined;
     try {
       const decide = () => this.#kernel.authenticate({ agent_id, token });
@@ -94,7 +95,7 @@ export class SessionOpening {
     }
     if (principal === undefined) return "auth_failed";
     // A session belongs to whom it was opened for: its id alone must not hand it to another agent.
-    const owner = isOpen ? info.principal.id : this.#restoreFrom?.state.principal_id;
+    const owner = hasOwner ? info.principal.id : this.#restoreFrom?.state.principal_id;
     return owner === undefined || owner === principal.id ? principal : "auth_failed";
   }
 

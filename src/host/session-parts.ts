@@ -4,7 +4,7 @@ import { createMessage } from "../protocol/codec.ts";
 import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { CallOptions, CallOther, SessionInfo } from "./call-context.ts";
-import { closeTimeoutMs, closeWithin } from "./close-within.ts";
+import { closeWithin } from "./close-within.ts";
 import type { Kernel } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { type Logger, shortId } from "./logger.ts";
@@ -105,7 +105,7 @@ export class SessionParts {
   async #addLater(loaded: LoadedPlugin, opening: PromiseLike<SessionPart>): Promise<void> {
     const part = toPart(loaded, await opening);
     if (!this.#isClosed) return this.#add(loaded, part);
-    await this.#close(loaded, part);
+    await this.#close(loaded, part, false);
     throw new Error("the session was closed while a plugin was opening it");
   }
 
@@ -132,11 +132,11 @@ export class SessionParts {
   }
 
   /** Asks what of this session the next host will go on with; tells the ids of requests as soon as they are known. */
-  async leave(signal: AbortSignal, timeoutMs: number, onLeft: (ids: Iterable<string>) => void): Promise<void> {
+  async leave(signal: AbortSignal, onLeft: (ids: Iterable<string>) => void): Promise<void> {
     const leaving = [...this.#parts].map(async ([loaded, part]) => {
       if (part.leave === undefined) return;
       try {
-        await closeWithin(async () => onLeft((await part.leave?.(signal)) ?? []), timeoutMs + closeTimeoutMs);
+        await closeWithin(async () => onLeft((await part.leave?.(signal)) ?? []), undefined, signal);
       } catch (error) {
         const session = shortId(this.#session.info.id);
         this.#kernel.log.error("a plugin could not leave a session", { plugin: loaded.name, session, error });
@@ -221,18 +221,27 @@ export class SessionParts {
   async fork(): Promise<{ states: Map<string, SessionState>; capabilities: Record<string, Forking> }> {
     const states = new Map<string, SessionState>();
     const capabilities: Record<string, Forking> = {};
+    await this.#saveOwn();
+    // From here on without waiting, so that the fork is of one moment.
     for (const [loaded, part] of this.#parts) {
       const { capability, forking } = loaded.plugin;
       const isStateless = part.snapshot === undefined && this.#states?.has(loaded.name) !== true;
       const mode = forking ?? (isStateless ? "shared" : "copied");
       capabilities[capability.name] = mode;
       if (mode === "refused" || isStateless) continue;
-      if (part.snapshot !== undefined) this.stateOf(loaded).set(ownKey, await part.snapshot());
       const forked = this.stateOf(loaded).fork();
       part.fork?.(forked);
       states.set(loaded.name, forked);
     }
     return { states, capabilities };
+  }
+
+  /** Puts what parts hold beside their state where a fork finds it. */
+  async #saveOwn(): Promise<void> {
+    for (const [loaded, part] of this.#parts) {
+      if (part.snapshot !== undefined && loaded.plugin.forking !== "refused")
+        this.stateOf(loaded).set(ownKey, await part.snapshot());
+    }
   }
 
   /** What a fork has changed since it began, by plugin. */
@@ -276,21 +285,21 @@ export class SessionParts {
   }
 
   async #reopen(loaded: LoadedPlugin, part: SessionPart): Promise<void> {
-    await this.#close(loaded, part);
+    await this.#close(loaded, part, false);
     this.#parts.delete(loaded);
     this.#untold = this.#untold.filter((untold) => untold !== part);
     await this.open([loaded.plugin.capability.name]);
     if (this.#isOpen) this.tellOpened();
   }
 
-  async close(): Promise<void> {
+  async close(isForGood: boolean): Promise<void> {
     this.#isClosed = true;
-    for (const [loaded, part] of this.#parts) await this.#close(loaded, part);
+    for (const [loaded, part] of this.#parts) await this.#close(loaded, part, isForGood);
   }
 
-  async #close(loaded: LoadedPlugin, part: SessionPart): Promise<void> {
+  async #close(loaded: LoadedPlugin, part: SessionPart, isForGood: boolean): Promise<void> {
     try {
-      await closeWithin(() => part.close?.());
+      await closeWithin(() => part.close?.(isForGood));
     } catch (error) {
       const session = shortId(this.#session.info.id);
       this.#kernel.log.error("a plugin could not close a session", { plugin: loaded.name, session, error });
@@ -345,6 +354,12 @@ class PartContext implements SessionContext {
   }
   get ask(): SessionContext["ask"] {
     return ((call, request, options) => this.#session.ask(call, request, options)) as SessionContext["ask"];
+  }
+  get outside(): SessionContext["outside"] {
+    return (work) => {
+      const scope = this.#kernel.scopes?.getStore();
+      return scope === undefined ? work() : scope.tape.effect("outside", work);
+    };
   }
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>

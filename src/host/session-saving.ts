@@ -94,6 +94,22 @@ export class SessionSaving {
     await this.#prune(session.isGone ? 0 : keep);
   }
 
+  /** Whether there may be snapshots of it, be it from an earlier life. */
+  get mayHaveSnapshots(): boolean {
+    return this.#snapshots !== undefined || this.#isKept;
+  }
+
+  /** Whether its agent saved it, and so may bring it back though it has ended. */
+  async hasSnapshots(): Promise<boolean> {
+    try {
+      const all = await this.listSnapshots();
+      return all.some(({ label }) => !label.startsWith(automaticLabel));
+    } catch {
+      // What cannot be read may be there.
+      return true;
+    }
+  }
+
   /** It has ended for good: nobody comes back to what the host kept of it on its own. */
   async forget(): Promise<void> {
     if (!this.#isKept) return;

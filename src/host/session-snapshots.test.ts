@@ -329,3 +329,59 @@ test("two plugins of one capability are saved and restored each by its own name"
   expect(await restore(peer)).toMatchObject({ capabilities: { test: "restored" } });
   expect(await count(peer)).toBe("2");
 });
+
+/** Takes its time to say what it holds; `go` lets it. */
+function createSlow(): { plugin: Plugin; go(): void } {
+  let go = () => {};
+  const mayGo = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const handlers = { run: () => ({ value: "" }), other: () => ({ value: "" }) };
+  const slow = plugin(probe, {
+    session: () => ({ handlers, snapshot: () => mayGo.then(() => null), restore() {} }),
+  });
+  return { plugin: slow, go: () => go() };
+}
+
+const keeping = plugin(side, {
+  session: ({ state }) => ({
+    handlers: {
+      run({ name }) {
+        const before = String(state.get("name"));
+        state.set("name", name);
+        return { value: before };
+      },
+    },
+  }),
+});
+
+test("a snapshot is of one moment, though a plugin takes its time to hand over what it holds", async () => {
+  const slow = createSlow();
+  await using raw = await start(createMemorySnapshotStore(), [slow.plugin, keeping]);
+  const peer = await raw.open();
+  const keep = (name: string) => ask(peer, "env/run/req", { name });
+  await keep("before");
+  const saving = save(peer);
+  await keep("after");
+  slow.go();
+  const { snapshot_id } = await saving;
+
+  await restore(peer, snapshot_id as string);
+  expect(await keep("")).toMatchObject({ value: "before" });
+});
+
+test("a fork is of one moment as well", async () => {
+  const slow = createSlow();
+  await using raw = await start(createMemorySnapshotStore(), [keeping, slow.plugin]);
+  const peer = await raw.open();
+  const keep = (at: RawPeer, name: string) => ask(at, "env/run/req", { name });
+  await keep(peer, "before");
+  const forking = ask(peer, "session/fork/req");
+  await keep(peer, "after");
+  slow.go();
+  const { session_id } = await forking;
+
+  const fork = new RawPeer(raw.host.sessions.get(String(session_id)) as never);
+  // Of the moment in which the last of them was ready: what was acknowledged by then is in it.
+  expect(await keep(fork, "")).toMatchObject({ value: "after" });
+});

@@ -36,7 +36,7 @@ export class SessionSnapshots {
     this.#mode = mode;
   }
 
-  /** Takes the state of every part and saves it; the session must not run calls meanwhile that change it. */
+  /** Takes the state of every part and saves it. */
   async save(
     sessionId: string,
     parts: SessionParts,
@@ -45,9 +45,10 @@ export class SessionSnapshots {
     const { principal_id, granted, label, created_at } = about;
     const capabilities: Record<string, "saved" | "stateless"> = {};
     const plugins: SessionState["plugins"] = {};
-    for (const loaded of parts.all.keys()) {
+    // All at once, so that it is one moment: what a call changes while a plugin takes its time is not in it.
+    const saving = Array.from(parts.all.keys(), async (loaded) => ({ loaded, state: await parts.save(loaded) }));
+    for (const { loaded, state } of await Promise.all(saving)) {
       const name = loaded.plugin.capability.name;
-      const state = await parts.save(loaded);
       if (state === undefined) {
         capabilities[name] ??= "stateless";
         continue;

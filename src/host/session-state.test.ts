@@ -5,16 +5,17 @@ import { localPrefix, mergeState, SessionState } from "./session-state.ts";
 
 const entriesOf = (state: SessionState) => Object.fromEntries([...state.entries()].sort());
 
-test("whatever is set, deleted and forked, each state holds what a plain copy would", () => {
+test("whatever is set, deleted, forked and put back, each state holds what a plain copy would", () => {
   const key = fc.constantFrom("a", "b", "c", "d");
   const action = fc.oneof(
     fc.record({ kind: fc.constant("set" as const), which: fc.nat(), key, value: fc.nat(9) }),
     fc.record({ kind: fc.constant("live" as const), which: fc.nat(), key, value: fc.nat(9) }),
     fc.record({ kind: fc.constant("delete" as const), which: fc.nat(), key, value: fc.constant(0) }),
     fc.record({ kind: fc.constant("fork" as const), which: fc.nat(), key, value: fc.constant(0) }),
+    fc.record({ kind: fc.constant("replace" as const), which: fc.nat(), key, value: fc.nat(9) }),
   );
   fc.assert(
-    fc.property(fc.array(action, { maxLength: 120 }), (actions) => {
+    fc.property(fc.array(action, { maxLength: 120, size: "max" }), (actions) => {
       const pairs = [{ state: new SessionState(), model: new Map<string, JsonValue>() }];
       for (const { kind, which, key: name, value } of actions) {
         const pair = pairs[which % pairs.length] as (typeof pairs)[number];
@@ -26,6 +27,10 @@ test("whatever is set, deleted and forked, each state holds what a plain copy wo
           pair.model.delete(name);
         }
         if (kind === "fork") pairs.push({ state: pair.state.fork(), model: new Map(pair.model) });
+        if (kind === "replace") {
+          pair.model = new Map([[name, value]]);
+          pair.state.replace(pair.model);
+        }
       }
       for (const { state, model } of pairs) {
         expect(entriesOf(state)).toEqual(Object.fromEntries([...model].sort()));
@@ -125,4 +130,44 @@ test("merging applies what the fork alone changed, leaves local keys alone and n
 
   expect(mergeState(state, fork)).toEqual({ merged: 3, conflicts: ["both"] });
   expect(entriesOf(state)).toEqual({ both: 2, fork: 1, new: 1, same: 7 });
+});
+
+test("a fork that was put back to where a key was gone takes it from its parent when it is merged", () => {
+  const state = new SessionState();
+  state.set("gone", 1);
+  const fork = state.fork();
+  fork.delete("gone");
+  const saved = [...fork.entries()];
+  fork.set("gone", 2);
+  fork.replace(saved);
+
+  expect(mergeState(state, fork)).toEqual({ merged: 1, conflicts: [] });
+  expect(entriesOf(state)).toEqual({});
+});
+
+test("a merge may be repeated, and then takes what came after the first, also after a restart", () => {
+  const state = new SessionState();
+  state.set("kept", 0);
+  state.set("both", 0);
+  const fork = state.fork();
+  for (const name of ["kept", "both", "new"]) fork.set(name, 1);
+  const saved = [...state.entries()];
+  expect(mergeState(state, fork)).toEqual({ merged: 3, conflicts: [] });
+
+  for (const name of ["kept", "both", "new"]) fork.set(name, 2);
+  state.set("both", 7);
+  const layers = [
+    new Map([
+      ["kept", 0 as JsonValue],
+      ["both", 0],
+    ]),
+    new Map(fork.entries()),
+  ];
+  const stored = SessionState.fromLayers(layers, 1);
+
+  expect(mergeState(state, stored)).toEqual({ merged: 2, conflicts: ["both"] });
+  expect(entriesOf(state)).toEqual({ kept: 2, both: 7, new: 2 });
+  // What was merged is undone by going back, and can be had again.
+  state.replace(saved);
+  expect(mergeState(state, fork)).toEqual({ merged: 3, conflicts: [] });
 });

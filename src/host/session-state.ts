@@ -117,7 +117,9 @@ export class SessionState {
     for (const [key] of [...this.entries()]) if (!fresh.has(key)) this.#note(key);
     for (const key of fresh.keys()) this.#note(key);
     this.#live.clear();
-    this.#below = [];
+    // A fork stands on its ground for as long as it lives: what is there and was not saved is taken away above it.
+    for (const layer of this.#ground) for (const key of layer.keys()) if (!fresh.has(key)) fresh.set(key, deleted);
+    this.#below = this.#ground;
     this.#top = fresh;
   }
 
@@ -183,20 +185,28 @@ function condense(layers: readonly Layer[]): Layer[] {
 /** Keys that begin so are about this one session, as the name of its overlay is: merging leaves them alone. */
 export const localPrefix = "local:";
 
-/** Applies what a fork changed to the state it came from, where that has not changed the same key itself. */
+/** Where a fork has what of a key was last merged: nothing, in an empty list, for one that was taken away. */
+const mergedPrefix = `${localPrefix}merged/`;
+
+/**
+ * Applies what a fork changed to the state it came from, where that has not changed the same key itself: it has not where
+ * it still holds what the fork began with, or what was merged last.
+ */
 export function mergeState(target: SessionState, fork: SessionState): { merged: number; conflicts: string[] } {
   const conflicts: string[] = [];
   let merged = 0;
-  for (const { key, before, after } of fork.changesSinceFork()) {
+  for (const { key, before, after } of [...fork.changesSinceFork()]) {
     if (key.startsWith(localPrefix)) continue;
     const now = target.get(key);
     if (isSame(now, after)) continue;
-    if (!isSame(now, before)) {
+    const last = fork.get(`${mergedPrefix}${key}`) as JsonValue[] | undefined;
+    if (!isSame(now, before) && !(last !== undefined && isSame(now, last[0]))) {
       conflicts.push(key);
       continue;
     }
     if (after === undefined) target.delete(key);
     else target.set(key, after);
+    fork.set(`${mergedPrefix}${key}`, after === undefined ? [] : [after]);
     merged += 1;
   }
   return { merged, conflicts };

@@ -1,4 +1,4 @@
-import { fdatasync } from "node:fs";
+import { closeSync, fdatasync, openSync, statSync, writeSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -142,4 +142,27 @@ test("once a sync has failed nothing counts as durable, though later syncs succe
   // Nothing was written since; what was before it is lost all the same.
   expect(await settled()).toMatchObject({ message });
   await database.close();
+});
+
+test("damage that shows in the middle of the file is reported with its name and what to do, whatever finds it", async () => {
+  const path = join(folder, "a2e.sqlite");
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE text (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"]);
+  const insert = database.prepare("INSERT INTO text (value) VALUES (?)");
+  database.write(() => {
+    for (let count = 0; count < 2000; count++) insert.run("x".repeat(100));
+  });
+  await database.close();
+  const size = statSync(path).size;
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.alloc(size / 2, 0xa5), 0, size / 2, size / 4);
+  closeSync(file);
+
+  const damaged = await openDatabase();
+  const advice = new RegExp(`database ${path} is damaged .* restore it from a backup`);
+  expect(() => damaged.prepare("SELECT sum(length(value)) FROM text").get()).toThrow(advice);
+  expect(() => damaged.prepare("SELECT value FROM text").all()).toThrow(advice);
+  expect(() => damaged.write(() => damaged.prepare("DELETE FROM text WHERE value = ''").run())).toThrow(advice);
+  expect(statSync(path).size).toBe(size);
+  await damaged.close();
 });

@@ -1,7 +1,7 @@
 // The host's database on SQLite. Writes of one turn share a transaction; its commit is synced by the thread pool while
 // the host goes on with the next turn, so that durability costs latency and hardly any throughput.
 import { closeSync, fdatasync, openSync } from "node:fs";
-import type { Database, SqlStatement } from "../host/database.ts";
+import type { Database, SqlRow, SqlStatement, SqlValue } from "../host/database.ts";
 import { explainSqliteError, openSqlite, type SqliteDatabase } from "./sqlite.ts";
 
 export interface SqliteDatabaseOptions {
@@ -98,7 +98,7 @@ class SqliteHostDatabase implements Database {
   }
 
   prepare(sql: string): SqlStatement {
-    return this.#sqlite.prepare(sql);
+    return new ExplainedStatement(this.#sqlite.prepare(sql), this.#path);
   }
 
   write<Result>(work: () => Result): Result {
@@ -201,7 +201,46 @@ class SqliteHostDatabase implements Database {
     this.#commit();
     if (this.#syncs > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
     for (const file of this.#files) closeSync(file);
-    this.#sqlite.close();
+    try {
+      this.#sqlite.close();
+    } catch (error) {
+      throw explainSqliteError(error, this.#path);
+    }
+  }
+}
+
+/** A statement whose errors say which file failed and what to do: damage shows where it is read. */
+class ExplainedStatement implements SqlStatement {
+  readonly #statement: SqlStatement;
+  readonly #path: string;
+
+  constructor(statement: SqlStatement, path: string) {
+    this.#statement = statement;
+    this.#path = path;
+  }
+
+  run(...values: SqlValue[]): ReturnType<SqlStatement["run"]> {
+    try {
+      return this.#statement.run(...values);
+    } catch (error) {
+      throw explainSqliteError(error, this.#path);
+    }
+  }
+
+  get(...values: SqlValue[]): SqlRow | undefined {
+    try {
+      return this.#statement.get(...values);
+    } catch (error) {
+      throw explainSqliteError(error, this.#path);
+    }
+  }
+
+  all(...values: SqlValue[]): SqlRow[] {
+    try {
+      return this.#statement.all(...values);
+    } catch (error) {
+      throw explainSqliteError(error, this.#path);
+    }
   }
 }
 

@@ -1,9 +1,13 @@
 import { statSync } from "node:fs";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { openSqlite } from "./sqlite.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 
 const newPlace = useTemporaryFolder();
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
 
 test("a database is opened in WAL mode with every commit synced", async () => {
   const database = await openSqlite({ path: newPlace(), migrations: [], busyTimeoutMs: 1234 });
@@ -45,6 +49,35 @@ test("a migration that fails changes nothing", async () => {
   const database = await openSqlite({ path, migrations: [] });
   expect(database.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()).toMatchObject({ tables: 0 });
   expect(database.prepare("PRAGMA user_version").get()).toMatchObject({ user_version: 0 });
+  database.close();
+});
+
+test.each([
+  ["no way to ask for modules of its own, as Node 21 has none", undefined],
+  ["no SQLite of its own", () => undefined],
+])("with %s, the package is used", async (_, getBuiltinModule) => {
+  vi.stubGlobal("process", Object.create(process, { getBuiltinModule: { value: getBuiltinModule } }));
+  const database = await openSqlite({ path: ":memory:", migrations: [] });
+
+  expect(database.prepare("SELECT 6 * 7 AS answer").get()).toMatchObject({ answer: 42 });
+  database.close();
+});
+
+test("a built-in SQLite that calls itself experimental does so unheard, and warnings of others are heard", async () => {
+  const warnings: string[] = [];
+  const emitWarning = (text: string) => void warnings.push(text);
+  const getBuiltinModule = () => process.emitWarning("SQLite is an experimental feature", "ExperimentalWarning");
+  vi.stubGlobal(
+    "process",
+    Object.create(process, {
+      emitWarning: { value: emitWarning, writable: true },
+      getBuiltinModule: { value: getBuiltinModule },
+    }),
+  );
+  const database = await openSqlite({ path: ":memory:", migrations: [] });
+  process.emitWarning("something else");
+
+  expect(warnings).toEqual(["something else"]);
   database.close();
 });
 

@@ -73,16 +73,19 @@ function withCheckpointOnClose(database: SqliteDatabase): SqliteDatabase {
   };
 }
 
-const damageCodes = new Set([
-  11, // SQLITE_CORRUPT
-  26, // SQLITE_NOTADB
+/** What SQLite calls it, beside its codes: the package leaves those out of what `all` throws. */
+const damages = new Map([
+  [11, "database disk image is malformed"],
+  [26, "file is not a database"],
 ]);
 
 /** Says which file and what to do where SQLite only says that something is wrong; anything else comes back as it is. */
 export function explainSqliteError(error: unknown, path: string): unknown {
-  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return error;
+  if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_SQLITE_ERROR") return error;
   // The low byte is the error, the rest its variety.
-  const advice = damageCodes.has(error.errcode & 0xff)
+  const code = "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+  const isDamaged = code === undefined ? [...damages.values()].includes(error.message) : damages.has(code);
+  const advice = isDamaged
     ? `is damaged or not a SQLite database: restore it from a backup, or move it away together with ${path}-wal and ${path}-shm to start with an empty one`
     : "failed";
   return new Error(`database ${path} ${advice} (${error.message})`, { cause: error });
@@ -116,6 +119,18 @@ type SqliteConstructor = new (path: string) => SqliteDatabase;
 
 /** The built-in where this Node has it; otherwise the package, whose native code is loaded only now. */
 async function loadSqlite(): Promise<SqliteConstructor> {
-  const builtIn = process.getBuiltinModule("node:sqlite") as { DatabaseSync: SqliteConstructor } | undefined;
-  return builtIn?.DatabaseSync ?? (await import("@photostructure/sqlite")).DatabaseSync;
+  return loadBuiltIn()?.DatabaseSync ?? (await import("@photostructure/sqlite")).DatabaseSync;
+}
+
+/** Without the warning that it is experimental: it would be all that a host says on stderr, which some agents never read. */
+function loadBuiltIn(): { DatabaseSync: SqliteConstructor } | undefined {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    // Node 21 and the first of Node 22 have no way to ask.
+    const { getBuiltinModule } = process as { getBuiltinModule?: (name: string) => unknown };
+    return getBuiltinModule?.("node:sqlite") as { DatabaseSync: SqliteConstructor } | undefined;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }

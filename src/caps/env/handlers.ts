@@ -8,7 +8,8 @@ import { andThen } from "./awaitable.ts";
 import { DataPlane, type DataPlaneOptions } from "./data/data-plane.ts";
 import type { EnvEvent, Environment } from "./define-env.ts";
 import { stepBatch, tryActions } from "./episodes/batch.ts";
-import { type Caller, Episode } from "./episodes/episode.ts";
+import type { Caller } from "./episodes/caller-turns.ts";
+import { Episode } from "./episodes/episode.ts";
 import { Episodes } from "./episodes/episodes.ts";
 import { Experiences } from "./episodes/experiences.ts";
 import { envLimits } from "./limits.ts";
@@ -127,6 +128,14 @@ export function createHandlers(
       return andThen(episodes.get(episode_id), (episode) => tryActions(episode, actions, seed, caller));
     },
 
+    fork: ({ episode_id, seed }, caller) =>
+      andThen(episodes.get(episode_id), ({ id }) =>
+        andThen(episodes.fork(id, seed, caller), (copy) => ({ obs: copy.observe(), forked_from: id })),
+      ),
+
+    restore: ({ episode_id, from_episode_id }) =>
+      andThen(episodes.restore(episode_id, from_episode_id), (episode) => ({ obs: episode.observe() })),
+
     reward: ({ episode_id, step_num, reward }) =>
       andThen(episodes.get(episode_id), (episode) => {
         const step = step_num ?? episode.stepNum;
@@ -145,9 +154,10 @@ export function createHandlers(
       return { ndjson: lines.join(""), count: lines.length, next_cursor: next };
     },
 
-    resetData: (request, caller) => data().reset(request, caller),
-    addData: (request, caller) => data().add(request, caller),
-    getData: (request, caller) => data().get(request, caller),
+    // Files are no part of the session: a replay has what they came to.
+    resetData: (request, caller) => context.outside(() => data().reset(request, caller)),
+    addData: (request, caller) => context.outside(() => data().add(request, caller)),
+    getData: (request, caller) => context.outside(() => data().get(request, caller)),
   };
 
   return {
@@ -158,12 +168,12 @@ export function createHandlers(
     },
     merge(fork) {
       episodes.merge(fork);
-      const { merged, conflicts } = data().merge(fork);
+      const { merged, conflicts } = context.outside(() => data().merge(fork));
       return { merged: merged + experiences().merge(fork), conflicts };
     },
-    close() {
+    close(isForGood = false) {
       episodes.release();
-      return plane?.close();
+      return plane === undefined && !isForGood ? undefined : data().close(isForGood);
     },
   };
 }

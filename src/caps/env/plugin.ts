@@ -1,6 +1,7 @@
 // The host side of the env capability.
 import { join, resolve } from "node:path";
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
+import { anonymous } from "../../host/principal.ts";
 import { WorkerPool } from "../../host/workers/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinEnvs, builtinNames } from "./builtin/all.ts";
@@ -9,7 +10,7 @@ import { StagedFolders } from "./data/staged-folders.ts";
 import type { Environment } from "./define-env.ts";
 import { findModules, loadEnvironments } from "./env-modules.ts";
 import { createHandlers } from "./handlers.ts";
-import { loadIsolatedEnvs } from "./isolation/isolated-envs.ts";
+import { type IsolatedEnv, loadIsolatedEnvs } from "./isolation/isolated-envs.ts";
 import { envLimits } from "./limits.ts";
 import { type EnvOptions, type ParsedEnvOptions, parseEnvOptions } from "./options.ts";
 import { env } from "./protocol.ts";
@@ -30,6 +31,8 @@ export function envPlugin({ envs = [], ...options }: EnvPluginOptions = {}): Plu
 
 function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>): Plugin<typeof env> {
   const environments = new Map<string, Environment>();
+  /** Those that run in threads, by name; a session gets its own of each. */
+  const isolated = new Map<string, IsolatedEnv>();
   let pool: WorkerPool | undefined;
   let data: DataPlaneOptions | undefined;
   let collecting: Collecting | undefined;
@@ -39,6 +42,18 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
     environments.set(environment.name, environment);
   };
 
+  const addIsolated = (create: IsolatedEnv) => {
+    const environment = create(nobody);
+    add(environment);
+    isolated.set(environment.name, create);
+  };
+
+  /** In the same order, which decides on the default. */
+  const environmentsOf = (context: SessionContext): ReadonlyMap<string, Environment> => {
+    if (isolated.size === 0) return environments;
+    return new Map(Array.from(environments, ([name, shared]) => [name, isolated.get(name)?.(context) ?? shared]));
+  };
+
   return plugin(env, {
     exclusive: options.exclusive,
     stateVersion: 1,
@@ -46,6 +61,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
 
     async setup(context) {
       environments.clear();
+      isolated.clear();
       for (const environment of own) add(environment);
       for (const name of builtinsOf(options)) add(builtinEnvs[name]);
       data = toDataOptions(options, context);
@@ -54,9 +70,9 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
       if (modules.length > 0 && options.isolation === "worker") pool = createPool(options, context);
       try {
         for (const module of modules) {
-          const { worker_timeout_ms: timeoutMs } = options;
-          const loading = pool === undefined ? loadEnvironments(module) : loadIsolatedEnvs(module, pool, timeoutMs);
-          for (const environment of await loading) add(environment);
+          if (pool === undefined) for (const environment of await loadEnvironments(module)) add(environment);
+          else
+            for (const create of await loadIsolatedEnvs(module, pool, options.worker_timeout_ms)) addIsolated(create);
         }
         if (options.default_env !== "" && !environments.has(options.default_env))
           throw new Error(`default_env: there is no environment "${options.default_env}"`);
@@ -68,7 +84,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
 
     session(context: SessionContext): SessionPart<typeof env> {
       if (data === undefined) throw new Error("the plugin is not set up");
-      return createHandlers(context, options, environments, data);
+      return createHandlers(context, options, environmentsOf(context), data);
     },
 
     async close() {
@@ -76,6 +92,9 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
     },
   });
 }
+
+/** Whose an environment is before any session asks for it. */
+const nobody: Parameters<IsolatedEnv>[0] = { session: { id: "", principal: anonymous }, outside: (work) => work() };
 
 interface Collecting {
   close(): Promise<void>;

@@ -102,6 +102,7 @@ export const statePush = push("env/state/push", {
 });
 
 const exampleId = "0f5a1c0d5b9e4c8f0000000000000001";
+const exampleCopyId = "0f5a1c0d5b9e4c8f0000000000000002";
 const exampleObservation = {
   episode_id: exampleId,
   step_num: 1,
@@ -249,6 +250,32 @@ export const env = capability("env", {
       example: {
         request: { episode_id: exampleId, actions: [inc] },
         result: { episode_id: exampleId, outcomes: [{ action: inc, obs: exampleObservation }] },
+      },
+    }),
+    fork: call("env/fork/req", "env/fork/resp", {
+      doc: "Copies an episode. The copy is an episode of its own; one that is left alone is a place to come back to. An extension of ours.",
+      request: z.object({
+        episode_id: episodeId,
+        seed: z.int().nullable().default(null).describe("Another chance than the episode's own."),
+      }),
+      result: observed.extend({ forked_from: z.string() }),
+      mirrors,
+      example: {
+        request: { episode_id: exampleId },
+        result: { obs: { ...exampleObservation, episode_id: exampleCopyId }, forked_from: exampleId },
+      },
+    }),
+    restore: call("env/restore/req", "env/restore/resp", {
+      doc: "Puts an episode back to where a copy of it is, chance included; the copy stays as it is. An extension of ours.",
+      request: z.object({
+        episode_id: episodeId,
+        from_episode_id: z.string().describe("Any episode of the same environment in this session."),
+      }),
+      result: observed,
+      mirrors,
+      example: {
+        request: { episode_id: exampleId, from_episode_id: exampleCopyId },
+        result: { obs: exampleObservation },
       },
     }),
     reward: call("env/reward", "env/reward/resp", {

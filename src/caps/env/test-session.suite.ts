@@ -29,11 +29,13 @@ export async function startEnv(options: EnvPluginOptions = {}, clock: Clock = { 
     throw error;
   }
   let ids = 0;
+  let sessions = 0;
   return {
     folder,
     async open({ state = new SessionState(), granted = ["env"] }: { state?: SessionState; granted?: string[] } = {}) {
       const pushed: unknown[] = [];
-      const session = { id: "session", principal: anonymous, granted: new Set(granted) };
+      sessions += 1;
+      const session = { id: `session-${sessions}`, principal: anonymous, granted: new Set(granted) };
       const context = createSessionContext({
         session,
         state,

@@ -32,8 +32,6 @@ export const memoryLimits = {
   /** Characters and words of a query; further ones are not looked at. */
   maxQueryLength: 16_384,
   maxQueryWords: 32,
-  /** Text matches that are considered when they are fused with vectors. */
-  maxFusedMatches: 1000,
   /** Entries of one memory that a fork writes over it, and their bytes: a search looks at each of them. */
   maxOverlayEntries: 5000,
   maxOverlayBytes: 4 * 1024 * 1024,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { core } from "../../protocol/core.ts";
+import { openSqlite } from "../../stores/sqlite.ts";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { createPlugin, type MemoryPluginOptions, memoryPlugin } from "./plugin.ts";
@@ -83,6 +84,37 @@ test("episodic and semantic memory outlive the host, working memory does not", a
     const { entries } = await host.client.memory.retrieve({ query: "x" });
 
     expect(entries.map(({ key_text }) => key_text).sort()).toEqual(["episodic", "semantic"]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("many sessions write at once, and none is told that the database is busy, though somebody else reads it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-memory-"));
+  const path = join(folder, "host.db");
+  try {
+    const database = await createSqliteDatabase({ path, durability: "process" });
+    await using host = await startHost({ plugins: [memoryPlugin()], database, isDurable: true });
+    const stranger = await openSqlite({ path, migrations: ["-- the host's own"] });
+    stranger.exec("BEGIN");
+    stranger.prepare("SELECT count(*) FROM memory_entry").get();
+    const sessions = await Promise.all(
+      Array.from({ length: 40 }, (_, at) => host.connect({ agentId: `agent ${at % 8}` })),
+    );
+    const tiers = ["working", "episodic", "semantic"] as const;
+
+    const rounds = Array.from({ length: 5 }, async (_, round) => {
+      const stores = sessions.map(({ memory }, at) =>
+        memory.store({ entries: tiers.map((tier) => ({ key: `${at} ${round}`, content: "note", tier })) }),
+      );
+      for (const { errors } of await Promise.all(stores)) expect(errors).toEqual([]);
+    });
+    await Promise.all(rounds);
+    stranger.exec("COMMIT");
+    stranger.close();
+
+    expect((await host.client.memory.retrieve({ tier: "semantic", query: "note" })).total).toBe(200);
+    expect(host.log.entries).toEqual([]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

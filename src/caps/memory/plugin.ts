@@ -84,6 +84,7 @@ function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder 
           store,
           policy,
           embedder,
+          outside: context.outside,
           maxEntryBytes: options.max_entry_bytes,
           maxResults: options.max_results,
         }),

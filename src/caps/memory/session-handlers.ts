@@ -1,6 +1,6 @@
 // Answers the requests of one session from its three tiers.
 import type { CallContext } from "../../host/call-context.ts";
-import type { Handlers } from "../../host/plugin.ts";
+import type { Handlers, SessionContext } from "../../host/plugin.ts";
 import { isThenable } from "../../host/thenable.ts";
 import { isLargerThan } from "../../host/validation/json-size.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
@@ -34,6 +34,7 @@ export interface SessionTiers {
   readonly store: MemoryStore;
   readonly policy: NamespacePolicy;
   readonly embedder: Embedder | undefined;
+  readonly outside: SessionContext["outside"];
   readonly maxEntryBytes: number;
   readonly maxResults: number;
 }
@@ -71,7 +72,7 @@ class MemorySession {
   }
 
   store(request: StoreRequest, context: CallContext) {
-    const { embedder, maxEntryBytes } = this.#tiers;
+    const { embedder, maxEntryBytes, outside } = this.#tiers;
     const opened = this.#tiers.memories.get(request.memory_id);
     const now = context.clock.now() / 1000;
     const drafts = request.entries.map((entry) => {
@@ -84,7 +85,7 @@ class MemorySession {
     });
     if (semantic.length === 0) return this.#write(opened, request, drafts, now);
     const texts = semantic.map(({ text }) => text);
-    return embedTexts(embedder, texts, context).then((vectors) => {
+    return embedTexts(embedder, texts, context, outside).then((vectors) => {
       const vectorOf = new Map(semantic.map((draft, index) => [draft, vectors[index]]));
       const complete = drafts.map((draft) => {
         const vector = "code" in draft ? undefined : vectorOf.get(draft);
@@ -131,7 +132,7 @@ class MemorySession {
   }
 
   retrieve(request: RetrieveRequest, context: CallContext) {
-    const { embedder, maxResults } = this.#tiers;
+    const { embedder, maxResults, outside } = this.#tiers;
     const opened = this.#tiers.memories.get(request.memory_id);
     const query = request.query.trim();
     const search: Search = {
@@ -143,7 +144,7 @@ class MemorySession {
     const tiers = this.#readable(opened, request.tier);
     if (embedder === undefined || query === "" || !tiers.includes("semantic"))
       return this.#find(opened, tiers, search, request.limit, context);
-    return embedTexts(embedder, [query], context).then(([vector]) => {
+    return embedTexts(embedder, [query], context, outside).then(([vector]) => {
       const complete = vector === undefined ? search : { ...search, vector };
       return this.#find(opened, tiers, complete, request.limit, context);
     });
@@ -211,8 +212,8 @@ function toRetrieveResult(
 /** As many as one answer carries. */
 function fitting(entries: MemoryEntry[]): MemoryEntry[] {
   const { maxAnswerBytes } = memoryLimits;
-  // Counted in characters, of which none takes more than three bytes: then nearly no answer needs counting twice.
-  if (!isLargerThan(entries, maxAnswerBytes / 3)) return entries;
+  // Counted without escapes, of which none is longer than six bytes: then nearly no answer needs counting twice.
+  if (!isLargerThan(entries, maxAnswerBytes / 6)) return entries;
   const sizes = entries.map((entry) => Buffer.byteLength(JSON.stringify(entry)));
   return entries.slice(0, countFitting(sizes, maxAnswerBytes));
 }

@@ -170,6 +170,29 @@ export const environments: readonly Requirement[] = [
     },
   },
   {
+    id: "ENVS-31",
+    title: "a fork of an episode is one of its own with the same chance, and an episode can be put back to it",
+    source: "extension: env/fork, env/restore",
+    level: "extension",
+    needs: { capability: "env", environments: ["FrozenLake-v1"] },
+    async run({ agent }) {
+      const peer = await agent();
+      const start = await reset(peer, "FrozenLake-v1", { seed: 3 });
+      const { episode_id } = start;
+      const copy = observationOf(await peer.request("env/fork/req", { episode_id }), "env/fork/resp");
+      check(copy.episode_id !== episode_id, "the copy should be another episode");
+      const first = await step(peer, start, { value: 1 });
+      checkEqual((await observe(peer, copy)).step_num, 0, "steps of the copy");
+      const request = { episode_id, from_episode_id: copy.episode_id };
+      const back = observationOf(await peer.request("env/restore/req", request), "env/restore/resp");
+      checkEqual([back.step_num, back.state], [0, start.state], "the episode after it was put back");
+      for (const obs of [start, copy]) {
+        const again = await step(peer, obs, { value: 1 });
+        checkEqual([again.state, again.reward], [first.state, first.reward], "the same step again");
+      }
+    },
+  },
+  {
     id: "ENVS-28",
     title: "env/reward is taken in both spellings and never changes the reward of the environment",
     source: "wire facts E15",

@@ -3,7 +3,17 @@ import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
 import { fromRecordedError, type RecordedError } from "./recorded-error.ts";
 import type { Outcome, Recording } from "./recording.ts";
-import { createSources, type EffectKind, replaceIn, type Scope, type Scopes, type Sources, type Tape } from "./tape.ts";
+import {
+  createSources,
+  type EffectKind,
+  replaceIn,
+  type Scope,
+  type Scopes,
+  type Sources,
+  scopeOfCall,
+  scopeOfEffect,
+  type Tape,
+} from "./tape.ts";
 
 type RecordedValue = { value: JsonValue | undefined } | { thrown: RecordedError };
 
@@ -35,7 +45,7 @@ export class Player implements Tape {
   missing: string | undefined;
   readonly #scopes: Scopes;
   readonly #mustRunTools: boolean;
-  readonly #session: Scope = { tape: this, id: "", effectCount: 0 };
+  readonly #session = scopeOfCall(this, "");
   /** By scope and kind; the next one is at the end of its list. */
   readonly #values = new Map<string, RecordedValue[]>();
   readonly #effects = new Map<string, RecordedEffect>();
@@ -44,6 +54,8 @@ export class Player implements Tape {
   readonly #pending = new Map<string, PendingEffect>();
   /** Lines by the request they belong to: those of calls that ran at once may come in another order. */
   readonly #said = new Map<string, string[]>();
+  /** Ids of the lines that effects said which run again. */
+  readonly #saidAside = new Set<string>();
   #wake = () => {};
 
   constructor({ recording, scopes, sources, mustRunTools }: PlayerOptions) {
@@ -67,15 +79,17 @@ export class Player implements Tape {
   }
 
   within(callId: string, work: () => void): void {
-    this.#scopes.run(callId === "" ? this.#session : { tape: this, id: callId, effectCount: 0 }, work);
+    this.#scopes.run(callId === "" ? this.#session : scopeOfCall(this, callId), work);
   }
 
   /** Calls end when the recording says so, whatever the time is here. */
   expire(): void {}
 
   say(line: string): void {
-    if (this.#scopes.getStore()?.tape !== this) return;
-    add(this.#said, streamOf(line), line);
+    const scope = this.#scopes.getStore();
+    if (scope?.tape !== this) return;
+    if (scope.isEffect) this.#saidAside.add((JSON.parse(line) as { id: string }).id);
+    else add(this.#said, streamOf(line), line);
     this.#wake();
   }
 
@@ -99,13 +113,13 @@ export class Player implements Tape {
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context?: CallContext): Result {
     const scope = this.#scopes.getStore();
     if (scope?.tape !== this) return run(context as CallContext);
-    scope.effectCount += 1;
-    const id = `${scope.id}/${scope.effectCount}`;
+    const inner = scopeOfEffect(scope);
+    const { id } = inner;
     const emit: CallContext["emit"] = (event, data) => this.#scopes.run(scope, () => context?.emit(event, data));
     const recorded = this.#effects.get(id);
     if (this.#mustRun(kind, recorded)) {
       const inScope = context && replaceIn(context, { emit });
-      return this.#scopes.run({ tape: this, id, effectCount: 0 }, () => run(inScope as CallContext));
+      return this.#scopes.run(inner, () => run(inScope as CallContext));
     }
     for (const [event, data] of this.#events.get(id) ?? []) emit(event, data);
     if (recorded?.isAtOnce) return settleNow(recorded.outcome) as Result;
@@ -125,8 +139,18 @@ export class Player implements Tape {
 
   /** Whether the session waits for this effect until the recording goes on. One without an end was a tool's, cut off. */
   isWaitedFor(id: string): boolean {
+    return !this.isRunAgain(id) && this.#effects.get(id)?.isAtOnce !== true;
+  }
+
+  /** Whether an effect that is run again has said the line of this id. */
+  hasSaidAside(lineId: string): boolean {
+    return this.#saidAside.has(lineId);
+  }
+
+  /** Whether this effect is run again. */
+  isRunAgain(id: string): boolean {
     const recorded = this.#effects.get(id);
-    return !this.#mustRun(recorded?.kind ?? "tool", recorded) && recorded?.isAtOnce !== true;
+    return this.#mustRun(recorded?.kind ?? "tool", recorded);
   }
 
   pending(id: string): PendingEffect | undefined {

@@ -5,7 +5,17 @@ import type { CallContext } from "../call-context.ts";
 import { isThenable } from "../thenable.ts";
 import { toRecordedError } from "./recorded-error.ts";
 import type { Outcome, RecordingEntry, RecordingHeader } from "./recording.ts";
-import { createSources, type EffectKind, replaceIn, type Scope, type Scopes, type Sources, type Tape } from "./tape.ts";
+import {
+  createSources,
+  type EffectKind,
+  replaceIn,
+  type Scope,
+  type Scopes,
+  type Sources,
+  scopeOfCall,
+  scopeOfEffect,
+  type Tape,
+} from "./tape.ts";
 
 /** Where recordings are kept, one per session and life of the host. */
 export interface Recordings {
@@ -38,7 +48,7 @@ export class Recorder implements Tape {
   readonly #file: RecordingFile;
   readonly #scopes: Scopes;
   readonly #conceal: (line: string) => string;
-  readonly #session: Scope = { tape: this, id: "", effectCount: 0 };
+  readonly #session = scopeOfCall(this, "");
   #bytesLeft: number;
   #isEnded = false;
 
@@ -57,7 +67,7 @@ export class Recorder implements Tape {
   }
 
   within(callId: string, work: () => void): void {
-    this.#scopes.run(callId === "" ? this.#session : { tape: this, id: callId, effectCount: 0 }, work);
+    this.#scopes.run(callId === "" ? this.#session : scopeOfCall(this, callId), work);
   }
 
   expire(callId: string, end: () => void): void {
@@ -66,7 +76,9 @@ export class Recorder implements Tape {
   }
 
   say(line: string): void {
-    this.#write(() => [this.#scope === undefined ? "aside" : "out", line]);
+    const scope = this.#scope;
+    if (scope === undefined) this.#write(() => ["aside", line]);
+    else this.#write(() => (scope.isEffect ? ["aside", line, scope.id] : ["out", line]));
   }
 
   value<Value>(kind: string, produce: () => Value): Value {
@@ -87,8 +99,8 @@ export class Recorder implements Tape {
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context?: CallContext): Result {
     const scope = this.#scope;
     if (scope === undefined) return run(context as CallContext);
-    scope.effectCount += 1;
-    const id = `${scope.id}/${scope.effectCount}`;
+    const inner = scopeOfEffect(scope);
+    const { id } = inner;
     let mustRunAgain = false;
     let isAtOnce = true;
     const settle = (outcome: Outcome) => {
@@ -117,7 +129,7 @@ export class Recorder implements Tape {
       });
     try {
       // In a scope of its own: what it draws is not drawn again where its result is taken from the recording.
-      const result = this.#scopes.run({ tape: this, id, effectCount: 0 }, () => run(watched() as CallContext));
+      const result = this.#scopes.run(inner, () => run(watched() as CallContext));
       if (!isThenable(result)) {
         settle({ value: result as JsonValue });
         return result;

@@ -49,8 +49,8 @@ export type RecordingEntry =
   | ["expire", string]
   /** A line of the session's own. */
   | ["out", string]
-  /** A line that others caused: another session, or the operator. It is not compared. */
-  | ["aside", string]
+  /** A line that others caused: another session, the operator, or an effect, which is named. It is not compared. */
+  | ["aside", string, string?]
   /** Scope, kind, and the value, absent for undefined. */
   | ["value", string, string, JsonValue?]
   | ["thrown", string, string, RecordedError]
@@ -80,7 +80,7 @@ const shapes: Record<RecordingEntry[0], z.ZodType> = {
   in: z.tuple([z.literal("in"), z.string().nullable()]),
   expire: z.tuple([z.literal("expire"), z.string()]),
   out: z.tuple([z.literal("out"), line]),
-  aside: z.tuple([z.literal("aside"), line]),
+  aside: z.tuple([z.literal("aside"), line, z.string().optional()]),
   value: z.tuple([z.literal("value"), z.string(), z.string(), json.optional()]),
   thrown: z.tuple([z.literal("thrown"), z.string(), z.string(), recordedError]),
   event: z.tuple([z.literal("event"), z.string(), z.boolean(), z.string(), json]),

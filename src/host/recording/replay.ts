@@ -1,7 +1,7 @@
 // Runs a recorded session again, apart from everything real, and finds the first line in which it differs.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Dialect } from "../../protocol/dialects.ts";
-import { createIdSource, systemClock } from "../../protocol/envelope.ts";
+import { createIdSource, type Message, systemClock } from "../../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import type { A2EHost, HostOptions } from "../host.ts";
@@ -13,7 +13,7 @@ import { findDifference } from "./difference.ts";
 import { type PendingEffect, Player, streamOf } from "./player.ts";
 import { parseRecording, type Recording, RecordingError, type RecordingHeader } from "./recording.ts";
 import type { Divergence, ReplayReport } from "./replay-report.ts";
-import { createScopes } from "./tape.ts";
+import { callOfEffect, createScopes } from "./tape.ts";
 
 /** What the host in which a recording is replayed must be started with; where it keeps things is up to the caller. */
 export type ReplayHostOptions = Pick<HostOptions, "limits" | "isHandshakeRequired" | "snapshotMode" | "scopes">;
@@ -84,6 +84,7 @@ class Replay {
       if (entry[0] === "in") this.#receive(entry[1]);
       else if (entry[0] === "expire") this.#session.expireCall(entry[1]);
       else if (entry[0] === "out") divergence = await this.#compareNext(entry[1]);
+      else if (entry[0] === "aside" && entry[2] !== undefined) await this.#hearAside(entry[1], entry[2]);
       else if (entry[0] === "aside") cutOff.add(streamOf(entry[1]));
       else if (entry[0] === "event") {
         const [, id, isAtOnce, kind, data] = entry;
@@ -113,6 +114,13 @@ class Replay {
     }
   }
 
+  /** What an effect said. Where that runs again, it says so before anything comes in that may answer it. */
+  async #hearAside(line: string, effectId: string): Promise<void> {
+    const message = JSON.parse(line) as Message;
+    if (!this.#player.isRunAgain(effectId)) this.#session.recallAside(message);
+    else await this.#waitFor(() => this.#player.hasSaidAside(message.id) || undefined);
+  }
+
   async #compareNext(expected: string): Promise<Divergence | undefined> {
     const stream = streamOf(expected);
     const found = await this.#waitFor(() => this.#player.nextLine(stream));
@@ -131,8 +139,8 @@ class Replay {
   async #release(id: string, go: (effect: PendingEffect) => void): Promise<Divergence | undefined> {
     if (!this.#player.isWaitedFor(id)) return undefined;
     const effect = await this.#waitFor(() => this.#player.pending(id));
-    const [callId = ""] = id.split("/");
-    if (effect === undefined) return this.#diverge(callId, { field: "" }, "the call did not use what it had used");
+    if (effect === undefined)
+      return this.#diverge(callOfEffect(id), { field: "" }, "the call did not use what it had used");
     go(effect);
     // Whoever waited goes on before anything else comes in.
     await nextTurn();

@@ -43,8 +43,27 @@ export type EffectKind = "tool" | "store" | "replay" | "outside";
 export interface Scope {
   readonly tape: Tape;
   readonly id: string;
+  /** It happens outside: what is said meanwhile is said by whatever happens there, and a replay does not hear it. */
+  readonly isEffect: boolean;
   /** How many effects it has had: they are numbered. */
   effectCount: number;
+}
+
+/** The scope of a call; "" is the session itself. Agents choose ids, and a slash is what numbers effects: theirs are doubled. */
+export function scopeOfCall(tape: Tape, callId: string): Scope {
+  return { tape, id: callId.replaceAll("/", "//"), isEffect: false, effectCount: 0 };
+}
+
+/** The scope of the next effect in another one. */
+export function scopeOfEffect(scope: Scope): Scope {
+  scope.effectCount += 1;
+  return { tape: scope.tape, id: `${scope.id}/${scope.effectCount}`, isEffect: true, effectCount: 0 };
+}
+
+/** The call in which an effect of this id was. */
+export function callOfEffect(id: string): string {
+  const [scope = ""] = /^(?:[^/]|\/\/)*/.exec(id) ?? [];
+  return scope.replaceAll("//", "/");
 }
 
 /** Made only for a host that records or replays: following calls across promises slows down all of a process. */

@@ -12,6 +12,15 @@ test("the measure is near the size of the JSON", () => {
   );
 });
 
+test("bytes are counted, however many characters they are and however many texts", () => {
+  const texts = (text: string) => Array.from({ length: 1000 }, () => ({ [text]: text }));
+  for (const text of ["word", "wörter", "単語", "🙂"]) {
+    const bytes = Buffer.byteLength(JSON.stringify(texts(text)));
+    expect(isLargerThan(texts(text), bytes * 1.1), text).toBe(false);
+    expect(isLargerThan(texts(text), bytes * 0.95), text).toBe(true);
+  }
+});
+
 test("cycles and deep nesting count as too large", () => {
   const cycle: { self?: unknown } = {};
   cycle.self = cycle;

@@ -29,14 +29,14 @@ export function remainingBytes(value: unknown, budget: number, depth: number = d
   }
   for (const key in value) {
     if (left < 0) break;
-    left = remainingBytes((value as Record<string, unknown>)[key], left - key.length - 4, depth - 1);
+    left = remainingBytes((value as Record<string, unknown>)[key], left - textBytes(key, left) - 4, depth - 1);
   }
   return left;
 }
 
-/** Bytes of a text as UTF-8; counts them only where the answer could matter. */
+/** Bytes of a text as UTF-8; counts them only where there may be room for it. */
 function textBytes(text: string, budget: number): number {
-  return text.length > budget || text.length * 3 <= budget ? text.length : Buffer.byteLength(text);
+  return text.length > budget ? text.length : Buffer.byteLength(text);
 }
 
 /** The longest beginning of a text that takes at most `maxBytes` as UTF-8 and cuts no character in two. */

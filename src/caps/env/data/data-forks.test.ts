@@ -2,6 +2,7 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { SessionState } from "../../../host/session-state.ts";
 import { defineEnv } from "../define-env.ts";
 import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
@@ -115,4 +116,30 @@ test("an environment of a fork writes to files of its own", async () => {
     (await reader.call("getData", { include_content: true })).items?.[0]?.content;
   expect(await content(fork)).toBe("changed");
   expect(await content(session)).toBe(orders);
+});
+
+test("files go with a session that has ended for good, and with no other; what a fork reads from stays", async () => {
+  await using setup = await startData();
+  const root = join(setup.host.folder, "data", "env-data");
+  const stage = async (state?: SessionState) => {
+    const session = await setup.host.open(state === undefined ? {} : { state });
+    await session.call("addData", { parts: [{ src: "orders.csv" }] });
+    return session;
+  };
+  const session = await stage();
+  await session.part.close?.();
+  expect(readdirSync(root)).toHaveLength(1);
+  // Also where nobody has asked for them since it was taken up again.
+  const again = await setup.host.open({ state: reload(session.state) });
+  await again.part.close?.(true);
+  expect(readdirSync(root)).toEqual([]);
+  const without = await setup.host.open();
+  await without.part.close?.(true);
+
+  const parent = await stage();
+  const state = parent.state.fork();
+  parent.part.fork?.(state);
+  const fork = await setup.host.open({ state });
+  await parent.part.close?.(true);
+  expect((await fork.call("getData", { query: "orders" })).items).toHaveLength(1);
 });

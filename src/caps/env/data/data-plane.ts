@@ -5,7 +5,7 @@ import type { SessionContext } from "../../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../../host/session-state.ts";
 import type { RequestOf, ResultInputOf } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
-import type { Caller } from "../episodes/episode.ts";
+import type { Caller } from "../episodes/caller-turns.ts";
 import { envLimits } from "../limits.ts";
 import type { env } from "../protocol.ts";
 import { Turns } from "../turns.ts";
@@ -132,12 +132,16 @@ export class DataPlane {
     return { merged: 1, conflicts: [] };
   }
 
-  /** Breaks off what is under way, and waits for it: whoever comes next has the folder to itself. */
-  async close(): Promise<void> {
+  /**
+   * Breaks off what is under way, and waits for it: whoever comes next has the folder to itself. Where nobody does, its
+   * files go.
+   */
+  async close(isForGood: boolean): Promise<void> {
     this.#isClosed = true;
     this.#underWay?.abort(closedMeanwhile());
     await this.#turns.ended;
     this.#place.close();
+    if (isForGood) await this.#place.remove();
   }
 
   async #stage(part: Part, { folder, name: root, partial }: DataRoot, room: Room, signal: AbortSignal): Promise<Item> {

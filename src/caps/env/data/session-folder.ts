@@ -59,6 +59,12 @@ export class SessionFolder {
     for (const name of namesIn(placeOf(this.#state))) await this.#folders.touch(name, this.#clock.now());
   }
 
+  /** Removes what is the session's alone. What forks read from goes when nobody has touched it for long: they may not be open. */
+  async remove(): Promise<void> {
+    const place = placeOf(this.#state);
+    if (place !== undefined && !this.#folders.isFrozen(place.id)) await this.#folders.remove(place.id);
+  }
+
   /** Both go on from what is there now. */
   fork(forked: SessionState): void {
     const from = this.#freeze(this.#state);

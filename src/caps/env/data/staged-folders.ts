@@ -80,6 +80,10 @@ export class StagedFolders {
     return `${this.pathOf(id)}.partial`;
   }
 
+  async remove(id: string): Promise<void> {
+    await rm(this.pathOf(id), { recursive: true, force: true });
+  }
+
   /** What is in use is not old, whenever it was staged. */
   async touch(id: string, now: number): Promise<void> {
     await utimes(this.pathOf(id), now / 1000, now / 1000).catch(() => {});

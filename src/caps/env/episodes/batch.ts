@@ -5,7 +5,8 @@ import type { JsonValue } from "../../../protocol/json.ts";
 import { type Awaitable, andThen } from "../awaitable.ts";
 import { envLimits } from "../limits.ts";
 import { type AutoresetMode, env, type Observation } from "../protocol.ts";
-import type { Caller, Episode } from "./episode.ts";
+import type { Caller } from "./caller-turns.ts";
+import type { Episode } from "./episode.ts";
 import type { Episodes } from "./episodes.ts";
 
 type ItemError = {

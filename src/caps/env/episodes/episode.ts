@@ -1,7 +1,5 @@
 // One run of an environment, and the rules that hold whatever the environment does.
-import type { CallContext } from "../../../host/call-context.ts";
 import type { Logger } from "../../../host/logger.ts";
-import { isThenable } from "../../../host/thenable.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { A2EError } from "../../../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
@@ -11,8 +9,9 @@ import type { EnvEvent, Environment, StepResult } from "../define-env.ts";
 import { episodeCompleted, noActiveEpisode, notInSpace, toEnvError } from "../problems.ts";
 import type { AutoresetMode, Experience, Observation } from "../protocol.ts";
 import { type RandomState, SeededRandom } from "../random.ts";
-import { Turns } from "../turns.ts";
+import { type Caller, CallerTurns } from "./caller-turns.ts";
 import { EnvInstance } from "./env-instance.ts";
+import { Progress } from "./progress.ts";
 import { keyOf, type SavedEpisode } from "./saved-episode.ts";
 
 /** What an episode needs of the session that it belongs to. */
@@ -33,9 +32,6 @@ export interface EpisodeStart {
   isRecorded: boolean;
 }
 
-/** Whoever waits for the answer: where nobody does any more, nothing is begun. */
-export type Caller = Pick<CallContext, "isEnded" | "signal">;
-
 export class Episode {
   readonly id: string;
   /** Made once: it is looked up with every step. */
@@ -45,19 +41,13 @@ export class Episode {
   readonly options: JsonObject;
   readonly isRecorded: boolean;
   readonly maxSteps: number;
-  stepNum = 0;
-  done = false;
-  truncated = false;
   isClosed = false;
   /** Set once its session knows it; before that there is nothing to save. */
   isKept = false;
   readonly #services: EpisodeServices;
   readonly #instance: EnvInstance;
-  readonly #turns = new Turns();
-  #reward: number | null = 0;
-  #totalReward = 0;
-  #info: JsonObject = {};
-  #caller: Caller | undefined;
+  readonly #turns = new CallerTurns(() => this.#assertUsable());
+  #progress = new Progress();
   /** Why it cannot go on: what cannot be written would be acknowledged and lost. */
   #broken: A2EError | undefined;
 
@@ -76,13 +66,13 @@ export class Episode {
     this.isRecorded = isRecorded;
     this.maxSteps = Math.min(environment.maxSteps ?? services.maxSteps, services.maxSteps);
     this.#services = services;
-    const currentSignal = () => this.#caller?.signal ?? new AbortController().signal;
+    const turns = this.#turns;
     this.#instance = new EnvInstance(environment, chance, {
       get dataDir() {
         return services.dataDir;
       },
       get signal() {
-        return currentSignal();
+        return turns.signal;
       },
       push: (event) => {
         if (!this.isClosed) services.push(this, event);
@@ -99,10 +89,7 @@ export class Episode {
     caller?: Caller,
   ): Awaitable<Episode> {
     const episode = new Episode(id, environment, start, services);
-    return andThen(
-      episode.#for(caller, () => episode.#begin()),
-      () => episode,
-    );
+    return andThen(episode.#turns.run(caller, episode.#begin, undefined), () => episode);
   }
 
   static restore(
@@ -115,12 +102,7 @@ export class Episode {
     const start = { seed: saved.seed, options: saved.options, isRecorded: saved.is_recorded };
     const chance = SeededRandom.from(saved.random as unknown as RandomState);
     const episode = new Episode(id, environment, start, services, chance);
-    episode.stepNum = saved.step_num;
-    episode.done = saved.done;
-    episode.truncated = saved.truncated;
-    episode.#reward = saved.reward;
-    episode.#totalReward = saved.total_reward;
-    episode.#info = saved.info;
+    episode.#progress = Progress.from(saved);
     return andThen(episode.#instance.restore(saved.state), () => episode);
   }
 
@@ -134,25 +116,24 @@ export class Episode {
       seed: this.seed,
       options: this.options,
       is_recorded: this.isRecorded,
-      step_num: this.stepNum,
-      reward: this.#reward,
-      total_reward: this.#totalReward,
-      done: this.done,
-      truncated: this.truncated,
       random: [...this.#instance.chance],
     };
     try {
-      return { ...rest, info: copyJson(this.#info), state: this.#instance.save() };
+      return { ...rest, ...this.#progress.save(), state: this.#instance.save() };
     } catch (error) {
       const problem = `its state cannot be written: ${error instanceof Error ? error.message : String(error)}`;
       this.#warn("an episode cannot be saved", error);
       this.#broken ??= toEnvError(new Error(problem), this.environment);
-      return { ...rest, info: {}, state: null, problem };
+      return { ...rest, ...this.#progress.saveNumbers(), info: {}, state: null, problem };
     }
   };
 
+  get stepNum(): number {
+    return this.#progress.stepNum;
+  }
+
   get isCompleted(): boolean {
-    return this.done || this.truncated;
+    return this.#progress.isCompleted;
   }
 
   /** What stands before and after a step in an experience. */
@@ -166,30 +147,20 @@ export class Episode {
     const metadata = {
       env_name: this.environment.name,
       seed: this.seed,
-      total_reward: this.#totalReward,
-      ...this.#info,
+      total_reward: this.#progress.totalReward,
+      ...this.#progress.info,
     };
     return this.#observation(this.wireState, metadata);
   }
 
   step(given: JsonValue, caller?: Caller): Awaitable<Observation> {
-    if (this.#turns.ended !== undefined) return this.#inTurn(caller, () => this.#step(given));
-    // The way of nearly every step, and so without a function that would be made for it.
-    this.#enter(caller);
-    let isLater = false;
-    try {
-      const observation = this.#step(given);
-      isLater = isThenable(observation);
-      return isLater ? this.#turns.follow(this.#leaveAfter(observation)) : observation;
-    } finally {
-      if (!isLater) this.#leave();
-    }
+    return this.#turns.run(caller, this.#step, given);
   }
 
   /** As `step`, and starts over where the episode ends. */
   stepWith(given: JsonValue, mode: AutoresetMode, caller?: Caller): Awaitable<Observation> {
     if (mode === "disabled") return this.step(given, caller);
-    return this.#inTurn(caller, () => {
+    const step = (): Awaitable<Observation> => {
       if (this.isCompleted && mode === "next_step")
         return andThen(this.#begin(), () => this.#observation(this.wireState, { autoreset: true }));
       return andThen(this.#step(given), (last) => {
@@ -206,30 +177,41 @@ export class Episode {
           },
         }));
       });
-    });
+    };
+    return this.#turns.run(caller, step, undefined);
   }
 
   render(mode: string, caller?: Caller): Awaitable<JsonValue> {
-    return this.#inTurn(caller, () => this.#instance.render(mode));
+    return this.#turns.run(caller, () => this.#instance.render(mode), undefined);
   }
 
   /** For the state it is in, or for another. */
   plan(caller?: Caller, other?: { state: unknown }): Awaitable<readonly unknown[]> {
-    return this.#inTurn(caller, () => this.#instance.plan(other));
+    return this.#turns.run(caller, () => this.#instance.plan(other), undefined);
   }
 
   /** A copy that acts on nothing but itself, with the same chance or another. */
   fork(seed: number | null, caller?: Caller): Awaitable<Episode> {
-    return this.#inTurn(caller, () => {
+    const services = Object.assign(Object.create(this.#services) as EpisodeServices, {
+      push() {},
+      record() {},
+      changed() {},
+    });
+    return this.#copyWith(this.id, seed, services, caller);
+  }
+
+  /** An episode of its own that begins where this one is now. */
+  copy(id: string, seed: number | null, caller?: Caller): Awaitable<Episode> {
+    return this.#copyWith(id, seed, this.#services, caller);
+  }
+
+  #copyWith(id: string, seed: number | null, services: EpisodeServices, caller?: Caller): Awaitable<Episode> {
+    const copy = () => {
       const saved = this.save();
       const random = seed === null ? saved.random : [...new SeededRandom(seed).state];
-      const services = Object.assign(Object.create(this.#services) as EpisodeServices, {
-        push() {},
-        record() {},
-        changed() {},
-      });
-      return Episode.restore(this.id, this.environment, { ...saved, random }, services);
-    });
+      return Episode.restore(id, this.environment, { ...saved, random }, services);
+    };
+    return this.#turns.run(caller, copy, undefined);
   }
 
   /** What is under way still ends; what waits for it is refused. */
@@ -245,52 +227,20 @@ export class Episode {
     this.#services.log.warn(message, { env: this.environment.name, error });
   }
 
-  #inTurn<Result>(caller: Caller | undefined, work: () => Awaitable<Result>): Awaitable<Result> {
-    return this.#turns.run(() => this.#for(caller, work));
-  }
-
-  /** Works for a caller, whose request is not kept for longer than that. */
-  #for<Result>(caller: Caller | undefined, work: () => Awaitable<Result>): Awaitable<Result> {
-    this.#enter(caller);
-    let isLater = false;
-    try {
-      const result = work();
-      isLater = isThenable(result);
-      return isLater ? this.#leaveAfter(result) : result;
-    } finally {
-      if (!isLater) this.#leave();
-    }
-  }
-
-  /** Begins for a caller, if that is still wanted and the episode can. */
-  #enter(caller: Caller | undefined): void {
+  #assertUsable(): void {
     if (this.isClosed) throw noActiveEpisode(this.id);
     if (this.#broken !== undefined) throw this.#broken;
-    if (caller?.isEnded === true) caller.signal.throwIfAborted();
-    this.#caller = caller;
   }
 
-  #leave(): void {
-    this.#caller = undefined;
-  }
-
-  #leaveAfter<Result>(result: Awaitable<Result>): Promise<Result> {
-    return Promise.resolve(result).finally(() => this.#leave());
-  }
-
-  #begin(): Awaitable<void> {
-    return andThen(this.#instance.reset(this.seed, this.options), () => {
+  readonly #begin = (): Awaitable<void> =>
+    andThen(this.#instance.reset(this.seed, this.options), () => {
       // The chance goes on where it was, so one seed reproduces all that follows.
-      this.stepNum = 0;
-      this.#reward = 0;
-      this.#totalReward = 0;
-      this.done = this.truncated = false;
-      this.#info = {};
+      this.#progress = new Progress();
       this.#services.changed(this);
     });
-  }
 
-  #step(given: JsonValue): Awaitable<Observation> {
+  /** Functions of their own, made once: they are handed over with every step. */
+  readonly #step = (given: JsonValue): Awaitable<Observation> => {
     if (this.isCompleted) throw episodeCompleted(this.id);
     const action = toAction(this.environment.actionSpace, given);
     if (action === undefined) throw notInSpace(this.environment, given);
@@ -302,31 +252,25 @@ export class Episode {
       this.#record(state, action, next_state, observation);
       return observation;
     });
-  }
+  };
 
-  /** A function of its own, made once: it is handed over with every step. */
   readonly #apply = (result: StepResult<unknown>, shown: JsonObject): Observation => {
-    const reward = result.reward ?? 0;
-    this.stepNum += 1;
-    this.#reward = Number.isFinite(reward) ? reward : null;
-    this.#totalReward += this.#reward ?? 0;
-    this.done = result.done === true;
-    this.truncated = result.truncated === true || this.stepNum >= this.maxSteps;
-    this.#info = result.info ?? noInfo;
-    const observation = this.#observation(shown, this.#info);
+    this.#progress.advance(result, this.maxSteps);
+    const observation = this.#observation(shown, this.#progress.info);
     this.#services.changed(this);
     if (this.isCompleted && !this.isClosed) this.#tellEnd(shown);
     return observation;
   };
 
   #observation(state: JsonObject, metadata: JsonObject): Observation {
+    const { stepNum, done, truncated, reward } = this.#progress;
     return {
       episode_id: this.id,
-      step_num: this.stepNum,
+      step_num: stepNum,
       state,
-      done: this.done,
-      truncated: this.truncated,
-      reward: this.#reward,
+      done,
+      truncated,
+      reward,
       created_at: this.#services.clock.now() / 1000,
       metadata,
     };
@@ -335,25 +279,25 @@ export class Episode {
   #record(state: JsonObject, action: unknown, next_state: JsonObject, { created_at }: Observation): void {
     // What ends after its session was put back is no part of it any more.
     if (this.isClosed) return;
+    const { stepNum, done, truncated, reward } = this.#progress;
     this.#services.record({
       episode_id: this.id,
       env_name: this.environment.name,
-      step_num: this.stepNum,
+      step_num: stepNum,
       state,
       action: copyJson(action) as JsonValue,
-      reward: this.#reward ?? 0,
+      reward: reward ?? 0,
       next_state,
-      done: this.done,
-      truncated: this.truncated,
+      done,
+      truncated,
       created_at,
     });
   }
 
   #tellEnd(state: JsonObject): void {
-    const reason = this.done ? "done" : "truncated";
-    const reward = this.#reward === null ? {} : { reward: this.#reward };
-    this.#services.push(this, { event_type: "termination", reason, delta: state, ...reward, terminal: true });
+    const { done, reward } = this.#progress;
+    const rewarded = reward === null ? {} : { reward };
+    const reason = done ? "done" : "truncated";
+    this.#services.push(this, { event_type: "termination", reason, delta: state, ...rewarded, terminal: true });
   }
 }
-
-const noInfo: JsonObject = {};

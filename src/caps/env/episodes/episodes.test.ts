@@ -97,6 +97,58 @@ test("what_if with a seed tries another chance", async () => {
   expect(new Set(rewards).size).toBeGreaterThan(2);
 });
 
+test.each(envs)("an episode of %s is forked, and put back to where a fork of it is", async (env_name) => {
+  await using host = await startEnv({ envs: [liveDice] });
+  const session = await host.open();
+  const { episode_id } = session.handle("reset", { env_name, seed: 11 }).obs;
+  session.handle("step", { episode_id, action: 0 });
+
+  const { obs, forked_from } = session.handle("fork", {});
+  const copy = obs.episode_id;
+  expect([forked_from, obs.step_num]).toEqual([episode_id, 1]);
+  expect(copy).not.toBe(episode_id);
+  // A request without an id means the reset still.
+  const first = session.handle("step", { action: 0 }).obs;
+  expect(first.episode_id).toBe(episode_id);
+  expect(session.handle("observe", { episode_id: copy }).obs.step_num).toBe(1);
+  const back = session.handle("restore", { episode_id, from_episode_id: copy }).obs;
+  expect({ ...back, episode_id: copy }).toEqual(session.handle("observe", { episode_id: copy }).obs);
+  // The same chance again, in either, as often as wanted, and after a restart.
+  const after = await host.open({ state: reload(session.state) });
+  for (const at of [session, after]) {
+    const { created_at: _, ...again } = at.handle("step", { episode_id, action: 0 }).obs;
+    expect(first).toMatchObject(again);
+    at.handle("restore", { episode_id, from_episode_id: copy });
+  }
+  expect(session.handle("step", { episode_id: copy, action: 0 }).obs.state).toEqual(first.state);
+});
+
+test("a fork of an episode with a seed has another chance, and one beyond the limit is denied", async () => {
+  await using host = await startEnv({ envs: [liveDice], max_episodes: 30 });
+  const session = await host.open();
+  session.handle("reset", { env_name: "live_dice", seed: 1 });
+  const rewards = Array.from({ length: 29 }, (_, seed) => {
+    const { episode_id } = session.handle("fork", { seed }).obs;
+    return session.handle("step", { episode_id, action: 0 }).obs.reward;
+  });
+  expect(new Set(rewards).size).toBeGreaterThan(2);
+  await expect(session.call("fork", {})).rejects.toMatchObject({ code: "reset_denied" });
+});
+
+test("an episode is only put back to one that is there, and of the same environment", async () => {
+  await using host = await startEnv({ envs: [liveDice] });
+  const session = await host.open();
+  const { episode_id } = session.handle("reset", { env_name: "live_dice", seed: 1 }).obs;
+  const other = session.handle("reset", { env_name: "counter_env" }).obs.episode_id;
+  const attempt = (from_episode_id: string) => session.call("restore", { episode_id, from_episode_id });
+  await expect(attempt(other)).rejects.toMatchObject({
+    code: "reset_denied",
+    message: expect.stringContaining("counter_env"),
+  });
+  await expect(attempt("nothing")).rejects.toThrow("No active episode");
+  expect(session.handle("restore", { episode_id, from_episode_id: episode_id }).obs.step_num).toBe(0);
+});
+
 test("an environment that changes a plain state in place is saved and forked all the same", async () => {
   const inPlace = defineEnv({
     name: "in_place",

@@ -5,10 +5,11 @@ import { localPrefix, type SessionState } from "../../../host/session-state.ts";
 import { isThenable } from "../../../host/thenable.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
-import type { Awaitable } from "../awaitable.ts";
+import { type Awaitable, andThen } from "../awaitable.ts";
 import type { Environment } from "../define-env.ts";
 import { noActiveEpisode, resetDenied } from "../problems.ts";
-import { type Caller, Episode, type EpisodeServices, type EpisodeStart } from "./episode.ts";
+import type { Caller } from "./caller-turns.ts";
+import { Episode, type EpisodeServices, type EpisodeStart } from "./episode.ts";
 import { keyOf, type SavedEpisode } from "./saved-episode.ts";
 
 type Index = { ids: string[]; current: string };
@@ -48,19 +49,44 @@ export class Episodes {
   }
 
   start(environment: Environment, start: EpisodeStart, caller?: Caller): Awaitable<Episode> {
+    return this.#add((id) => Episode.start(id, environment, start, this.#services, caller), true);
+  }
+
+  /** Another episode that begins where this one is. A request without an id still means the one it meant. */
+  fork(given: string, seed: number | null, caller?: Caller): Awaitable<Episode> {
+    return andThen(this.get(given), (episode) => this.#add((id) => episode.copy(id, seed, caller), false));
+  }
+
+  /** Puts an episode back to where another one is. What is under way in it ends, and comes to nothing. */
+  restore(given: string, from: string): Awaitable<Episode> {
+    return andThen(this.get(given), (episode) =>
+      andThen(this.get(from), (source) => {
+        const { id, environment } = episode;
+        if (source.environment !== environment)
+          throw resetDenied(`"${from.slice(0, 64)}" is an episode of "${source.environment.name}"`);
+        return andThen(Episode.restore(id, environment, source.save(), this.#services), (restored) => {
+          const kept = this.#keepRestored(restored);
+          episode.close();
+          this.#context.state.setLive(kept.key, kept.save as () => JsonValue);
+          return kept;
+        });
+      }),
+    );
+  }
+
+  #add(create: (id: string) => Awaitable<Episode>, isCurrent: boolean): Awaitable<Episode> {
     if (this.#starting >= this.#room()) throw this.#full();
-    const id = this.#context.nextId();
-    const started = Episode.start(id, environment, start, this.#services, caller);
-    if (!isThenable(started)) return this.#begin(started as Episode);
+    const created = create(this.#context.nextId());
+    if (!isThenable(created)) return this.#begin(created as Episode, isCurrent);
     this.#starting += 1;
-    return (started as Promise<Episode>)
+    return (created as Promise<Episode>)
       .finally(() => {
         this.#starting -= 1;
       })
-      .then((episode) => this.#begin(episode));
+      .then((episode) => this.#begin(episode, isCurrent));
   }
 
-  #begin(episode: Episode): Episode {
+  #begin(episode: Episode, isCurrent: boolean): Episode {
     try {
       this.#assertOpen();
       // Only now: a reset that fails costs no other episode its place.
@@ -71,7 +97,8 @@ export class Episodes {
     }
     this.#keep(episode);
     this.#context.state.setLive(episode.key, episode.save as () => JsonValue);
-    this.#setIndex({ ids: [...this.#index.ids, episode.id], current: episode.id });
+    const { ids, current } = this.#index;
+    this.#setIndex({ ids: [...ids, episode.id], current: isCurrent ? episode.id : current });
     return episode;
   }
 

@@ -18,10 +18,11 @@ beforeAll(async () => {
      import { box } from ${source("../spaces/box.ts")};
      export const risky = defineEnv({
        name: "risky",
-       actionSpace: choice(["roll", "block", "exit", "hog", "throw"]),
+       actionSpace: choice(["roll", "wait", "block", "exit", "hog", "throw"]),
        observationSpace: box(0, 1000, { isInteger: true }),
        reset: ({ options }) => options.start ?? 0,
        step(state, action, { random, push }) {
+         if (action === "wait") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
          if (action === "block") for (;;);
          if (action === "exit") process.exit(3);
          if (action === "hog") { const kept = []; for (;;) kept.push(new Array(1e5).fill({})); }
@@ -102,4 +103,25 @@ test("a module that cannot be loaded in a worker stops the start", { timeout: 60
   await expect(startEnv({ modules: ["./none.mjs"], base_dir: folder, isolation: "worker" })).rejects.toThrow(
     "none.mjs",
   );
+});
+
+test("a session that keeps all threads busy does not keep another one waiting to the end", {
+  timeout: 60_000,
+}, async () => {
+  await using host = await start("worker");
+  const [busy, other] = [await host.open(), await host.open()];
+  const episode_ids: string[] = [];
+  for (let count = 0; count < 20; count++)
+    episode_ids.push((await busy.call("reset", { env_name: "risky" })).obs.episode_id);
+  await other.call("reset", { env_name: "risky" });
+  let done = 0;
+  const steps = episode_ids.map(async (episode_id) => {
+    await busy.call("step", { episode_id, action: "wait" });
+    done += 1;
+  });
+
+  await other.call("step", { action: "roll" });
+
+  expect(done).toBeLessThan(18);
+  await Promise.all(steps);
 });

@@ -1,5 +1,7 @@
 // Environments whose module is loaded and run in worker threads only: one that blocks is ended at its timeout, one that
 // crashes fails that call, and its episode is still where it was.
+import { AsyncResource } from "node:async_hooks";
+import type { SessionContext } from "../../../host/plugin.ts";
 import { siblingModule } from "../../../host/workers/thread-entry.ts";
 import type { WorkerPool } from "../../../host/workers/worker-pool.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
@@ -19,33 +21,45 @@ type Task = EnvJob extends infer Job
 
 const workerModule = siblingModule("env-worker", import.meta.url);
 
+/** An environment in worker threads, made for each session that plays in it. */
+export type IsolatedEnv = (session: Pick<SessionContext, "session" | "outside">) => Environment;
+
 export async function loadIsolatedEnvs(
   module: ModuleReference,
   pool: WorkerPool,
   timeoutMs: number,
-): Promise<Environment[]> {
+): Promise<IsolatedEnv[]> {
   const job = { module: workerModule, exportName: "describeEnvs", args: module };
   const described = (await pool.run(job, { timeoutMs: envLimits.moduleLoadTimeoutMs })) as DescribedEnv[];
-  return described.map((environment) => createIsolatedEnv(environment, module, pool, timeoutMs));
+  return described.map((environment) => {
+    return (session) => createIsolatedEnv(environment, module, session, pool, timeoutMs);
+  });
 }
 
 function createIsolatedEnv(
   { name, description, maxSteps, actionSpace, observationSpace, hasPlan, hasRender }: DescribedEnv,
   module: ModuleReference,
+  { session: { id: owner }, outside }: Parameters<IsolatedEnv>[0],
   pool: WorkerPool,
   timeoutMs: number,
 ): Environment {
+  // A thread is no part of the session: it may crash, or be late, and in a replay neither happens again by itself.
   const run = async (task: Task, context?: EnvContext): Promise<EnvJobResult> => {
     const random = context?.random.state ?? [0, 0, 0, 0];
     const args = { module, name, random, dataDir: context?.dataDir ?? "", ...task } as EnvJob;
-    const result = (await pool.run(
-      { module: workerModule, exportName: "runEnv", args },
-      {
-        timeoutMs,
-        ...(context === undefined ? {} : { signal: context.signal }),
-        onMessage: (message) => context?.push((message as EnvJobMessage).event),
-      },
-    )) as EnvJobResult;
+    const result = await outside(() => {
+      // Heard on behalf of this call, whoever had the thread before.
+      const push = AsyncResource.bind(({ event }: EnvJobMessage) => context?.push(event));
+      return pool.run(
+        { module: workerModule, exportName: "runEnv", args },
+        {
+          owner,
+          timeoutMs,
+          ...(context === undefined ? {} : { signal: context.signal }),
+          onMessage: (message) => push(message as EnvJobMessage),
+        },
+      ) as Promise<EnvJobResult>;
+    });
     if (context !== undefined) context.random.state = result.random;
     return result;
   };

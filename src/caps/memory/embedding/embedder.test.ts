@@ -200,6 +200,25 @@ test("vectors are compared a part in each turn, and all of them in the end", asy
   expect(turns).toBe(1);
 });
 
+test("what has the words and no similar vector is counted and found, however many there are", async () => {
+  const embedder: Embedder = {
+    name: "apart",
+    embed: async (texts) => texts.map((text) => (text === "note" ? Float32Array.of(1, 0) : Float32Array.of(0, 1))),
+  };
+  await using host = await startMemory({ embedder });
+  const ada = host.open("ada");
+  const count = 1200;
+  await ada.store({
+    entries: Array.from({ length: count }, (_, at) => semantic(`${at}`, `a note ${"x ".repeat(at % 7)}`)),
+  });
+  const query = { tier: "semantic" as const, query: "note" };
+
+  const { entries, total } = await ada.retrieve({ ...query, limit: 1000 });
+
+  expect([entries.length, total]).toEqual([1000, count]);
+  expect((await ada.retrieve({ ...query, limit: 1, min_score: entries[999]?.score ?? 0 })).total).toBeGreaterThan(999);
+});
+
 test("an embedder is closed with the plugin", async () => {
   const embedder = createFakeEmbedder();
   const host = await startMemory({ embedder });

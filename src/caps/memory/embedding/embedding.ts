@@ -1,4 +1,5 @@
 import type { CallContext } from "../../../host/call-context.ts";
+import type { SessionContext } from "../../../host/plugin.ts";
 import type { Embedder } from "../embedder.ts";
 import { memoryLimits } from "../limits.ts";
 import { toUnitVector } from "./vector.ts";
@@ -8,18 +9,23 @@ export async function embedTexts(
   embedder: Embedder,
   texts: readonly string[],
   call: Pick<CallContext, "isEnded" | "signal">,
+  outside: SessionContext["outside"],
 ): Promise<Float32Array[]> {
   const { maxEmbeddedLength, maxEmbeddedTexts } = memoryLimits;
   const vectors: Float32Array[] = [];
   while (vectors.length < texts.length) {
     const some = texts.slice(vectors.length, vectors.length + maxEmbeddedTexts);
     const shortened = some.map((text) => text.slice(0, maxEmbeddedLength));
-    const embedded = await embedder.embed(shortened, { signal: call.signal });
+    // A model is no part of the session, and may be far away: a replay has its vectors.
+    const embedded = await outside(async () => {
+      const made = await embedder.embed(shortened, { signal: call.signal });
+      return made.map((vector) => Array.from(vector));
+    });
     // What is written after its answer would surprise whoever was told that it is not.
     if (call.isEnded) call.signal.throwIfAborted();
     if (embedded.length !== some.length)
       throw new Error(`embedder "${embedder.name}" made ${embedded.length} vectors of ${some.length} texts`);
-    for (const vector of embedded) vectors.push(toUnitVector(vector));
+    for (const vector of embedded) vectors.push(toUnitVector(Float32Array.from(vector)));
   }
   return vectors;
 }

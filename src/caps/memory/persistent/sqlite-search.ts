@@ -31,6 +31,8 @@ type Sized = Scored & { readonly size: number };
 
 /** So many entries surely fit into an answer, and are read at once; of more, only those that fit are read at all. */
 const safeLimit = 16;
+/** No memory has so many: where vectors count as well, the best by words need not be the best. */
+const everyMatch = 1e9;
 const noMatches: Found = { matches: [], total: 0 };
 
 export class SqliteSearch {
@@ -131,7 +133,7 @@ export class SqliteSearch {
     limit: number,
   ): Promise<Found> {
     const scores = new Map<number, number>();
-    for (const { row, score } of this.#findText(layer, words, 0, memoryLimits.maxFusedMatches, "").matches) {
+    for (const { row, score } of this.#findText(layer, words, 0, everyMatch, "").matches) {
       scores.set(row.id as number, (1 - vectorWeight) * score);
     }
     for await (const { id, score } of this.#similar(layer, model, vector)) {
