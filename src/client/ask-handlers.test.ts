@@ -55,6 +55,29 @@ test("answers that a cut link may have lost are given again, and a host that had
   await client.disconnect();
 });
 
+test("a question that was withdrawn stops its handler alone, is not answered, and is not put to it again", async () => {
+  const { peer, client } = await connectFake();
+  const signals = new Map<string, AbortSignal>();
+  const finish: (() => void)[] = [];
+  client.onAsk(question, async ({ text }, { signal }) => {
+    signals.set(text, signal);
+    await new Promise<void>((resolve) => finish.push(resolve));
+    return { answer: text };
+  });
+  for (const text of ["first", "second"]) peer.events.receive({ type: question.type, id: text, text });
+  peer.say("invoke/withdrawn", { ask_id: "first", reason: "took too long" });
+  peer.say("invoke/withdrawn", { ask_id: "unheard of" });
+  expect(signals.get("first")?.reason).toMatchObject({ code: "cancelled", message: "took too long" });
+  expect(signals.get("second")?.aborted).toBe(false);
+  for (const end of finish) end();
+  await turn();
+  peer.events.receive({ type: question.type, id: "first", text: "again" });
+  peer.events.restored();
+  expect(signals.has("again")).toBe(false);
+  expect(peer.sentOf(question.responseType).map(({ req_id }) => req_id)).toEqual(["second", "second"]);
+  await client.disconnect();
+});
+
 test("an answer without a JSON form is an error to the host, not silence", async () => {
   const { peer, client } = await connectFake();
   const open = call("quiz/open/req", "quiz/open/resp", {

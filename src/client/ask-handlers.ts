@@ -5,9 +5,14 @@ import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 
+export interface AskContext {
+  /** Aborted when nobody waits for the answer any more: the host has withdrawn the question, or the client closes. */
+  readonly signal: AbortSignal;
+}
+
 export type AskHandler<C extends Call = Call> = (
   request: RequestOf<C>,
-  context: { signal: AbortSignal },
+  context: AskContext,
 ) => ResultInputOf<C> | Promise<ResultInputOf<C>>;
 
 interface AskPort {
@@ -24,10 +29,13 @@ interface Registered {
   readonly handler: AskHandler;
 }
 
+/** A question, and what became of it. */
 interface Given {
-  /** Absent while the handler is at it. */
+  /** Absent while the handler is at it, and where the question was withdrawn. */
   message: Message | undefined;
+  isOver: boolean;
   isRepeated: boolean;
+  readonly withdrawal: AbortController;
 }
 
 /** Answers that can be given again: a link that is cut loses what was under way and offers the question once more. */
@@ -67,11 +75,26 @@ export class AskHandlers {
     const given = this.#given.get(id);
     if (given !== undefined) this.#giveAgain(given);
     else {
-      this.#given.set(id, { message: undefined, isRepeated: false });
-      if (registered !== undefined) void this.#answer(message, registered);
+      const { signal } = this.#begin(id).withdrawal;
+      if (registered !== undefined) void this.#answer(message, registered, signal);
       else this.#fail(id, new A2EError("unknown_type", `this agent does not answer "${type}"`));
     }
     return true;
+  }
+
+  #begin(id: string): Given {
+    const given = { message: undefined, isOver: false, isRepeated: false, withdrawal: new AbortController() };
+    this.#given.set(id, given);
+    return given;
+  }
+
+  /** The host no longer waits for the answer. */
+  withdraw({ ask_id, reason }: Message): void {
+    const given = typeof ask_id === "string" ? this.#given.get(ask_id) : undefined;
+    if (given === undefined || given.isOver) return;
+    given.isOver = true;
+    given.withdrawal.abort(new A2EError("cancelled", typeof reason === "string" ? reason : ""));
+    this.#forgetOldest();
   }
 
   /** The link was cut and is back: the last answers may not have arrived. */
@@ -92,12 +115,13 @@ export class AskHandlers {
     return false;
   }
 
-  async #answer(message: Message, { call, responseType, handler }: Registered): Promise<void> {
+  async #answer(message: Message, { call, responseType, handler }: Registered, withdrawal: AbortSignal): Promise<void> {
     const { id } = message;
+    const signal = AbortSignal.any([this.#port.signal, withdrawal]);
     try {
       const request = call.parseRequest(message);
       if (request instanceof A2EError) throw request;
-      const result = call.parseResult(await handler(request, { signal: this.#port.signal }));
+      const result = call.parseResult(await handler(request, { signal }));
       if (result instanceof A2EError) throw new A2EError("runtime_error", result.message);
       const correlation = call.correlatedBy === undefined ? {} : { [call.correlatedBy]: id };
       this.#give(id, responseType, { ...result, ...correlation });
@@ -114,9 +138,12 @@ export class AskHandlers {
 
   #give(req_id: string, type: string, fields: JsonObject): void {
     const { clock, nextId } = this.#port;
-    const message = createMessage(type, nextId(), clock.now(), { req_id, ...fields });
     const given = this.#given.get(req_id);
-    if (given !== undefined) given.message = message;
+    // Withdrawn, or so many have come since that it is forgotten.
+    if (given === undefined || given.withdrawal.signal.aborted) return;
+    const message = createMessage(type, nextId(), clock.now(), { req_id, ...fields });
+    given.message = message;
+    given.isOver = true;
     this.#forgetOldest();
     try {
       this.#send(message);
@@ -129,9 +156,9 @@ export class AskHandlers {
   /** Those that are still being worked on stay: they are not run twice. */
   #forgetOldest(): void {
     let count = this.#given.size - keptAnswers;
-    for (const [id, { message }] of this.#given) {
+    for (const [id, { isOver }] of this.#given) {
       if (count <= 0) return;
-      if (message === undefined) continue;
+      if (!isOver) continue;
       this.#given.delete(id);
       count -= 1;
     }

@@ -456,3 +456,19 @@ test("a clock on the wall that is set while a call waits does not end it", async
   await answer;
   await client.disconnect();
 });
+
+test("a call may have an id of its caller's choice, one at a time, and a retry gets another", async () => {
+  const { client, peer } = await connectFake();
+  const first = client.rpc(ping, {}, { id: "mine" });
+  expect(peer.last.id).toBe("mine");
+  await expect(client.rpc(ping, {}, { id: "mine" })).rejects.toMatchObject({ code: "duplicate_id" });
+  peer.answer(peer.last, "pong");
+  await first;
+
+  const retried = client.rpc(ping, {}, { id: "mine", retry: { maxAttempts: 2, firstDelayMs: 0 } });
+  peer.answer(peer.last, "error", { code: "overloaded", retryable: true });
+  await expect.poll(() => peer.last.id).not.toBe("mine");
+  peer.answer(peer.last, "pong");
+  await retried;
+  await client.disconnect();
+});

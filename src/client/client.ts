@@ -3,18 +3,20 @@ import type { z } from "zod";
 import type { Call, Capability, Push, RequestInputOf, ResultOf } from "../protocol/capability.ts";
 import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage } from "../protocol/codec.ts";
-import { type acceptedCap, cancel, gap, handshake, ping } from "../protocol/core.ts";
+import { type acceptedCap, cancel, gap, handshake, ping, withdrawn } from "../protocol/core.ts";
 import { canonicalCapability, protocolCapabilities } from "../protocol/dialects.ts";
 import { type Clock, type IdSource, type Message, nextProcessId, systemClock } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { copyJson, isJsonObject } from "../protocol/json.ts";
+import { isJsonObject } from "../protocol/json.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
-import { A2EClientError, A2EConnectionError } from "./errors.ts";
+import { A2EConnectionError } from "./errors.ts";
+import { guarded } from "./guarded.ts";
 import { abortError, type PendingCall, PendingCalls, steadyClock } from "./pending-calls.ts";
+import { type PushHandler, PushHandlers } from "./push-handlers.ts";
 import { findTooLong, takeEvent, toClientError } from "./received.ts";
-import { backoffMs, type RetryOptions, wait } from "./retry.ts";
+import { type RetryOptions, wait, withRetry } from "./retry.ts";
 import type { RpcOptions } from "./rpc.ts";
 
 export interface ClientOptions {
@@ -32,7 +34,6 @@ export interface ClientOptions {
 }
 
 export type AcceptedCap = z.output<typeof acceptedCap>;
-export type PushHandler = (message: Message) => void;
 
 const defaultTimeoutMs = 60_000;
 
@@ -46,7 +47,7 @@ export class A2EClient {
   readonly #pending: PendingCalls;
   /** Made when first needed: a process may have thousands of clients, and most of them only call. */
   #apis: Map<Capability, unknown> | undefined;
-  #pushHandlers: Map<string, Set<PushHandler>> | undefined;
+  #pushHandlers: PushHandlers | undefined;
   #asks: AskHandlers | undefined;
   #ended: AbortController | undefined;
   #state: "new" | "open" | "closed" = "new";
@@ -133,27 +134,15 @@ export class A2EClient {
   /** Sends one request and resolves with its result; an error answer is thrown as A2EClientError. */
   rpc<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions = {}): Promise<ResultOf<C>> {
     const retry = options.retry ?? this.#options.retry;
-    return retry === undefined
-      ? this.#callOnce(call, request, options)
-      : this.#callWithRetry(call, request, options, retry);
-  }
-
-  async #callWithRetry<C extends Call>(
-    call: C,
-    request: RequestInputOf<C>,
-    options: RpcOptions,
-    retry: RetryOptions,
-  ): Promise<ResultOf<C>> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#callOnce(call, request, options);
-      } catch (error) {
-        const isLast = attempt >= (retry.maxAttempts ?? 3);
-        if (isLast || !(error instanceof A2EClientError) || !error.retryable) throw error;
-        const asked = error.detail.retry_after_ms;
-        await this.#pause(typeof asked === "number" ? asked : backoffMs(attempt, retry), options.signal);
-      }
-    }
+    if (retry === undefined) return this.#callOnce(call, request, options, options.id);
+    // Under the same id, a second attempt would be answered with what the first came to.
+    let { id } = options;
+    const attempt = () => {
+      const chosen = id;
+      id = undefined;
+      return this.#callOnce(call, request, options, chosen);
+    };
+    return withRetry(attempt, retry, (delayMs) => this.#pause(delayMs, options.signal));
   }
 
   /** Ends early, by throwing, where the caller gives up or the client closes. */
@@ -166,13 +155,19 @@ export class A2EClient {
     }
   }
 
-  #callOnce<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions): Promise<ResultOf<C>> {
+  #callOnce<C extends Call>(
+    call: C,
+    request: RequestInputOf<C>,
+    options: RpcOptions,
+    id = this.#nextId(),
+  ): Promise<ResultOf<C>> {
     return new Promise((resolve, reject) => {
       if (this.#state !== "open") return reject(this.#closedError());
       if (options.signal?.aborted === true) return reject(abortError(options.signal));
       const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
       const fields = wantsEvents ? { streaming: true, ...request } : request;
-      const message = createMessage(call.type, this.#nextId(), this.#clock.now(), fields);
+      if (options.id !== undefined && this.#pending.get(id) !== undefined) return reject(duplicateId(id));
+      const message = createMessage(call.type, id, this.#clock.now(), fields);
       const { timeoutMs = this.#timeoutMs } = options;
       const pending: PendingCall = {
         message,
@@ -232,15 +227,11 @@ export class A2EClient {
 
   #receivePush(message: Message): void {
     if (message.type === gap.type) this.#repeatPending();
+    if (message.type === withdrawn.type) this.#asks?.withdraw(message);
     if (message.type === "error") this.#rejectTooLong(message);
     if (message.req_id === undefined ? this.#askHandlers.take(message) : this.#asks?.isRefusedRepetition(message))
       return;
-    for (const key of [message.type, "*"]) {
-      for (const handler of this.#pushHandlers?.get(key) ?? []) {
-        const own = copyJson(message);
-        guarded(() => handler(own));
-      }
-    }
+    this.#pushHandlers?.tell(message);
   }
 
   #rejectTooLong(message: Message): void {
@@ -252,11 +243,8 @@ export class A2EClient {
 
   /** Calls back for each message of this type that answers no call; `*` stands for all. Returns what ends it. */
   onPush(push: Push | string, handler: PushHandler): () => void {
-    const type = typeof push === "string" ? push : push.type;
-    this.#pushHandlers ??= new Map();
-    const handlers = this.#pushHandlers.get(type) ?? new Set();
-    this.#pushHandlers.set(type, handlers.add(handler));
-    return () => handlers.delete(handler);
+    this.#pushHandlers ??= new PushHandlers();
+    return this.#pushHandlers.add(typeof push === "string" ? push : push.type, handler);
   }
 
   /** Answers a question of the host, one of the `asks` of a table. What the handler throws is answered as an error. */
@@ -363,19 +351,15 @@ function receiveEvent(pending: PendingCall, message: Message): void {
   if (event !== undefined) guarded(() => pending.options.onEvent?.(event));
 }
 
+function duplicateId(id: string): A2EConnectionError {
+  return new A2EConnectionError(
+    "duplicate_id",
+    `a call with the id ${JSON.stringify(id)} is still waiting for its answer`,
+  );
+}
+
 /** JSON knows no BigInt and no cycles: a mistake of the caller, of which the link is no part. */
 function toSendError(cause: Error): Error {
   if (cause instanceof TypeError) return new TypeError(`the request has no JSON form: ${cause.message}`, { cause });
   return new A2EConnectionError("connection_lost", `could not send: ${cause.message}`, cause);
-}
-
-/** What an application's callback throws must not break the reader it was called from; it surfaces on its own. */
-function guarded(callback: () => void): void {
-  try {
-    callback();
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
 }

@@ -42,7 +42,14 @@ function plain(code: string): string {
 
 /** Something failed on this side: no link, a refused handshake, no answer in time. */
 export class A2EConnectionError extends Error {
-  readonly code: "not_connected" | "connection_lost" | "handshake_failed" | "timeout" | "aborted" | "invalid_answer";
+  readonly code:
+    | "not_connected"
+    | "connection_lost"
+    | "handshake_failed"
+    | "timeout"
+    | "aborted"
+    | "invalid_answer"
+    | "duplicate_id";
 
   constructor(code: A2EConnectionError["code"], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -1,3 +1,5 @@
+import { A2EClientError } from "./errors.ts";
+
 export interface RetryOptions {
   /** All attempts together, the first included. */
   maxAttempts?: number;
@@ -13,6 +15,24 @@ export function backoffMs(
 ): number {
   const ceiling = Math.min(maxDelayMs, firstDelayMs * 2 ** (attempt - 1));
   return ceiling / 2 + (random() * ceiling) / 2;
+}
+
+/** Repeats what fails with a retryable error, when the host says, or ever later; in the end it throws the last one. */
+export async function withRetry<Value>(
+  attempt: () => Promise<Value>,
+  retry: RetryOptions,
+  pause: (delayMs: number) => Promise<void>,
+): Promise<Value> {
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isLast = count >= (retry.maxAttempts ?? 3);
+      if (isLast || !(error instanceof A2EClientError) || !error.retryable) throw error;
+      const asked = error.detail.retry_after_ms;
+      await pause(typeof asked === "number" ? asked : backoffMs(count, retry));
+    }
+  }
 }
 
 /** The longest a timer can wait; asked for more, it would fire at once. */
