@@ -55,12 +55,14 @@ const connectionExitCodes: Record<A2EConnectionError["code"], number> = {
   connection_lost: exitCodes.unreachable,
   handshake_failed: exitCodes.unreachable,
   invalid_answer: exitCodes.unreachable,
+  duplicate_id: exitCodes.usage,
   timeout: exitCodes.toolFailed,
   aborted: exitCodes.interrupted,
 };
 
 function hintOf(error: unknown, { program }: Terminal): string | undefined {
   if (error instanceof CliError) return error.hint;
+  if (isMissingConfig(error)) return `\`${program} init\` writes one.`;
   if (error instanceof HostStartError) return `\`${program} doctor\` looks at config, folders and port.`;
   const isKnown =
     error instanceof ConfigError ||
@@ -68,6 +70,10 @@ function hintOf(error: unknown, { program }: Terminal): string | undefined {
     error instanceof A2EClientError ||
     error instanceof A2EConnectionError;
   return isKnown ? undefined : "A2E_DEBUG=1 shows where it came from.";
+}
+
+function isMissingConfig(error: unknown): boolean {
+  return error instanceof ConfigError && (error.cause as NodeJS.ErrnoException | undefined)?.code === "ENOENT";
 }
 
 function renderStack(error: Error): string {

@@ -1,6 +1,15 @@
 #!/usr/bin/env node
-import { runCli } from "./run.ts";
-import { createProcessTerminal } from "./terminal.ts";
+import { findNodeProblem } from "./node-version.ts";
+
+const problem = findNodeProblem(process.versions.node);
+if (problem !== undefined) {
+  process.stderr.write(`error: ${problem}\n`);
+  process.exit(1);
+}
+
+// Only now: an old Node cannot link what is behind these, and would say so with a stack trace.
+const { runCli } = await import("./run.ts");
+const { createProcessTerminal } = await import("./terminal.ts");
 
 const exitCode = await runCli(process.argv.slice(2), createProcessTerminal());
 

@@ -9,6 +9,7 @@ import type { A2EHostConfigInput } from "../host/config/schema.ts";
 import { defaultPlugins } from "../host/config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { SnapshotStore } from "../host/snapshot-store.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { createDirectTransport } from "../transports/direct.ts";
@@ -108,6 +109,19 @@ describe("a start that fails", () => {
     writeFileSync(path, "this is no database".repeat(100));
     const config = configIn(nextFolder(), { snapshot_store: { type: "sqlite", path } });
     await expect(startConfiguredHost(config)).rejects.toThrow(/^snapshot_store: .*is damaged or not a SQLite database/);
+  });
+
+  test("does not show what variables of the environment hold", async () => {
+    const failing = async () => (options: JsonObject) => ({
+      capability: tools,
+      setup: () => Promise.reject(new Error(`cannot reach ${options.database}`)),
+      session: () => ({ handlers: {} }),
+    });
+    const env = { LINK: "postgres://me:hunter2@db" };
+    const plugins = [{ type: "tools", metadata: { database: `\${LINK}` } }];
+    const config = toHostConfig({ plugins }, { baseDir: nextFolder(), env });
+    const start = startConfiguredHost(config, { plugins: { tools: failing } });
+    await expect(start).rejects.toThrow(/^plugin "tools" failed to start: cannot reach \$\{LINK\}$/);
   });
 
   test("closes what it had opened", async () => {

@@ -2,9 +2,12 @@ import { get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
+import { tools } from "../caps/tools/protocol.ts";
+import { A2EClient } from "../client/client.ts";
 import { toHostConfig } from "../host/config/parsing.ts";
 import type { A2EHostConfigInput } from "../host/config/schema.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
+import { createNodeHttpTransport } from "../transports/http-node.ts";
 import { startConfiguredServer } from "./configured-server.ts";
 
 const nextFolder = useTemporaryFolder();
@@ -18,6 +21,18 @@ test("a host answers on the port of its config until it is closed, and closing t
   expect((await fetch(`${server.url}/health`)).status).toBe(200);
   await Promise.all([server.close(0), server.close(0)]);
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
+});
+
+test("a second close with less time ends what the first would still wait for", async () => {
+  const server = await startConfiguredServer(config({ server: { port: 0 } }));
+  const client = await A2EClient.connect({ transport: createNodeHttpTransport({ url: server.url }) });
+  const isRefused = expect(
+    client.use(tools).call({ tool_name: "js_eval", arguments: { code: "for (;;);" }, timeout: 600 }),
+  ).rejects.toMatchObject({ code: "cancelled" });
+  await client.ping();
+  await Promise.all([server.close(3_600_000), server.close(0)]);
+  await isRefused;
+  await client.disconnect();
 });
 
 test("nothing is started for an address that others reach where no token is set", async () => {

@@ -10,7 +10,10 @@ export interface ConfiguredServer {
   readonly host: A2EHost;
   readonly url: string;
   readonly port: number;
-  /** Lets calls in flight finish for `drainMs` (by default what the config says), then ends everything. Twice is once. */
+  /**
+   * Lets calls in flight finish for `drainMs` (by default what the config says), then ends everything. Twice is once,
+   * within the shorter of both times.
+   */
   close(drainMs?: number): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

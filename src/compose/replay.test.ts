@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -11,6 +11,7 @@ import { A2EClient } from "../client/client.ts";
 import { toHostConfig } from "../host/config/parsing.ts";
 import type { A2EHostConfig, A2EHostConfigInput } from "../host/config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
+import type { Session } from "../host/session.ts";
 
 import { core } from "../protocol/core.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
@@ -139,6 +140,66 @@ test("a session that went on after its host was gone is replayed from there", as
   expect(await replayConfigured(before, config)).toEqual({ messages: 3, is_identical: true });
   expect(await replayConfigured(after, config)).toEqual({ messages: 1, is_identical: true });
 });
+
+/** An environment in a thread that does what nobody could repeat. */
+const unrepeatable = `import { box, choice, defineEnv } from "${new URL("../entries/env.ts", import.meta.url).href}";
+  export const fate = defineEnv({
+    name: "fate",
+    actionSpace: choice(["draw", "crash"]),
+    observationSpace: box(0, 1),
+    reset: () => 0,
+    step(_state, action, { push }) {
+      if (action === "crash") process.exit(3);
+      push({ event_type: "drawing" });
+      return { state: Math.random() };
+    },
+  });`;
+
+test("files, threads and what was merged of forks are replayed without them", { timeout: 60_000 }, async () => {
+  const folder = nextFolder();
+  const workspace_dir = join(folder, "workspace");
+  mkdirSync(workspace_dir, { recursive: true });
+  writeFileSync(join(folder, "fate.mjs"), unrepeatable);
+  writeFileSync(join(workspace_dir, "orders.csv"), "id,total");
+  const isolated = { type: "env", metadata: { modules: ["./fate.mjs"], isolation: "worker", workers: 1 } };
+  const plugins = [isolated, { type: "memory" }, { type: "planning" }];
+  const input = { recording: { enabled: true }, data_dir: join(folder, "data"), workspace_dir, plugins };
+  const config = toHostConfig(input, { baseDir: folder, env: {} });
+  const host = await startConfiguredHost(config);
+  const joinAs = (id?: string) =>
+    A2EClient.connect({
+      transport: createDirectTransport(() => (id === undefined ? host.sessions.create() : joined(host, id))),
+      agentId: "agent",
+      capabilities: ["env", "env_push", "memory", "planning"],
+    });
+  const client = await joinAs();
+  const environment = client.use(env);
+  await environment.addData({ parts: [{ src: "orders.csv" }, { src: "none.csv" }] });
+  const { obs } = await environment.reset({ env_name: "fate" });
+  for (const action of ["draw", "crash", "draw"]) await environment.step({ action }).catch(() => {});
+  const { session_id } = await client.use(core).fork({});
+  const fork = await joinAs(session_id);
+  await fork.use(env).step({ episode_id: obs.episode_id, action: "draw" });
+  await fork.use(env).addData({ parts: [{ src: "orders.csv", dest: "again.csv" }] });
+  await fork.use(memory).store({ entries: [{ key: "a", content: "by the fork", tier: "semantic" }] });
+  await fork.use(planning).createPlan({ name: "of the fork" });
+  expect((await client.use(core).merge({ session_id })).capabilities.env).toEqual({ merged: 2, conflicts: [] });
+  await environment.observe({});
+  expect((await environment.getData({ include_content: true })).items).toHaveLength(2);
+  expect((await client.use(memory).retrieve({ query: "fork" })).total).toBe(1);
+  await client.disconnect();
+  await host.close(0);
+  writeFileSync(join(workspace_dir, "orders.csv"), "something else by now");
+
+  for (const recording of recordingsOf(config))
+    expect(await replayConfigured(recording, config)).toEqual({ messages: expect.any(Number), is_identical: true });
+});
+
+function joined(host: A2EHost, id: string): Session {
+  const session = host.sessions.get(id);
+  if (session === undefined) throw new Error("there is no such session");
+  return session;
+}
 
 test("an agent asks for the replay of its own session, which changes nothing", async () => {
   const config = recordingConfig();

@@ -1,5 +1,5 @@
 // Our own host meets every requirement over every transport, and the suite leaves nothing of the tables unasked.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { coreErrors } from "../protocol/errors.ts";
 import { createTypeRegistry } from "../protocol/registry.ts";
 import { type ConformanceReport, runConformance } from "./index.ts";
 import type { TransportKind } from "./link.ts";
-import { allTransports, runReferenceHost } from "./reference-run.suite.ts";
+import { allTransports, renderScores, runReferenceHost } from "./reference-run.suite.ts";
 import { deniedToolName } from "./reference-tools.ts";
 import { requirements } from "./requirements/all.ts";
 import type { Traffic } from "./traffic.ts";
@@ -76,6 +76,10 @@ test("a host from the command line, with the reference tools named in its config
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+test("the score in the README is this one; `npx tsx scripts/score.ts` writes it", async () => {
+  expect(await readFile(new URL("../../README.md", import.meta.url), "utf8")).toContain(renderScores(reports));
 });
 
 describe("the suite", () => {

@@ -42,6 +42,7 @@ const types = [
   "tool/call/resp",
   "tool/list/resp",
   "session/closed",
+  "invoke/withdrawn",
   "session/gap",
   "memory/retrieve/req",
   "SUBAGENT_SPAWN_REQ",

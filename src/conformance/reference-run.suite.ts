@@ -29,6 +29,14 @@ export async function runReferenceHost(transport: TransportKind, options: RunOpt
   });
 }
 
+/** As the README shows it. */
+export function renderScores(reports: ReadonlyMap<TransportKind, ConformanceReport>): string {
+  const rows = [...reports].map(
+    ([transport, { score }]) => `| ${transport} | ${score.passed} | ${score.failed} | ${score.skipped} |`,
+  );
+  return ["| transport | passed | failed | skipped |", "| --- | ---: | ---: | ---: |", ...rows].join("\n");
+}
+
 async function withServer<Result>(folder: string, use: (url: string) => Promise<Result>): Promise<Result> {
   const host = await startReferenceHost(folder);
   const server = await startServer(host, { port: 0 });

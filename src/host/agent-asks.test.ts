@@ -124,6 +124,42 @@ describe("questions to the agent", () => {
     await client.disconnect();
   });
 
+  test("an agent is told of a question that the host no longer waits for, and answers it no more", async () => {
+    const client = await connect(await start());
+    const withdrawn: unknown[] = [];
+    client.onPush("*", ({ type, reason }) => void withdrawn.push([type, reason]));
+    let answerLate = () => {};
+    const isStopped = new Promise<void>((resolve) => {
+      client.onAsk(question, (_, { signal }) => {
+        signal.addEventListener("abort", () => resolve());
+        return new Promise((answer) => {
+          answerLate = () => answer({ answer: "too late" });
+        });
+      });
+    });
+    await expect(client.rpc(quiz.calls.start, { text: "?", timeout_ms: 20 })).rejects.toMatchObject({
+      code: "timeout",
+    });
+    await isStopped;
+    answerLate();
+    await client.ping();
+    expect(withdrawn).toEqual([["invoke/withdrawn", "the agent did not answer within 0.02 s"]]);
+    await client.disconnect();
+  });
+
+  test("a question is withdrawn before the call that asked it is answered, by its own id and once", async () => {
+    await using raw = await startRawHost([quizPlugin()]);
+    const peer = await raw.open({ agent_caps: ["quiz"] });
+    peer.send({ type: "quiz/start/req", id: "call", text: "?" });
+    await peer.settle();
+    const asked = peer.received.at(-2);
+    peer.send({ type: "invoke/cancel/req", id: "cancel", call_id: "call" });
+    await peer.answer("call");
+    const told = peer.received.filter(({ type }) => type === "invoke/withdrawn" || type === "error");
+    expect(told).toMatchObject([{ type: "invoke/withdrawn", ask_id: asked?.id }, { req_id: "call" }]);
+    expect(told[0]).not.toHaveProperty("req_id");
+  });
+
   test("no more than so many questions wait at once", async () => {
     const client = await connect(await start({ maxPendingAsks: 1 }));
     client.onAsk(question, () => new Promise(() => {}));

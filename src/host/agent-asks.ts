@@ -1,7 +1,8 @@
 // Questions of the host to an agent: sent like a push, answered like a call. Each ends once, whatever the agent does.
+import { AsyncResource } from "node:async_hooks";
 import type { Call } from "../protocol/capability.ts";
 import { createMessage } from "../protocol/codec.ts";
-import { errorPayload } from "../protocol/core.ts";
+import { errorPayload, withdrawn } from "../protocol/core.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
@@ -20,6 +21,8 @@ interface AskPort {
 interface PendingAsk {
   readonly call: Call;
   readonly timeoutMs: number;
+  /** On behalf of whoever asked, also where somebody else ends the question; nobody's, where a replay did not ask it. */
+  readonly inScope: ((work: () => void) => void) | undefined;
   settle(outcome: JsonObject | A2EError): void;
 }
 
@@ -55,11 +58,12 @@ export class AgentAsks {
     return new Promise((resolve, reject) => {
       const expire = () => this.expire(id);
       const timer = setTimeout(() => (tape === undefined ? expire() : tape.expire(id, expire)), waitMs);
-      const stop = () => ask.settle(new A2EError("cancelled", "cancelled by whoever asked"));
+      const stop = () => this.#withdraw(id, new A2EError("cancelled", "cancelled by whoever asked"));
       signal?.addEventListener("abort", stop, { once: true });
       const ask: PendingAsk = {
         call,
         timeoutMs: waitMs,
+        inScope: tape === undefined ? runNow : AsyncResource.bind(runNow),
         settle: (outcome) => {
           if (!this.#pending.delete(id)) return;
           clearTimeout(timer);
@@ -78,12 +82,27 @@ export class AgentAsks {
     });
   }
 
+  /** Takes the answer to a question that was asked by what a replay does not run: it is nobody's any more. */
+  recall(call: Call, id: string): void {
+    this.#pending.set(id, { call, timeoutMs: 0, inScope: undefined, settle: () => void this.#pending.delete(id) });
+  }
+
   /** The time of a question is over; false where none of this id waits. */
   expire(id: string): boolean {
     const ask = this.#pending.get(id);
-    const seconds = (ask?.timeoutMs ?? 0) / 1000;
-    ask?.settle(new A2EError("timeout", `the agent did not answer within ${seconds} s`));
-    return ask !== undefined;
+    if (ask === undefined) return false;
+    this.#withdraw(id, new A2EError("timeout", `the agent did not answer within ${ask.timeoutMs / 1000} s`));
+    return true;
+  }
+
+  /** Nobody waits for the answer any more: the agent need not go on thinking about it, nor a user in front of it. */
+  #withdraw(ask_id: string, error: A2EError): void {
+    const ask = this.#pending.get(ask_id);
+    ask?.settle(error);
+    ask?.inScope?.(() => {
+      const { clock, nextId } = this.#port.sources;
+      this.#port.send(createMessage(withdrawn.type, nextId(), clock.now(), { ask_id, reason: error.message }));
+    });
   }
 
   /** Takes an answer of the agent. Returns what is wrong with it, or false where it answers no question that waits. */
@@ -113,6 +132,10 @@ export class AgentAsks {
     this.#ended = reason;
     for (const ask of [...this.#pending.values()]) ask.settle(new A2EError("cancelled", reason));
   }
+}
+
+function runNow(work: () => void): void {
+  work();
 }
 
 function toAskId(message: Message, asked: Call | undefined): string {

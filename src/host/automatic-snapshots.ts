@@ -47,9 +47,9 @@ export class AutomaticSnapshots {
     for (const session of sessions) if (session.isOpen) await this.#save(session, `${automaticLabel}schedule`);
   }
 
-  /** From now on sessions that end are saved first, for as long as a drain may take. */
+  /** From now on sessions that end are saved first, for as long as a drain may take; the shorter one counts. */
   beginDrain(drainMs: number): void {
-    this.#drainUntil = performance.now() + drainMs;
+    this.#drainUntil = Math.min(this.#drainUntil || Number.POSITIVE_INFINITY, performance.now() + drainMs);
   }
 
   async saveDraining(session: SavedSession): Promise<void> {

@@ -373,15 +373,13 @@ export class CallRunner implements NestedPort {
     for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));
   }
 
-  /** Resolves when nothing is in flight, or with the ids still in flight when the time is over. */
-  async drain(timeoutMs: number): Promise<string[]> {
-    if (this.#calls.inFlight > 0) {
-      let timer: NodeJS.Timeout | undefined;
+  /** Resolves when nothing is in flight, or with the ids still in flight when the signal says that the time is over. */
+  async drain(signal: AbortSignal): Promise<string[]> {
+    if (this.#calls.inFlight > 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#idleWaiters.push(resolve);
-        timer = setTimeout(resolve, timeoutMs);
+        signal.addEventListener("abort", () => resolve(), { once: true });
       });
-      clearTimeout(timer);
     }
     return this.pendingIds;
   }

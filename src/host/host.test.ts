@@ -1,6 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { capability } from "../protocol/capability.ts";
 import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { createCapturedLog } from "../testing/captured-log.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
 import { watchResources } from "../testing/leaks.ts";
 import { A2EHost } from "./host.ts";
@@ -85,6 +87,27 @@ test("plugins are set up in their order, with their name and the folders of the 
   ]);
 });
 
+test("a plugin that takes long to start is named in the log while it does", async () => {
+  vi.useFakeTimers();
+  try {
+    const log = createCapturedLog();
+    let finish = () => {};
+    const setup = () => new Promise<void>((resolve) => (finish = resolve));
+    const starting = A2EHost.start({
+      plugins: [{ plugin: { ...probePlugin(), setup }, name: "sluggish" }],
+      snapshots: createMemorySnapshotStore(),
+      log,
+    });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(log.entries).toMatchObject([{ message: "a plugin takes long to start", fields: { plugin: "sluggish" } }]);
+    finish();
+    await (await starting).close(0);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("a host without plugins answers handshakes and pings", async () => {
   await using raw = await startRawHost([]);
   const peer = await raw.open({ agent_caps: ["streaming"] });
@@ -146,6 +169,29 @@ test("closing twice is closing once, and leaves no timer behind", async () => {
   await raw.host.close();
   expect(close).toHaveBeenCalledOnce();
   await resources.expectNothingLeft();
+});
+
+test("a second close with less time ends what the first would still wait for", async () => {
+  const gate = createGate();
+  const raw = await startRawHost([probePlugin(gate.run)]);
+  const peer = await raw.open();
+  peer.request("1", "a");
+  const first = raw.host.close(3_600_000);
+  await Promise.all([first, raw.host.close(7_200_000), raw.host.close(0)]);
+  peer.read();
+  expect(peer.answers("1")).toMatchObject([{ code: "cancelled" }]);
+});
+
+test("an agent that takes long to leave keeps no host from closing, and is told what was cut off", async () => {
+  const gate = createGate();
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  const raw = await startRawHost([probePlugin(gate.run)], { database, isDurable: true });
+  const peer = await raw.open();
+  peer.request("1", "a");
+  peer.send({ type: "shutdown", id: "long", timeout: 3600 });
+  await raw.host.close(0);
+  peer.read();
+  expect(peer.received.at(-1)).toMatchObject({ type: "session/closed", reason: "shutdown", cut_off: ["1"] });
 });
 
 test("a plugin that throws when it closes is logged, and the rest is closed all the same", async () => {

@@ -21,6 +21,7 @@ import { noSandboxes, type Sandboxes } from "./sandbox.ts";
 import { createKey, createSecrets, type Secrets } from "./secrets.ts";
 import { SessionJournal } from "./session-journal.ts";
 import { SessionManager } from "./session-manager.ts";
+import { warnWhileSlow } from "./slow-work.ts";
 import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStore } from "./snapshot-store.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
 
@@ -114,7 +115,7 @@ export class A2EHost {
     const ready: LoadedPlugin[] = [];
     try {
       for (const loaded of plugins) {
-        await loaded.plugin.setup?.({
+        const work = loaded.plugin.setup?.({
           name: loaded.name,
           dataDir: options.dataDir ?? ".a2e",
           workspaceDir: options.workspaceDir ?? ".",
@@ -125,6 +126,7 @@ export class A2EHost {
           sandboxes,
           secrets,
         });
+        await warnWhileSlow(work, kernel.log, "a plugin takes long to start", { plugin: loaded.name });
         ready.push(loaded);
       }
     } catch (cause) {
@@ -151,9 +153,13 @@ export class A2EHost {
     return this.#kernel.authenticate(credentials);
   }
 
-  /** Lets calls in flight finish for `drainMs`, ends all sessions, then plugins and services. Twice is once. */
+  /**
+   * Lets calls in flight finish for `drainMs`, ends all sessions, then plugins and services. Twice is once, within the
+   * shorter of both times.
+   */
   close(drainMs: number = this.limits.drainMs): Promise<void> {
-    this.#closing ??= this.#close(drainMs);
+    if (this.#closing === undefined) this.#closing = this.#close(drainMs);
+    else void this.sessions.close(drainMs);
     return this.#closing;
   }
 
@@ -210,7 +216,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
     audit: options.audit === undefined ? noAudit : guardAudit(options.audit, log),
     auditEntry: createAuditEntry(),
     isStopping: false,
-    deadlines: new Deadlines(),
+    deadlines: new Deadlines(log),
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
     snapshots: scopes === undefined ? options.snapshots : recordSnapshots(options.snapshots, scopes),
     snapshotMode: options.snapshotMode ?? "hybrid",

@@ -40,6 +40,7 @@ export function createSessionContext(given: Partial<SessionContext> = {}): Sessi
     push() {},
     unsentBytes: () => 0,
     ask: () => Promise.reject(new Error("no agent here")),
+    outside: (work) => work(),
     call: () => Promise.reject(new Error("no other capability here")),
     ...given,
   };

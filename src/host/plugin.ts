@@ -71,6 +71,11 @@ export interface SessionContext {
    * `cancelled` where the signal aborts or the session ends.
    */
   ask<C extends Call>(ask: C, request: RequestInputOf<C>, options?: AskOptions): Promise<ResultOf<C>>;
+  /**
+   * Does what reaches out of the session, as reading a file does, and returns what came of it. Of a session that is recorded,
+   * so is that, which must be JSON then: a replay gives it back and does nothing.
+   */
+  outside<Result>(work: () => Result): Result;
   /** Calls any capability of this session outside of a request; what is still running ends with the session. */
   readonly call: CallOther;
 }
@@ -110,7 +115,11 @@ export interface SessionPart<C extends Capability = Capability> {
    * repeat them there. Everything else that is in flight then is cancelled.
    */
   leave?(signal: AbortSignal): Awaitable<Iterable<string>>;
-  close?(): Awaitable<void>;
+  /**
+   * The part ends. Not for good where its session goes on: put back, merged, taken up by the next host, or brought back from a
+   * snapshot of it. For good, what the part keeps outside of its state can go as well.
+   */
+  close?(isForGood?: boolean): Awaitable<void>;
 }
 
 export interface Plugin<C extends Capability = Capability> {

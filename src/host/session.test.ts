@@ -320,6 +320,29 @@ test("closing twice is closing once", async () => {
   expect(peer.received.filter((message) => message.type === "session/closed")).toMatchObject([{ reason: "once" }]);
 });
 
+test("whoever is in more of a hurry shortens a drain, and nobody lengthens it", async () => {
+  const gate = createGate();
+  await using raw = await startRawHost([probePlugin(gate.run)]);
+  const peer = await raw.open();
+  peer.request("1", "a");
+  peer.send({ type: "shutdown", id: "long", timeout: 3600 });
+  peer.send({ type: "shutdown", id: "longer", timeout: 7200 });
+  peer.send({ type: "shutdown", id: "at once", timeout: 0 });
+  await peer.until(() => peer.received.some(({ type }) => type === "session/closed"));
+  expect(peer.answers("1")).toMatchObject([{ code: "cancelled" }]);
+  expect(peer.received.at(-1)).toMatchObject({ reason: "shutdown", cut_off: ["1"] });
+});
+
+test("a session that drains for long is deleted at once", async () => {
+  const gate = createGate();
+  await using raw = await startRawHost([probePlugin(gate.run)]);
+  const peer = await raw.open();
+  peer.request("1", "a");
+  peer.send({ type: "shutdown", id: "long", timeout: 3600 });
+  expect(await raw.host.sessions.delete(peer.session.id)).toBe(true);
+  expect(peer.session.status).toBe("closed");
+});
+
 test("a plugin that cannot close a session is logged, and the others are closed all the same", async () => {
   const close = vi.fn();
   const throwing = probePlugin(echo, echo, {

@@ -2,7 +2,7 @@
 import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
 import { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../protocol/codec.ts";
-import { core, gap, handshake, type merge, ping, type replay, shutdownReport } from "../protocol/core.ts";
+import { core, gap, handshake, type merge, ping, type replay, shutdownReport, withdrawn } from "../protocol/core.ts";
 import type { Dialect } from "../protocol/dialects.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
@@ -11,6 +11,8 @@ import type { RequestEntry } from "./active-call.ts";
 import { AgentAsks } from "./agent-asks.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import type { Answer } from "./call-table.ts";
+import { inDocsSpelling } from "./docs-spelling.ts";
+import { DrainTime } from "./drain-time.ts";
 import { Executor, type ExecutorPort } from "./executor.ts";
 import type { Kernel } from "./kernel.ts";
 import { shortId } from "./logger.ts";
@@ -25,6 +27,7 @@ import type { JournalEntry } from "./session-journal.ts";
 import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
 import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
 import { type Forking, SessionParts, type SessionPartsPort } from "./session-parts.ts";
+import { replaySession } from "./session-replay.ts";
 import { type SavingPort, SessionSaving } from "./session-saving.ts";
 import type { SavedSession } from "./session-snapshots.ts";
 import type { SessionState } from "./session-state.ts";
@@ -85,7 +88,11 @@ export class Session
   #status: SessionStatus = "new";
   #lastActiveAt: number;
   #closing: Promise<void> | undefined;
+  #drainTime: DrainTime | undefined;
   readonly #isTransient: boolean;
+  readonly #isContinued: boolean;
+  /** Its end is for good: the host went on when it began, or nobody could come back to it. */
+  #isOver = false;
   /** It could not be written, and is gone from here alone. */
   #isDropped = false;
 
@@ -98,6 +105,7 @@ export class Session
     this.sources = tape?.sources ?? kernel;
     this.#manager = manager;
     this.#isTransient = isTransient;
+    this.#isContinued = origin !== undefined && origin.granted.size > 0;
     this.#journal = this.#openJournal(origin);
     this.#executor = new Executor(kernel, this);
     this.#outbox = new Outbox(this, kernel.limits, this.#journal);
@@ -114,7 +122,7 @@ export class Session
   /** Says what nobody asked for. */
   sendUnasked(message: Message): void {
     if (this.#status === "closed") return;
-    this.send(this.dialect === "docs" ? inDocsSpelling(message, this.#kernel) : message);
+    this.send(this.dialect === "docs" ? inDocsSpelling(message, this.#kernel.registry) : message);
   }
 
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
@@ -141,6 +149,13 @@ export class Session
 
   answerAsk(message: Message, asked: Call | undefined): A2EError | boolean {
     return this.#asks?.answer(message, asked) ?? false;
+  }
+
+  /** Something that a replay does not run said this then: a question, whose answer is still to come, or that it needs none. */
+  recallAside({ type, id, ask_id }: Message): void {
+    const entry = this.#kernel.registry.get(type);
+    if (entry?.kind === "ask") this.#agent.recall(entry.call, id);
+    else if (type === withdrawn.type) this.#agent.expire(String(ask_id));
   }
 
   #openJournal(origin: SessionOrigin | undefined): JournalEntry | undefined {
@@ -174,13 +189,15 @@ export class Session
   /** What was said last could not be written: this session's memory is ahead of what a crash would leave, so it goes. */
   onNotDurable(error: Error): void {
     if (this.#status === "closed") return;
-    this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), error });
+    // Without a stack: many sessions are dropped for one reason, and where it was noticed is the same for all.
+    const { message: reason } = error;
+    this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), reason });
     this.#status = "closed";
     this.#isDropped = true;
     this.#executor.calls.cancelAll("the host could not save this session");
     this.#agent.end("the host could not save this session");
     // Closing it later must not take away what the journal still has of it.
-    this.#closing ??= this.parts.close();
+    this.#closing ??= this.parts.close(false);
     this.#end();
   }
 
@@ -206,6 +223,10 @@ export class Session
 
   get isOpen(): boolean {
     return this.#status === "open";
+  }
+
+  get hasOwner(): boolean {
+    return this.#isContinued || this.#status === "open";
   }
 
   get lastActiveAt(): number {
@@ -429,21 +450,8 @@ export class Session
     return mergeFork(this, this.#manager?.get(forkId));
   }
 
-  /** Runs the recording of this session once more, elsewhere: nothing of it reaches this session or what others see. */
-  async replay(): Promise<ResultInputOf<typeof replay>> {
-    const { tape } = this;
-    if (tape === undefined)
-      throw new A2EError("runtime_error", "this session is not recorded: the host's config has no recording.enabled", {
-        retryable: false,
-      });
-    return tape.effect("replay", async () => {
-      const recording = await tape.read();
-      if (recording === undefined || this.#kernel.replay === undefined)
-        throw new A2EError("runtime_error", "the recording of this session cannot be replayed here", {
-          retryable: false,
-        });
-      return this.#kernel.replay(recording);
-    });
+  replay(): Promise<ResultInputOf<typeof replay>> {
+    return replaySession(this.tape, this.#kernel.replay);
   }
 
   /** Takes no more calls, waits for those in flight, reports what it had to cut off, and closes. */
@@ -451,19 +459,19 @@ export class Session
     void this.close("shutdown", Math.min(timeoutMs, this.#kernel.limits.maxCallTimeoutMs));
   }
 
-  /** Ends the session; closing twice is closing once. */
+  /** Ends the session. Closing twice is closing once, within the shorter of both times. */
   close(reason = "closed", drainMs = 0): Promise<void> {
-    this.#closing ??= this.#close(reason, drainMs);
+    if (this.#closing === undefined) this.#closing = this.#close(reason, drainMs);
+    else this.#drainTime?.shorten(drainMs);
     return this.#closing;
   }
 
   async #close(reason: string, drainMs: number): Promise<void> {
     this.#status = "closing";
+    this.#isOver = !this.#kernel.isStopping || this.#isTransient;
     this.#opening.refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
-    const leaving = this.#isLasting ? this.#leave(drainMs) : undefined;
-    const cutOff = drainMs > 0 ? await this.#executor.calls.drain(drainMs) : this.#executor.calls.pendingIds;
     // Not for nothing: an agent that says goodbye is told what was cut off before its transport is gone.
-    if (leaving !== undefined) await leaving;
+    const cutOff = drainMs > 0 || this.#isLasting ? await this.#drain(drainMs) : this.#executor.calls.pendingIds;
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
     this.#agent.end(`session ended: ${reason}`);
     // A session that the next host takes up again is not closed for its agent, only cut off.
@@ -475,18 +483,14 @@ export class Session
         }),
       );
     await this.#journalled();
-    if (this.#isDropped) return this.parts.close();
+    if (this.#isDropped) return this.parts.close(false);
     if (!this.#isOver) await this.#manager?.saveDraining(this);
     this.#status = "closed";
-    await this.parts.close();
+    const isSaved = this.#isOver && this.saving.mayHaveSnapshots && (await this.saving.hasSnapshots());
+    await this.parts.close(this.#isOver && !isSaved);
     if (this.#isOver) this.#forgetJournalled();
     this.#end();
     if (this.#isOver) await this.saving.forget();
-  }
-
-  /** Whether its end is for good: the host goes on, or nobody could come back to it. */
-  get #isOver(): boolean {
-    return !this.#kernel.isStopping || this.#isTransient;
   }
 
   /** Whether the next host takes it up again. */
@@ -494,13 +498,16 @@ export class Session
     return this.#journal !== undefined && !this.#isOver;
   }
 
-  /** Leaves to the next host what it can go on with. */
-  async #leave(drainMs: number): Promise<void> {
-    const time = new AbortController();
-    const timer = drainMs > 0 ? setTimeout(() => time.abort(), drainMs) : undefined;
-    if (timer === undefined) time.abort();
-    await this.parts.leave(time.signal, drainMs, (ids) => this.#executor.calls.leave(ids));
-    clearTimeout(timer);
+  /** Lets calls in flight finish, and leaves to the next host what it can go on with. Resolves with what is cut off. */
+  async #drain(drainMs: number): Promise<string[]> {
+    const { calls } = this.#executor;
+    const time = new DrainTime(drainMs);
+    this.#drainTime = time;
+    const leaving = this.#isLasting ? this.parts.leave(time.signal, (ids) => calls.leave(ids)) : undefined;
+    const cutOff = await calls.drain(time.signal);
+    await leaving;
+    time.clear();
+    return cutOff;
   }
 
   /** A journal that cannot be written must not keep a session from ending; its age will take it. */
@@ -528,15 +535,3 @@ export class Session
 }
 
 const nothing: ReadonlySet<string> = new Set();
-
-/** A push or a question under the name that the documentation gives it: the first of its other names. */
-function inDocsSpelling(message: Message, { registry }: Kernel): Message {
-  const entry = registry.get(message.type);
-  const spelling =
-    entry?.kind === "push"
-      ? entry.push.aliases[0]
-      : entry?.kind === "ask"
-        ? Object.keys(entry.call.aliases)[0]
-        : undefined;
-  return spelling === undefined ? message : { ...message, type: spelling };
-}

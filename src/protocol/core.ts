@@ -195,6 +195,15 @@ export const shutdownReport = push("session/closed", {
   example: { reason: "shutdown", cut_off: [] },
 });
 
+export const withdrawn = push("invoke/withdrawn", {
+  doc: "The host no longer waits for the answer to a question that it asked the agent. An extension of ours.",
+  payload: z.object({
+    ask_id: z.string().describe("The id of the question."),
+    reason: z.string().default(""),
+  }),
+  example: { ask_id: "5d0c9a1b7e6f4c3a8b2d1e0f9a8b7c6d", reason: "the agent did not answer within 120 s" },
+});
+
 export const gap = push("session/gap", {
   doc: "Lines from `from` to `to` are no longer in the outbound log; repeat unanswered requests under their ids. An extension of ours.",
   payload: z.object({ from: z.int(), to: z.int() }),
@@ -217,5 +226,5 @@ export const resumed = push("session/resumed", {
 export const core = capability("core", {
   doc: "Handshake, life cycle, errors and events: served by every host without any plugin.",
   calls: { handshake, ping, cancel, snapshot, restore, listSnapshots, fork, merge, replay },
-  pushes: { shutdownReport, gap, resumed },
+  pushes: { withdrawn, shutdownReport, gap, resumed },
 });

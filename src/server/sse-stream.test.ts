@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
-import { type AddressInfo, connect } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import type { Door } from "./door.ts";
 import { openEventStream } from "./sse-stream.ts";
@@ -95,3 +95,42 @@ function dechunk(text: string): string {
   if (!rest.startsWith("\r\n")) throw new Error(`a chunk does not end where it says: ${text.slice(0, 200)}`);
   return text.slice(end + 2, end + 2 + length) + dechunk(rest.slice(2));
 }
+
+/** A stream on a session that has said nothing yet, and what its reader got so far. */
+async function openStream(version: "1.0" | "1.1") {
+  const host = await startEchoHost({ isHandshakeRequired: false });
+  const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
+  const server = createServer((request, response) => openEventStream(door, request, response));
+  const accepted = new Promise<Socket>((resolve) => server.once("connection", resolve));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const session = host.sessions.create();
+  const reader = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  onTestFinished(async () => {
+    reader.destroy();
+    server.close();
+    await host.close(0);
+  });
+  let text = "";
+  reader.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+  });
+  reader.write(`GET /stream HTTP/${version}\r\nhost: x\r\nx-session-id: ${session.id}\r\n\r\n`);
+  await expect.poll(() => text).toContain(": open");
+  return { session, socket: await accepted, text: () => text };
+}
+
+test("the lines of one turn leave in one write", async () => {
+  const { session, socket, text } = await openStream("1.1");
+  const write = vi.spyOn(socket, "write");
+  for (let count = 1; count <= 10; count++) session.receiveLine(`{"type":"ping","id":"${count}"}`);
+  await expect.poll(text).toContain('"req_id":"10"');
+  expect(write).toHaveBeenCalledTimes(1);
+});
+
+test("a reader of HTTP/1.0, as some proxies are, gets events and nothing between them", async () => {
+  const { session, text } = await openStream("1.0");
+  session.receiveLine('{"type":"ping","id":"1"}');
+  await expect.poll(text).toContain('"req_id":"1"');
+  const [, body = ""] = text().split(": open\n\n");
+  expect(body).toMatch(/^id: 1\ndata: {[^\n]*}\n\n$/);
+});

@@ -45,8 +45,9 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
     write(lines) {
       isQuiet = false;
       const { socket } = response;
-      // On a connection with several requests, a response has no socket before its turn.
-      if (socket === null || !socket.writable) return response.write(format(lines), "latin1");
+      // On a connection with several requests, a response has no socket before its turn. HTTP/1.0 knows no chunks.
+      if (socket === null || !socket.writable || !response.chunkedEncoding)
+        return response.write(format(lines), "latin1");
       return session.readerCount > 1
         ? socket.write(formatShared(lines, formatted))
         : socket.write(toChunk(format(lines)), "latin1");

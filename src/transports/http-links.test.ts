@@ -135,6 +135,20 @@ test("a keep-alive beyond all timers does not make the watch spin", async () => 
   await link.transport.close();
 });
 
+test("the lines of one turn travel in one POST, and those that come while it is under way in the next", async () => {
+  const link = createLink({});
+  await link.open();
+  for (const text of ["1", "2", "3"]) link.transport.send(say(text));
+  await vi.advanceTimersByTimeAsync(0);
+  for (const text of ["4", "5"]) link.transport.send(say(text));
+  await link.transport.close();
+  const texts = link.seen.bodies.map((body) => body.split("\n").map((line) => JSON.parse(line).text));
+  expect(texts).toEqual([
+    ["1", "2", "3"],
+    ["4", "5"],
+  ]);
+});
+
 test("lines that are too many for one body of the host go in smaller ones, in order", async () => {
   const link = createLink({ send: (body) => (body.length > 500 ? { status: 413, body: "" } : taken) });
   await link.open();

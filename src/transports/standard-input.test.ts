@@ -35,7 +35,7 @@ test("a file is read as well", async () => {
   const file = openSync(path, "r");
   const child = spawn(process.execPath, args, { stdio: [file, "pipe", "inherit"] });
   closeSync(file);
-  const next = linesOf(child.stdout);
+  const next = linesOf(child.stdout as Readable);
   expect([await next(), await next(), await next()]).toEqual(["ready", { text: letters }, "end"]);
 });
 

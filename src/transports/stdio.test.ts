@@ -65,6 +65,16 @@ test("a shutdown message ends the session while the input stays open", async () 
   await host.close(0);
 });
 
+test("the end of input takes nothing from the time that a shutdown before it gave", async () => {
+  const { host, input, done, messages } = await serve({ drainMs: 0 });
+  const count = JSON.stringify({ type: "echo/count/req", id: "slow", key: "k", events: 20 });
+  input.end(`${count}\n{"type":"shutdown","id":"bye","timeout":60}\n`);
+  await done;
+  expect(messages().find(({ req_id, type }) => req_id === "slow" && type.endsWith("/resp"))).toBeDefined();
+  expect(messages().at(-1)).toMatchObject({ type: "session/closed", reason: "shutdown", cut_off: [] });
+  await host.close(0);
+});
+
 test("an output that fails ends the session", async () => {
   const { host, input, output, done } = await serve();
   input.write('{"type":"echo/die/req","id":"never"}\n');

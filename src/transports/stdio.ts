@@ -6,6 +6,7 @@ import { createTextLineSplitter } from "./text-lines.ts";
 
 /** What serving needs of a session. */
 export interface StdioSession extends OutboundSource {
+  readonly status: string;
   receiveLine(line: string): void;
   receiveTooLong(): void;
   close(reason?: string, drainMs?: number): Promise<void>;
@@ -42,7 +43,8 @@ export function serveStdio(session: StdioSession, { input, output, limits, signa
     const receive = (text: string) => splitter.push(text);
     const endOfInput = () => {
       splitter.end();
-      void session.close("end of input", limits.drainMs);
+      // Whoever has said goodbye in words has said how long its calls may take.
+      if (session.status !== "closing") void session.close("end of input", limits.drainMs);
     };
     const brokenInput = () => void session.close("input failed");
     // Nobody reads any more: there is no point in finishing anything.

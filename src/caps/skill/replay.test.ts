@@ -26,6 +26,11 @@ test("a recording is replayed without the skills of that time, and runs no scrip
   write("skills/count/SKILL.md", "---\nname: count\ndescription: Counts.\nscript: main.py\n---\n");
   write("skills/count/main.py", script);
   write("skills/tell/SKILL.md", "---\nname: tell\ndescription: Tells.\narguments: [what]\n---\nTell {what}.\n");
+  write("skills/ask/SKILL.md", "---\nname: ask\ndescription: Asks.\nscript: main.js\nllm: true\n---\n");
+  write(
+    "skills/ask/main.js",
+    'export default async () => (await llm("who?")).content + " " + (await llm("when?")).content;',
+  );
   write("workspace/runs.txt", "");
   const plugin = { type: "skill", metadata: { builtin: false, user: [], workspace: "write", watch: false } };
   const config = toHostConfig(
@@ -36,10 +41,12 @@ test("a recording is replayed without the skills of that time, and runs no scrip
   const transport = createDirectTransport(() => host.sessions.create());
   const client = await A2EClient.connect({ transport, agentId: "agent" });
   const skills = client.use(skill);
-  expect((await skills.discover()).skills).toHaveLength(2);
+  expect((await skills.discover()).skills).toHaveLength(3);
   expect((await skills.call({ name: "tell", arguments: { what: "more" } })).data?.success).toBe(true);
   expect((await skills.call({ name: "count" })).data).toMatchObject({ data: 7, events: [{ kind: "progress" }] });
   await expect(skills.call({ name: "count", arguments: { fail: true } })).rejects.toThrow("told to fail");
+  client.onAsk(skill.asks.llm, async ({ messages }) => ({ content: `re: ${messages[0]?.content} ${Math.random()}` }));
+  expect((await skills.call({ name: "ask" })).data?.data).toMatch(/^re: who\?.* re: when\?/);
   await expect(skills.call({ name: "none" })).rejects.toMatchObject({ code: "unknown_skill" });
   expect((await skills.read({ name: "tell" })).content).toContain("Tells.");
   await client.disconnect();

@@ -109,6 +109,11 @@ describe("a script that fails", () => {
     ],
     ["ends without a result", "pass", { message: expect.stringContaining("with exit code 0 and gave no result") }],
     [
+      "exits with a code that a signal would have",
+      "import sys; sys.exit(139)",
+      { message: expect.stringContaining("ended with exit code 139"), detail: { exit_code: 139 } },
+    ],
+    [
       "returns what its schema does not allow",
       'say(type="result", data={"n": "two"})',
       {

@@ -125,9 +125,6 @@ async function runScript(
   { runner, schemas, options }: SkillEngine,
   events: CollectedEvents,
 ): Promise<ScriptResult> {
-  // Questions to the agent are lines of the session. Touching this tells a recorder that a replay must run the script again,
-  // for it alone knows what it asks.
-  if (runner.mayAskLlm(skill)) void call.call;
   const askLlm = createLlmAsks(session, call, skill, {
     correlationId: request.correlation_id,
     maxCalls: options.max_llm_calls,

@@ -48,16 +48,21 @@ async function serve(options: ServeOptions, terminal: Terminal): Promise<void> {
   const say = (text: string) => (options.quiet ? undefined : terminal.note(text));
   const restore = [surviveRejections(log)];
   // Before anything starts: a host that is told to stop while it starts still ends in order.
+  let server: ConfiguredServer | undefined;
   const isToldToStop = new Promise<void>((resolve) => {
     const seconds = config.global_limits.drain_ms / 1000;
     const stop = () => {
       say(`Stopping; calls in flight have up to ${seconds} s. Ctrl-C again ends them now.`);
       resolve();
     };
-    restore.push(onStopRequest(terminal, stop));
+    const hurry = () => {
+      void server?.close(0);
+      return server !== undefined;
+    };
+    restore.push(onStopRequest(terminal, stop, hurry));
   });
   try {
-    const server = await start(config, log, terminal);
+    server = await start(config, log, terminal);
     if (!options.quiet) terminal.print(renderWelcome(server, config, path, terminal));
     await isToldToStop;
     await server.close();

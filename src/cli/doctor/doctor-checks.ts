@@ -12,6 +12,7 @@ import { silentLogger } from "../../host/logger.ts";
 import { openSqlite } from "../../stores/sqlite.ts";
 import { messageOf } from "../failure.ts";
 import { type ConfigChoice, readConfig } from "../hosting/config-options.ts";
+import { findNodeProblem } from "../node-version.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Finding } from "./finding.ts";
 import { checkSandboxes } from "./sandbox-checks.ts";
@@ -33,9 +34,9 @@ export async function examine(choice: ConfigChoice, terminal: Terminal): Promise
 }
 
 function checkNode(version: string): Finding {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return { name: "node", status: "ok", message: version };
-  return { name: "node", status: "fail", message: `${version} is too old`, advice: "Install Node 20.19 or newer." };
+  const problem = findNodeProblem(version);
+  if (problem === undefined) return { name: "node", status: "ok", message: version };
+  return { name: "node", status: "fail", message: problem, advice: "Install a newer one from https://nodejs.org." };
 }
 
 async function checkConfig(
@@ -51,7 +52,7 @@ async function checkConfig(
       name: "config",
       status: "fail",
       message: messageOf(error),
-      advice: "`a2e init` writes a valid one.",
+      advice: `\`${terminal.program} init\` writes a valid one.`,
     };
     // The other questions are still worth an answer.
     return { finding, config: toHostConfig({}, { baseDir: terminal.cwd, env: {} }) };

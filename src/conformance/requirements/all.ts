@@ -13,7 +13,10 @@ import { gating } from "./gating.ts";
 import { handshake } from "./handshake.ts";
 import { http } from "./http.ts";
 import { limits } from "./limits.ts";
-import { mcp } from "./mcp.ts";
+import { mcpAsks } from "./mcp-asks.ts";
+import { mcpContents } from "./mcp-contents.ts";
+import { mcpServers } from "./mcp-servers.ts";
+import { mcpTools } from "./mcp-tools.ts";
 import { memory } from "./memory.ts";
 import { memoryLimits } from "./memory-limits.ts";
 import { memorySearch } from "./memory-search.ts";
@@ -41,7 +44,10 @@ export const requirements: readonly Requirement[] = [
   ...sessions,
   ...sessionState,
   ...tools,
-  ...mcp,
+  ...mcpServers,
+  ...mcpTools,
+  ...mcpContents,
+  ...mcpAsks,
   ...toolkits,
   ...episodes,
   ...environments,

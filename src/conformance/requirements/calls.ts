@@ -293,4 +293,27 @@ export const calls: readonly Requirement[] = [
       checkEqual(peer.eventsOf(id).length, 1, "number of events, one per run");
     },
   },
+  {
+    id: "CALL-15",
+    title: "a question to the agent is withdrawn by its id when the call that asked it is cancelled",
+    source: "extension: invoke/withdrawn",
+    level: "extension",
+    needs: { capability: "chains" },
+    async run({ agent }) {
+      const peer = await agent();
+      const id = peer.post("chain/req", { nodes: [{ node_id: "ok", kind: "approval", message: "Go?" }] });
+      const ask = await peer.find(
+        ({ type, run_id }) => type === "chain/approve/req" && run_id === id,
+        "chain/approve/req",
+      );
+      await cancelAll(peer, [id]);
+      const isWithdrawal = ({ type, ask_id }: Message) => type === "invoke/withdrawn" && ask_id === ask.id;
+      const withdrawal = await peer.find(isWithdrawal, "invoke/withdrawn");
+      check(!("req_id" in withdrawal), "a withdrawal answers nothing");
+      checkError(
+        await peer.answerTo(peer.post("chain/approve/resp", { req_id: ask.id, approved: true })),
+        "invalid_message",
+      );
+    },
+  },
 ];

@@ -210,6 +210,7 @@ export const errors: readonly Requirement[] = [
       const peer = await agent();
       const types = [
         "invoke/cancel/resp",
+        "invoke/withdrawn",
         "session/snapshot/resp",
         "session/restore/resp",
         "session/snapshots/resp",

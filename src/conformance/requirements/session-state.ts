@@ -258,7 +258,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-20",
-    title: "a merge brings the episodes and plans of the fork, and may be repeated",
+    title: "a merge brings the episodes and plans of the fork, and may be repeated for what came after the first",
     transports: sharedHost,
     needs: withEnv,
     async run(context) {
@@ -267,13 +267,13 @@ export const sessionState: readonly Requirement[] = [
       const start = await reset(parent);
       const plan = survey.granted.includes("planning") ? await createPlan(parent) : undefined;
       const { peer: child, sessionId } = await fork(parent, context);
-      await step(child, start, inc);
-      if (plan !== undefined) await openPlan(child, plan.id).add("of the fork");
-      for (const _ of [1, 2]) {
+      for (const count of [1, 2]) {
+        await step(child, start, inc);
+        if (plan !== undefined) await openPlan(child, plan.id).add("of the fork");
         const { conflictsOf } = await merge(parent, sessionId);
         checkEqual(conflictsOf("env"), [], "conflicts");
-        checkEqual((await observe(parent, start)).state, { count: 1 }, "state after the merge");
-        if (plan !== undefined) checkEqual((await plan.tasks()).length, 1, "tasks after the merge");
+        checkEqual((await observe(parent, start)).state, { count }, "state after the merge");
+        if (plan !== undefined) checkEqual((await plan.tasks()).length, count, "tasks after the merge");
       }
     },
   },

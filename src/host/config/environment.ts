@@ -8,9 +8,9 @@ const reference = /\$(\$?)\{([^}]*)\}/g;
 export function substituteEnvironment(
   text: string,
   environment: Environment,
-): { value: string; isChanged: boolean } | { problem: string } {
+): { value: string; variables: Readonly<Record<string, string>> } | { problem: string } {
   let problem: string | undefined;
-  let isChanged = false;
+  const variables: Record<string, string> = {};
   const value = text.replace(reference, (whole, escaping: string, name: string) => {
     if (escaping !== "") return whole.slice(1);
     if (!/^[A-Za-z_]\w*$/.test(name)) {
@@ -19,9 +19,29 @@ export function substituteEnvironment(
     }
     const found = Object.hasOwn(environment, name) ? environment[name] : undefined;
     // An empty variable is taken for a forgotten one: an empty token would open the host to everybody.
-    if (found === undefined || found === "") problem ??= `the environment variable ${name} is not set, or empty`;
-    isChanged = true;
-    return found ?? "";
+    if (found === undefined || found === "") {
+      problem ??= `the environment variable ${name} is not set, or empty`;
+      return "";
+    }
+    variables[name] = found;
+    return found;
   });
-  return problem === undefined ? { value, isChanged } : { problem };
+  return problem === undefined ? { value, variables } : { problem };
+}
+
+/** Shorter values hide nothing, and stand in words that have nothing to do with them. */
+const minConcealedLength = 4;
+
+/** Puts the names of variables back in place of what they held, as far as anybody could read it from the text. */
+export function concealVariables(text: string, variables: Readonly<Record<string, string>> = {}): string {
+  const concealed = Object.entries(variables).filter(
+    ([, value]) => value.length >= minConcealedLength && !/^(true|false)$/.test(value),
+  );
+  // The longest first: one value may contain another.
+  concealed.sort(([, one], [, other]) => other.length - one.length);
+  return concealed.reduce((shown, [name, value]) => {
+    const written = () => `\${${name}}`;
+    const quoted = JSON.stringify(value).slice(1, -1);
+    return shown.replaceAll(value, written).replaceAll(quoted, written);
+  }, text);
 }

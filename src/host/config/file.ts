@@ -43,7 +43,7 @@ async function readText(path: string): Promise<string> {
 }
 
 const readProblems: Readonly<Record<string, string>> = {
-  ENOENT: "no such file; `a2e init` writes one",
+  ENOENT: "no such file",
   ENOTDIR: "no such file",
   EISDIR: "is a folder; name the file in it",
   EACCES: "may not be read by this user",

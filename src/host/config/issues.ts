@@ -51,5 +51,5 @@ function describe(value: unknown, isSecret: boolean): string {
   if (typeof value === "object") return "a mapping";
   if (isSecret) return typeof value === "string" ? "another text" : `a ${typeof value}`;
   if (typeof value !== "string") return String(value);
-  return JSON.stringify(value.length > maxShownLength ? `${value.slice(0, maxShownLength)}…` : value);
+  return value.length > maxShownLength ? `a text of ${value.length} characters` : JSON.stringify(value);
 }

@@ -62,7 +62,7 @@ export function parseHostConfig(input: unknown, options: ConfigOptions = {}): Pa
     return { problems: reading.problems.sort((one, other) => (one.line ?? 0) - (other.line ?? 0)) };
   }
   const { baseDir = process.cwd(), env = process.env, overrides = {} } = options;
-  return { config: complete(override(parsed.data, overrides), baseDir, env) };
+  return { config: { ...complete(override(parsed.data, overrides), baseDir, env), ...reading.variables } };
 }
 
 /** The config, or a ConfigError that says everything that is wrong with it. */
@@ -81,6 +81,7 @@ class ConfigReading {
   readonly #env: Environment;
   /** Paths whose text came from the environment: their values may be secrets. */
   readonly #substituted = new Set<string>();
+  #variables: Readonly<Record<string, string>> | undefined;
 
   constructor(options: ConfigOptions) {
     this.#options = options;
@@ -96,6 +97,10 @@ class ConfigReading {
       ...(suggestion === undefined ? {} : { suggestion }),
       ...place,
     });
+  }
+
+  get variables(): Pick<A2EHostConfig, "variables"> {
+    return this.#variables === undefined ? {} : { variables: this.#variables };
   }
 
   isSecret(path: ConfigPath): boolean {
@@ -154,7 +159,10 @@ class ConfigReading {
       this.report(path, result.problem);
       return undefined;
     }
-    if (result.isChanged) this.#substituted.add(path.join("."));
+    if (Object.keys(result.variables).length > 0) {
+      this.#substituted.add(path.join("."));
+      this.#variables = { ...this.#variables, ...result.variables };
+    }
     return result.value;
   }
 

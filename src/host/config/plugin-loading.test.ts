@@ -1,13 +1,16 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config's own syntax
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { capability } from "../../protocol/capability.ts";
 import { silentLogger } from "../logger.ts";
 import { type Plugin, type PluginFactory, plugin } from "../plugin.ts";
 import { toHostConfig } from "./parsing.ts";
 import { type LoadedPlugin, loadPlugins, PluginLoadError } from "./plugin-loading.ts";
+import { parsePluginOptions, pluginEntryFields } from "./plugin-options.ts";
 
 const part = { session: () => ({ handlers: {} }) };
 const toolsPlugin: Plugin = plugin(capability("tools", { doc: "", calls: {} }), {
@@ -193,6 +196,47 @@ test("all plugins that do not load are named at once, as listed, with their caus
   expect(error.failures.map(({ name }) => name)).toEqual(["one", "two"]);
   expect(error.message.split("\n")).toHaveLength(2);
   expect(error.cause).toMatchObject({ message: "at load" });
+});
+
+test("a problem with its options is told with the place in the config", async () => {
+  const schema = z.strictObject({
+    ...pluginEntryFields,
+    size: z.number().optional(),
+    urls: z.array(z.url()).optional(),
+  });
+  const factory: PluginFactory = (options) => {
+    parsePluginOptions(schema, options, "options of the tools plugin");
+    return toolsPlugin;
+  };
+  const config = toHostConfig(
+    {
+      plugins: [
+        { type: "memory", metadata: { enabled: false } },
+        { type: "tools", metadata: { siz: 1, size: "big", urls: ["http://a", "b"] } },
+      ],
+    },
+    { env: {} },
+  );
+  const loading = loadPlugins(config, { builtin: { tools: async () => factory }, log: silentLogger });
+  await expect(loading).rejects.toThrow(
+    [
+      'plugin "tools": 3 problems with its options:',
+      '  plugins[1].metadata.size: expected a number, found "big"',
+      '  plugins[1].metadata.urls[1]: Invalid URL, found "b"',
+      '  plugins[1].metadata.siz: is no option here; did you mean "size"?',
+    ].join("\n"),
+  );
+});
+
+test("what variables of the environment hold is not shown, whatever a plugin says; their names are", async () => {
+  const env = { LINK: "postgres://me:hunter2@db", QUOTED: 'a "b" hunter2', ON: "true", SHORT: "x" };
+  const entry = { link: "${LINK}", list: ["${QUOTED}"], on: "${ON}", short: "${SHORT}" };
+  const config = toHostConfig({ plugins: [{ type: "tools", metadata: entry }] }, { env });
+  const factory: PluginFactory = ({ link, list }) => {
+    throw new Error(`expected true, found ${link} and ${JSON.stringify(list)}`);
+  };
+  const loading = loadPlugins(config, { builtin: { tools: async () => factory }, log: silentLogger });
+  await expect(loading).rejects.toThrow('plugin "tools": failed: expected true, found ${LINK} and ["${QUOTED}"]');
 });
 
 test("one that takes long to load is named in the log while it does", async () => {

@@ -3,8 +3,11 @@ import { canonicalCapability } from "../../protocol/dialects.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Logger } from "../logger.ts";
 import type { Plugin, PluginFactory } from "../plugin.ts";
+import { warnWhileSlow } from "../slow-work.ts";
 import { isolatePlugin } from "../workers/isolated-plugin.ts";
+import { concealVariables } from "./environment.ts";
 import { createPluginFrom, didYouMean, messageOf, PluginRefusal, toPlugin } from "./plugin-export.ts";
+import { ConfigError, countProblems, renderProblemLines } from "./problem.ts";
 import type { A2EHostConfig } from "./schema.ts";
 
 export interface LoadedPlugin {
@@ -47,31 +50,40 @@ export class PluginLoadError extends Error {
 
 type PluginEntry = A2EHostConfig["plugins"][number];
 
-const slowMs = 10_000;
-
 /** The enabled plugins, highest priority first and otherwise as listed. Rejects with a PluginLoadError. */
 export async function loadPlugins(
-  config: Pick<A2EHostConfig, "plugins" | "base_dir">,
+  config: Pick<A2EHostConfig, "plugins" | "base_dir" | "variables">,
   sources: PluginSources,
 ): Promise<LoadedPlugin[]> {
-  const entries = config.plugins.filter(({ metadata }) => metadata.enabled);
-  const outcomes = await Promise.all(
-    entries.map((entry) => loadPlugin(entry, config.base_dir, sources).catch((error) => toFailure(entry, error))),
-  );
+  const loading = config.plugins.map(async (entry, index) => {
+    if (!entry.metadata.enabled) return undefined;
+    try {
+      return await loadPlugin(entry, config.base_dir, sources);
+    } catch (error) {
+      return toFailure(entry, concealVariables(explain(error, index), config.variables), error);
+    }
+  });
+  const outcomes = (await Promise.all(loading)).filter((outcome) => outcome !== undefined);
   const failures = outcomes.filter((outcome) => "message" in outcome);
   if (failures.length > 0) throw new PluginLoadError(failures);
   const loaded = outcomes.filter((outcome) => "plugin" in outcome);
   return loaded.sort((one, other) => other.priority - one.priority);
 }
 
-function toFailure({ name, cls }: PluginEntry, error: unknown): PluginFailure {
-  const isRefusal = error instanceof PluginRefusal;
-  return {
-    name,
-    ...(cls === undefined ? {} : { cls }),
-    message: isRefusal ? error.message : `failed: ${messageOf(error)}`,
-    cause: isRefusal ? error.cause : error,
-  };
+function explain(error: unknown, index: number): string {
+  if (error instanceof PluginRefusal) return error.message;
+  if (!(error instanceof ConfigError)) return `failed: ${messageOf(error)}`;
+  const place = `plugins[${index}].metadata`;
+  const problems = error.problems.map((problem) => ({
+    ...problem,
+    path: problem.path === "" || problem.path.startsWith("[") ? place + problem.path : `${place}.${problem.path}`,
+  }));
+  return [`${countProblems(problems)} with its options:`, ...renderProblemLines(problems, error.source)].join("\n");
+}
+
+function toFailure({ name, cls }: PluginEntry, message: string, error: unknown): PluginFailure {
+  const cause = error instanceof PluginRefusal ? error.cause : error;
+  return { name, ...(cls === undefined ? {} : { cls }), message, cause };
 }
 
 async function loadPlugin(entry: PluginEntry, baseDir: string, sources: PluginSources): Promise<LoadedPlugin> {
@@ -79,9 +91,8 @@ async function loadPlugin(entry: PluginEntry, baseDir: string, sources: PluginSo
   // Only where it is asked for: a plugin that checks its options and knows no isolation then says so, rather than run without.
   const wanted = isolation === "none" ? {} : { isolation };
   const options = { ...own, ...wanted, base_dir: baseDir } as JsonObject;
-  // A module that waits for something which never comes would otherwise look like a host that does nothing.
-  const slow = setInterval(() => sources.log.warn("a plugin takes long to load", { plugin: entry.name }), slowMs);
-  const plugin = await createPlugin(entry, baseDir, options, sources).finally(() => clearInterval(slow));
+  const work = createPlugin(entry, baseDir, options, sources);
+  const plugin = await warnWhileSlow(work, sources.log, "a plugin takes long to load", { plugin: entry.name });
   return {
     name: entry.name,
     type: entry.type,

@@ -47,12 +47,19 @@ export function isSecretPath(path: ConfigPath): boolean {
 }
 
 function renderProblems(problems: readonly ConfigProblem[], source: string): string {
-  const lines = problems.map((problem) => {
+  return [`${source} has ${countProblems(problems)}:`, ...renderProblemLines(problems, source)].join("\n");
+}
+
+export function countProblems({ length }: readonly ConfigProblem[]): string {
+  return length === 1 ? "a problem" : `${length} problems`;
+}
+
+/** One line for each, to stand below a heading. */
+export function renderProblemLines(problems: readonly ConfigProblem[], source: string): string[] {
+  return problems.map((problem) => {
     const place = problem.line === undefined ? "" : `${source}:${problem.line}:${problem.column ?? 1} `;
     const path = problem.path === "" ? "" : `${problem.path}: `;
     const hint = problem.suggestion === undefined ? "" : `; did you mean "${problem.suggestion}"?`;
     return `  ${place}${path}${problem.message}${hint}`;
   });
-  const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
-  return [`${source} has ${count}:`, ...lines].join("\n");
 }

@@ -214,4 +214,6 @@ export interface A2EHostConfig
   workspace_dir: string;
   /** Where relative paths and plugin modules start: the folder of the config file, or the working directory. */
   base_dir: string;
+  /** What each `${NAME}` in it stood for. Nobody is shown these values: a message has the name in their place. */
+  variables?: Readonly<Record<string, string>>;
 }

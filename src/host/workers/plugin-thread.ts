@@ -103,6 +103,8 @@ async function open({ session, info, state: entries }: Extract<Question, { what:
     // Nobody in this thread can know; what it sends is bounded on the other side.
     unsentBytes: () => 0,
     ask: askFrom(session),
+    // In a replay all of the plugin runs again.
+    outside: (work) => work(),
     call: callFrom({ session }),
   });
   sessions.set(session, { info, part });

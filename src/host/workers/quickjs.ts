@@ -76,7 +76,8 @@ export async function openQuickJs({ memoryBytes, timeoutMs }: QuickJsLimits): Pr
       return result;
     } catch (error) {
       if (isOverdue) throw late();
-      if (isOutOfMemory(error, wasmMemory.buffer.byteLength >= pages * pageBytes)) {
+      const mayBeFull = pages === initialPages || wasmMemory.buffer.byteLength > initialPages * pageBytes;
+      if (isOutOfMemory(error, mayBeFull)) {
         const megabytes = Math.round(memoryBytes / 1024 / 1024);
         throw new A2EError("out_of_memory", `the script needed more than its ${megabytes} MB of memory`);
       }
@@ -94,10 +95,14 @@ async function compileSandbox(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(path));
 }
 
-/** With no memory left there is none for an error either: what was thrown then reads as empty. */
-function isOutOfMemory(error: unknown, isFull: boolean): boolean {
+/**
+ * With no memory left there is none for an error either: what was thrown then reads as null, or as nothing. Not all of it
+ * need be taken by then: an array that grows is moved to a larger place, and what it leaves may be too small for the next.
+ */
+function isOutOfMemory(error: unknown, mayBeFull: boolean): boolean {
   if (!(error instanceof Error)) return false;
-  return /out of memory/i.test(error.message) || (isFull && error.message === "uncaught ");
+  const isUnsaid = error.message === uncaught(null) || error.message === uncaught("");
+  return /out of memory/i.test(error.message) || (mayBeFull && isUnsaid);
 }
 
 /** The value, or the ScriptError of what was thrown instead. */
@@ -112,9 +117,13 @@ export function runPendingJobs(context: QuickJSContext): void {
   if (jobs.error) throw toScriptError(jobs.error.context, jobs.error);
 }
 
+function uncaught(thrown: unknown): string {
+  return `uncaught ${String(thrown)}`.slice(0, maxErrorLength);
+}
+
 export function toScriptError(context: QuickJSContext, handle: QuickJSHandle): ScriptError {
   const thrown: unknown = context.dump(handle);
-  if (typeof thrown !== "object" || thrown === null) return new ScriptError(`uncaught ${String(thrown ?? "")}`);
+  if (typeof thrown !== "object" || thrown === null) return new ScriptError(uncaught(thrown));
   const { name = "Error", message = "", stack = "" } = thrown as { name?: unknown; message?: unknown; stack?: unknown };
   const place = /script\.js:(\d+(?::\d+)?)/.exec(String(stack))?.[1];
   return new ScriptError(

@@ -1,5 +1,5 @@
 // A script as a process of its own, in a sandbox, in a copy of its folder.
-import { spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { isAbsolute, join } from "node:path";
 import type { Confinement, ProcessSandbox, SandboxPolicy } from "../../../host/sandbox.ts";
@@ -38,10 +38,11 @@ export async function runProcess(
     const child = spawn(confinement.file, [...confinement.args], {
       cwd: confinement.cwd,
       env: { ...confinement.env },
-      stdio: "pipe",
+      // The last one is for the sandbox to report on.
+      stdio: ["pipe", "pipe", "pipe", "pipe"],
       // Leader of a group of its own, so that what it started goes with it.
       detached: true,
-    });
+    }) as ChildProcessWithoutNullStreams;
     const { pid } = child;
     // Before anything else of it is touched: one that could not be started may not even have pipes.
     if (pid === undefined) throw notStarted(name, (await once(child, "error"))[0]);
@@ -96,7 +97,8 @@ async function confine(skill: Skill, settings: ProcessRunSettings): Promise<Conf
     limits,
   };
   try {
-    return await sandbox.confine({ argv: [...interpreter, join(folder, scriptPath)], cwd: folder, env }, policy);
+    const argv = [...interpreter, join(folder, scriptPath)] as const;
+    return await sandbox.confine({ argv, cwd: folder, env, isReported: true }, policy);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw cannotRun(skill.name, reason.replaceAll(folder, "its folder"));
@@ -112,7 +114,8 @@ function notStarted(name: string, cause: unknown): A2EError {
 async function explain({ name }: Skill, outcome: TalkOutcome, confinement: Confinement): Promise<A2EError> {
   const { stderr, problem } = outcome;
   if (problem !== undefined) return skillFailed(name, problem, withStderr(stderr));
-  const verdict = await confinement.verdict(outcome);
+  const exit = confinement.exitOf(outcome, outcome.report);
+  const verdict = await confinement.verdict({ ...exit, stderr });
   const isFull = confinement.isWorkspaceFull?.() === true;
   if (verdict !== undefined)
     return new A2EError(
@@ -123,7 +126,7 @@ async function explain({ name }: Skill, outcome: TalkOutcome, confinement: Confi
         detail: { name, ...withStderr(stderr) },
       },
     );
-  const { code, signal } = confinement.exitOf(outcome);
+  const { code, signal } = exit;
   const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
   // The last line of a stack trace is the error itself.
   const last = stderr.trimEnd().split("\n").at(-1)?.trim() ?? "";

@@ -1,5 +1,6 @@
 // A conversation with the script in a child process, from its input to its end.
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { readReport } from "../../../host/program-end.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { createLineSplitter } from "../../../protocol/ndjson.ts";
@@ -25,6 +26,8 @@ export interface TalkSettings {
 export interface TalkOutcome {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** What the sandbox has reported of its end. */
+  readonly report: string;
   /** The end of it. */
   readonly stderr: string;
   readonly result: ScriptResult | undefined;
@@ -44,6 +47,7 @@ export function talkToScript(
   let result: ScriptResult | undefined;
   let problem: string | undefined;
   let stderr = "";
+  const report = readReport(child);
   let printedBytes = 0;
   let grace: NodeJS.Timeout | undefined;
   let linger: NodeJS.Timeout | undefined;
@@ -112,11 +116,12 @@ export function talkToScript(
       linger = setTimeout(() => {
         child.stdout.destroy();
         child.stderr.destroy();
+        report.close();
       }, graceMs);
     });
     child.on("close", (code, signal) => {
       lines.end();
-      resolve({ code, signal, stderr, result, problem });
+      resolve({ code, signal, report: report.text, stderr, result, problem });
     });
   }).finally(() => {
     clearTimeout(grace);

@@ -53,6 +53,12 @@ test("what the script throws is a result with its error and place", async () => 
   });
 });
 
+test("what is thrown and is no error is named", async () => {
+  expect(await evaluate("throw null")).toMatchObject({ error: "uncaught null" });
+  expect(await evaluate("throw undefined")).toMatchObject({ error: "uncaught undefined" });
+  expect(await evaluate("throw 'a text'")).toMatchObject({ error: "uncaught a text" });
+});
+
 test("console lines are log events", async () => {
   const call = createTestCall();
   await runTool(createTool(), { code: "console.log('a', { b: 1 }); console.error(new Error('c')); 1" }, call);
@@ -108,6 +114,8 @@ test.each([
 
 test.each([
   "const all = []; for (;;) all.push('x'.repeat(100000) + all.length);",
+  "const all = []; for (;;) all.push({});",
+  "Promise.resolve().then(function grow() { return Promise.resolve().then(grow); })",
   "const all = []; for (;;) all.push(new Array(1000).fill(1));",
   "const all = []; for (;;) all.push({ a: 1 });",
   "const all = []; for (;;) all.push(new Uint8Array(100000));",
@@ -116,8 +124,10 @@ test.each([
 ])(
   "%s is stopped at the memory limit",
   async (code) => {
-    const tool = createTool({ memoryMb: 16, timeoutMs: 60_000 });
-    await expect(runTool(tool, { code })).rejects.toMatchObject({ code: "out_of_memory" });
+    for (const memoryMb of [16, 64]) {
+      const tool = createTool({ memoryMb, timeoutMs: 60_000 });
+      await expect(runTool(tool, { code })).rejects.toMatchObject({ code: "out_of_memory" });
+    }
   },
   60_000,
 );
