@@ -125,6 +125,7 @@ export class A2EHost {
           tools: kernel.tools,
           sandboxes,
           secrets,
+          isReplay: options.scopes !== undefined,
         });
         await warnWhileSlow(work, kernel.log, "a plugin takes long to start", { plugin: loaded.name });
         ready.push(loaded);

@@ -20,6 +20,7 @@ export function createPluginContext(given: Partial<PluginContext> & Pick<PluginC
     tools: new ToolCatalogue(),
     sandboxes: noSandboxes,
     secrets: createSecrets(createKey()),
+    isReplay: false,
     ...given,
   };
 }

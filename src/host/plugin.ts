@@ -39,6 +39,8 @@ export interface PluginContext {
   readonly sandboxes: Sandboxes;
   /** Seals what may be stored but not read. */
   readonly secrets: Secrets;
+  /** True where a recording is replayed, which has the answers of all that is outside: nothing out there is to be begun. */
+  readonly isReplay: boolean;
 }
 
 export interface AskOptions {

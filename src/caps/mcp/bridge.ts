@@ -32,7 +32,7 @@ export class Bridge {
   readonly #authorization: Authorization;
 
   constructor(context: PluginContext, options: ParsedMcpOptions) {
-    const { database, secrets, log, clock } = context;
+    const { database, secrets, log, clock, isReplay } = context;
     const hasDatabase = database.isPersistent || isUsable(database);
     this.secrets = secrets;
     this.#credentials = hasDatabase ? openCredentialStore(database, secrets) : createMemoryCredentialStore();
@@ -42,6 +42,7 @@ export class Bridge {
       log,
       options,
       keeper: new ProcessKeeper(),
+      isReplay,
       fetch: coalesceRefreshes(limitBodies(options.max_message_bytes)),
     };
     this.#configTools = hasDatabase ? openToolCache(database) : noToolCache;

@@ -9,6 +9,8 @@ export interface BridgeEnvironment {
   readonly log: Logger;
   readonly options: ParsedMcpOptions;
   readonly keeper: ProcessKeeper;
+  /** No server is connected to. */
+  readonly isReplay: boolean;
   /** For all servers alike: what is under way for one may be what another waits for. */
   readonly fetch: typeof fetch;
 }

@@ -1,11 +1,15 @@
 // Recorded sessions that used the bridge: replayed without any server.
+import { mkdirSync, readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { identical, record, replay } from "../../host/recording/replayed-session.suite.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { mcpPlugin } from "./plugin.ts";
 import { ownServer } from "./start-bridge.suite.ts";
+
+const newPath = useTemporaryFolder();
 
 test("what a session asked of servers that it registered is answered from the recording, without them", async () => {
   const cmd = ownServer("hostile", "library", "--library");
@@ -48,4 +52,19 @@ test("what a session asked of servers that it registered is answered from the re
     "mcp/server/unregister/resp",
   ]);
   expect(report).toEqual(identical);
+});
+
+test("a replay connects to none of the servers in its config", async () => {
+  const folder = newPath();
+  mkdirSync(folder);
+  const cmd = ["sh", "-c", `: > ${folder}/started-$$; exec sleep 60`];
+  const servers = { shared: { cmd }, own: { cmd, scope: "session" as const } };
+  const plugins = () => [toolsPlugin({ builtin: false }), mcpPlugin({ servers, ping_interval_ms: 0 })];
+  const recorded = await record(plugins(), async (peer) => {
+    peer.send({ type: "ping", id: "still-there", version: "1.0" });
+    await peer.answer("still-there");
+    await expect.poll(() => readdirSync(folder).length).toBe(2);
+  });
+  await replay(recorded, plugins());
+  expect(readdirSync(folder)).toHaveLength(2);
 });

@@ -212,10 +212,10 @@ export function isolatePlugin({
   return {
     ...plugin,
     capability,
-    async setup({ name, dataDir, workspaceDir, log: hostLog }: PluginContext) {
+    async setup({ name, dataDir, workspaceDir, isReplay, log: hostLog }: PluginContext) {
       isClosed = false;
       log = hostLog;
-      setup = { ...source, name, dataDir, workspaceDir };
+      setup = { ...source, name, dataDir, workspaceDir, isReplay };
       await useThread();
     },
     async session(context: SessionContext): Promise<SessionPart> {

@@ -17,6 +17,7 @@ export interface ThreadSetup {
   name: string;
   dataDir: string;
   workspaceDir: string;
+  isReplay: boolean;
 }
 
 /** Keys with what they hold, or alone where they are gone. */

@@ -128,6 +128,7 @@ export class BridgedServer {
 
   /** Shows the tools it had the last time, or else connects, in the background, to learn them. */
   start(): void {
+    if (this.#home.environment.isReplay) return;
     const isShown = this.config.isLazy && this.#tools.showRemembered();
     if (!isShown) void this.ready().catch(() => {});
   }
