@@ -41,6 +41,51 @@ test.runIf(isHere)("a plain shell begins anew in bash, and does without where it
     expect(run(undefined)).toMatch(/^cannot\n0\n1\n10\n/);
 });
 
+const hasNamespaces = isHere && spawnSync("unshare", ["--pid", "--fork", "true"]).status === 0;
+
+test.runIf(hasNamespaces)("files are found also where processes have other numbers than /proc shows", () => {
+  const { file, args } = withoutInheritedFiles(...listing);
+  const second = ["--pid", "--fork", "sh", "-c", '"$@"; true', "sh", file, ...args];
+  const { stdout, stderr } = runWithFiles("unshare", second, { PATH: "/usr/bin:/bin" });
+
+  expect({ stdout, stderr }).toEqual({ stdout: "0\n1\n2\n3\n", stderr: "" });
+});
+
+test.runIf(isHere).each(["/bin/sh", "/bin/bash"])(
+  "where %s sees no files, none in the folder is taken for one",
+  (shell) => {
+    const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
+    try {
+      writeFileSync(join(folder, "planted"), "#!/bin/sh\necho planted >&2\n", { mode: 0o755 });
+      const run = (otherwise: string) => {
+        const lines = closingLines({ bash, lastKept: 2, otherwise }).replace("/proc/self/fd", "/nowhere");
+        const script = `${lines}\nexec "$@"`;
+        const env = { PATH: `${folder}:/usr/bin:/bin` };
+        const { stdout, stderr } = spawnSync(shell, ["-c", script, script, "/bin/echo", "program"], {
+          cwd: folder,
+          env,
+          stdio: ["ignore", "pipe", "pipe"],
+          encoding: "utf8",
+        });
+        return stdout + stderr;
+      };
+
+      expect(run(":")).toBe("program\n");
+      expect(run("{ echo cannot; exit 1; }")).toBe("cannot\n");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
+
+test.runIf(isHere)("a program that cannot be started is told by a short line", () => {
+  const { file, args } = withoutInheritedFiles("/nowhere/program", []);
+  const { stderr, status } = runWithFiles(file, args);
+
+  expect(stderr).toMatch(/^a2e: line \d+: \/nowhere\/program: .*\n$/);
+  expect(status).toBe(127);
+});
+
 test.runIf(isHere)("variables of the program tell the shell on the way nothing, and arrive as they are", () => {
   const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
   try {
@@ -50,6 +95,8 @@ test.runIf(isHere)("variables of the program tell the shell on the way nothing, 
       ENV: join(folder, "startup"),
       "BASH_FUNC_exec%%": "() { echo function; }",
       SHELLOPTS: "xtrace",
+      PS1: "first\n> ",
+      PS2: "$(echo second)",
       file: "own",
       number: "own",
     };
@@ -57,7 +104,8 @@ test.runIf(isHere)("variables of the program tell the shell on the way nothing, 
     const { stdout, stderr } = runWithFiles(file, args, env);
     const found = Object.fromEntries(stdout.split("\0").map((line) => line.split(/=(.*)/s).slice(0, 2)));
 
-    expect(found).toMatchObject({ BASH_ENV: env.BASH_ENV, ENV: env.ENV, file: "own", number: "own" });
+    expect(found).toMatchObject({ BASH_ENV: env.BASH_ENV, ENV: env.ENV, PS1: env.PS1, PS2: env.PS2 });
+    expect(found).toMatchObject({ file: "own", number: "own" });
     expect(stdout + stderr).not.toMatch(/startup\n|^function|\+ /m);
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,4 +1,5 @@
 // The part of the bridge that all sessions share: the servers of the config, and what every server needs.
+import { AsyncResource } from "node:async_hooks";
 import type { PluginContext, SessionContext } from "../../host/plugin.ts";
 import { Authorization } from "./authorization/authorization.ts";
 import { CallbackServer } from "./authorization/callback-server.ts";
@@ -20,6 +21,11 @@ import { ProcessKeeper } from "./transports/process-keeper.ts";
 export class Bridge {
   readonly environment: BridgeEnvironment;
   readonly secrets: PluginContext["secrets"];
+  /**
+   * Runs something in nobody's name. What servers do is not said by the request that starts or ends them, and a recording
+   * that had it so would be replayed in vain.
+   */
+  readonly aside: (work: () => void) => void = AsyncResource.bind((work: () => void) => work());
   /** Servers that every session uses, by id. */
   readonly shared: ReadonlyMap<string, BridgedServer>;
   /** Servers of the config of which each session has its own. */

@@ -42,6 +42,31 @@ test("lists of all servers give what others have first, though one hangs", async
   await expect(rest).rejects.toMatchObject({ code: "timeout" } satisfies Partial<A2EClientError>);
 });
 
+test("one that is only slow is listed, though another hangs", async () => {
+  await using bridge = await startBridge({ hanging: library("hanging"), slow: library("slow", "--slow-library") });
+  await bridge.status("hanging", "ready");
+  await bridge.status("slow", "ready");
+  await bridge.call("hanging__mute");
+
+  const { prompts, next_cursor } = await bridge.client.mcp.listPrompts({}, soon);
+
+  expect(prompts.map(({ name }) => name)).toEqual(["slow"]);
+  expect(next_cursor).not.toBe("");
+});
+
+test("a server that hangs is waited for no longer than its config says", async () => {
+  await using bridge = await startBridge({ hanging: { ...library("hanging"), timeout: 0.5 } });
+  await bridge.status("hanging", "ready");
+  await bridge.call("hanging__mute");
+  const { mcp } = bridge.client;
+  const server_id = "hanging";
+  const tooLate = { code: "timeout", message: expect.stringContaining("did not answer in time") };
+
+  await expect(mcp.readResource({ uri: "hanging://own", server_id }, soon)).rejects.toMatchObject(tooLate);
+  await expect(mcp.getPrompt({ name: "hanging", server_id }, soon)).rejects.toMatchObject(tooLate);
+  await expect(mcp.listResources({ server_id }, soon)).rejects.toMatchObject(tooLate);
+});
+
 test("a server that is known to hang is not asked for what nobody in particular is asked for", async () => {
   const pings = { ping_interval_ms: 20, ping_timeout_ms: 50 };
   await using bridge = await startBridge({ busy: library("busy", "--mute-pings"), sound: library("sound") }, pings);
@@ -68,13 +93,14 @@ test("a server that hangs over its resources and prompts is ready for its tools"
 });
 
 test("a subscription goes to the server that has the resource, where several could", async () => {
-  await using bridge = await startBridge({ one: library("one"), other: library("other") });
-  await bridge.status("one", "ready");
-  await bridge.status("other", "ready");
+  const unwatched = library("unwatched", "--unwatched");
+  await using bridge = await startBridge({ unwatched, one: library("one"), other: library("other") });
+  for (const id of ["unwatched", "one", "other"]) await bridge.status(id, "ready");
   const { mcp } = bridge.client;
 
   expect(await mcp.subscribeResource({ uri: "other://own" })).toMatchObject({ ok: true });
   expect(await mcp.unsubscribeResource({ uri: "other://own" })).toMatchObject({ ok: true });
+  expect(await mcp.subscribeResource({ uri: "all://shared" })).toMatchObject({ ok: true });
   await expect(mcp.subscribeResource({ uri: "nobodys://own" })).rejects.toMatchObject({
     code: "mcp_resource_not_found",
   });

@@ -89,7 +89,7 @@ function readPageOf<Item>(
 ): Promise<Page<Item> | undefined> {
   return server.use(caller, async ({ client }) => {
     if (client.getServerCapabilities()?.[offer] === undefined) return undefined;
-    return read(client, { cursor }, requestOptions(caller), server.config);
+    return read(client, { cursor }, requestOptions(caller, server.config), server.config);
   });
 }
 
@@ -109,42 +109,69 @@ async function readPageOfAll<Item>(
   kind: Kind<Item>,
 ): Promise<{ items: Item[]; next: string }> {
   const known = new Map(bridge.servers.map((server) => [server.config.id, server]));
+  const read: ReadTurn<Item> = async ({ id, cursor: within }, giveUp) => {
+    const server = known.get(id);
+    return server && readUnlessFailed(server, within, caller, kind, giveUp);
+  };
   let turns = cursor === "" ? firstTurns(bridge) : parseCursor(cursor);
   for (;;) {
     const [turn, ...others] = turns;
-    if (turn === undefined) return { items: [], next: "" };
-    const server = known.get(turn.id);
-    const isPatient = turn.isLate || others.length === 0;
-    const page = server && (await readInTime(server, turn.cursor, caller, kind, isPatient));
-    if (page === "silent") turns = [...others, { ...turn, isLate: true }];
-    // Whoever has nothing to say is not worth a page of its own.
-    else if (page === undefined || (page.items.length === 0 && page.next === undefined)) turns = others;
-    else
-      return {
-        items: page.items,
-        next: toCursor(page.next === undefined ? others : [{ ...turn, cursor: page.next }, ...others]),
-      };
+    if (turn === undefined || turn.isLate || others.length === 0) return readFirst(turns, caller, read);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), mcpLimits.maxSilenceMs);
+    const page = await read(turn, late.signal).finally(() => clearTimeout(timer));
+    if (page !== undefined) return toAnswer(page, turn, others);
+    turns = late.signal.aborted ? [...others, { ...turn, isLate: true }] : others;
   }
 }
 
-/** Of a server that fails undefined: it does not hide the others. */
-async function readInTime<Item>(
+type ReadTurn<Item> = (turn: Turn, giveUp: AbortSignal) => Promise<Page<Item> | undefined>;
+
+/** Of those that have been silent, whoever speaks first: they are waited for together, or one would hide another. */
+async function readFirst<Item>(
+  turns: readonly Turn[],
+  { signal }: Caller,
+  read: ReadTurn<Item>,
+): Promise<{ items: Item[]; next: string }> {
+  const over = new AbortController();
+  const left = new Set(turns);
+  const reading = turns.map(async (turn) => {
+    const page = await read(turn, over.signal);
+    if (page !== undefined) return { turn, page };
+    left.delete(turn);
+    throw new Error("nothing to list");
+  });
+  try {
+    const { turn, page } = await Promise.any(reading);
+    left.delete(turn);
+    return toAnswer(page, turn, [...left]);
+  } catch {
+    signal?.throwIfAborted();
+    return { items: [], next: "" };
+  } finally {
+    over.abort();
+  }
+}
+
+function toAnswer<Item>({ items, next }: Page<Item>, turn: Turn, others: readonly Turn[]) {
+  return { items, next: toCursor(next === undefined ? others : [{ ...turn, cursor: next }, ...others]) };
+}
+
+/** Undefined for a server that fails, for it does not hide the others; and for one whose page would be empty. */
+async function readUnlessFailed<Item>(
   server: BridgedServer,
   cursor: string,
   caller: Caller,
   kind: Kind<Item>,
-  isPatient: boolean,
-): Promise<Page<Item> | "silent" | undefined> {
-  const late = new AbortController();
-  const signals = [late.signal, caller.signal].filter((signal) => signal !== undefined);
-  const timer = isPatient ? undefined : setTimeout(() => late.abort(), mcpLimits.maxSilenceMs);
+  giveUp: AbortSignal,
+): Promise<Page<Item> | undefined> {
+  const signals = [giveUp, caller.signal].filter((signal) => signal !== undefined);
   try {
-    return await readPageOf(server, cursor, { ...caller, signal: AbortSignal.any(signals) }, kind);
+    const page = await readPageOf(server, cursor, { ...caller, signal: AbortSignal.any(signals) }, kind);
+    return page?.items.length === 0 && page.next === undefined ? undefined : page;
   } catch (error) {
     if (caller.signal?.aborted === true) throw error;
-    return late.signal.aborted ? "silent" : undefined;
-  } finally {
-    clearTimeout(timer);
+    return undefined;
   }
 }
 

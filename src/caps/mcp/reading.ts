@@ -12,12 +12,16 @@ import { isDoneWithin } from "./within.ts";
 
 export async function readResource(bridge: SessionBridge, uri: string, server_id: string, caller: Caller) {
   const candidates = server_id === "" ? bridge.usable : [bridge.server(server_id)];
+  return readFrom(candidates, uri, server_id, caller);
+}
+
+function readFrom(candidates: readonly BridgedServer[], uri: string, server_id: string, caller: Caller) {
   const allowed = candidates.filter(({ config }) => isUriOnList(config.resourceAllowList, uri));
   return firstAnswer(allowed, server_id, caller, resourceNotFound(uri, server_id), (server, reader) =>
     server.use(reader, async ({ client }) => {
       if (client.getServerCapabilities()?.resources === undefined)
         throw capabilityMissing(server.config.id, "resources");
-      const { contents } = await client.readResource({ uri }, requestOptions(reader));
+      const { contents } = await client.readResource({ uri }, requestOptions(reader, server.config));
       return { contents: contents.map(toResourceContent), server_id: server.config.id };
     }),
   );
@@ -32,7 +36,7 @@ export async function findOwner(bridge: SessionBridge, uri: string, caller: Call
   );
   const [only, another] = able;
   if (only !== undefined && another === undefined) return only.config.id;
-  return (await readResource(bridge, uri, "", caller)).server_id;
+  return (await readFrom(able, uri, "", caller)).server_id;
 }
 
 export async function getPrompt(
@@ -49,7 +53,10 @@ export async function getPrompt(
   return firstAnswer(candidates, server_id, caller, promptNotFound(name, server_id), (server, reader) =>
     server.use(reader, async ({ client }) => {
       if (client.getServerCapabilities()?.prompts === undefined) throw capabilityMissing(server.config.id, "prompts");
-      const result = await client.getPrompt({ name, arguments: Object.fromEntries(texts) }, requestOptions(reader));
+      const result = await client.getPrompt(
+        { name, arguments: Object.fromEntries(texts) },
+        requestOptions(reader, server.config),
+      );
       return toPromptResult(result, server.config.id);
     }),
   );
@@ -86,6 +93,8 @@ async function firstAnswer<Answer>(
   };
   try {
     for (const server of servers) {
+      // Others are not to be started for somebody who has left.
+      if (caller.signal?.aborted === true) break;
       const asking = ask(server);
       asked.push(asking);
       await isDoneWithin(Promise.race([asking, isAnswered]), mcpLimits.maxSilenceMs);

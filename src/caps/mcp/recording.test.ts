@@ -54,17 +54,28 @@ test("what a session asked of servers that it registered is answered from the re
   expect(report).toEqual(identical);
 });
 
-test("a replay connects to none of the servers in its config", async () => {
+test("a replay connects to none of the servers in its config, nor goes on with what was subscribed to there", async () => {
   const folder = newPath();
   mkdirSync(folder);
-  const cmd = ["sh", "-c", `: > ${folder}/started-$$; exec sleep 60`];
+  const countStarted = () => readdirSync(folder).length;
+  const script = `: > ${folder}/started-$$; exec "$0" "$@"`;
+  const cmd = ["sh", "-c", script, ...ownServer("hostile", "library", "--library")];
   const servers = { shared: { cmd }, own: { cmd, scope: "session" as const } };
   const plugins = () => [toolsPlugin({ builtin: false }), mcpPlugin({ servers, ping_interval_ms: 0 })];
   const recorded = await record(plugins(), async (peer) => {
-    peer.send({ type: "ping", id: "still-there", version: "1.0" });
-    await peer.answer("still-there");
-    await expect.poll(() => readdirSync(folder).length).toBe(2);
+    const ask = async (type: string, id: string, fields = {}) => {
+      peer.send({ type, id, version: "1.0", ...fields });
+      return peer.answer(id);
+    };
+    await ask("mcp/resource/subscribe/req", "watch", { uri: "library://own", server_id: "shared" });
+    await ask("mcp/prompt/list/req", "list", { server_id: "own" });
+    const { snapshot_id } = await ask("session/snapshot/req", "save");
+    const restored = await ask("session/restore/req", "restore", { snapshot_id });
+    expect(restored).toMatchObject({ type: "session/restore/resp" });
   });
-  await replay(recorded, plugins());
-  expect(readdirSync(folder)).toHaveLength(2);
+  const started = countStarted();
+  expect(started).toBeGreaterThanOrEqual(2);
+
+  expect(await replay(recorded, plugins())).toEqual(identical);
+  expect(countStarted()).toBe(started);
 });

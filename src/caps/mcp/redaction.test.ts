@@ -19,6 +19,12 @@ test.each([
     "sent ***, got 401 for ***: true",
   ],
   [{ url: "https://a.example/mcp?api_key=abc-def-123" }, "GET /mcp?api_key=abc-def-123", "GET /mcp?api_key=***"],
+  [{ url: "https://a.example/mcp?key=abc%2Bdef/1" }, "abc+def/1: GET /mcp?key=abc%2Bdef/1", "***: GET /mcp?key=***"],
+  [{ cmd: ["serve", "postgres://ada:abc%2Bdef@db"] }, "ada:abc%2Bdef or abc+def", "ada:*** or ***"],
+  [{ cmd: ["remote", "https://a.example/mcp?key=abc-def-123"] }, "401 for abc-def-123", "401 for ***"],
+  [{ cmd: ["docker", "run", "-e", "API_KEY=abc-def-123", "tea"] }, "abc-def-123 in docker", "*** in docker"],
+  [{ cmd: ["remote", "--header", "Authorization: Bearer abc-def-123"] }, "401 for abc-def-123", "401 for ***"],
+  [{ cmd: ["serve", "keynote", "/home/ada"] }, "keynote in /home/ada", "keynote in /home/ada"],
   [{ cmd: ["serve"], env: { API_KEY: "abc-def-123" } }, "no such key: abc-def-123", "no such key: ***"],
   [{ cmd: ["serve"], env: { DATABASE_URL: database } }, `wrong password: ${password}`, "wrong password: ***"],
   [{ cmd: ["serve", database] }, `wrong password: ${password}`, "wrong password: ***"],
@@ -47,4 +53,13 @@ test("secrets are blotted out of all texts of a value", () => {
   expect(redactValue({ "abc-def-123": [1, null, true, { tried: "abc-def-123!" }] }, redact)).toEqual({
     "***": [1, null, true, { tried: "***!" }],
   });
+});
+
+test("what is nested without end is cut, not followed", () => {
+  const redact = redactionOf({ cmd: ["serve"], env: { API_KEY: "abc-def-123" } });
+  const nested = JSON.parse(`${"[".repeat(100_000)}"abc-def-123"${"]".repeat(100_000)}`);
+
+  expect(JSON.stringify(redactValue({ said: "abc-def-123", nested }, redact))).toMatch(
+    /^{"said":"\*\*\*","nested":\[+"…"\]+}$/,
+  );
 });

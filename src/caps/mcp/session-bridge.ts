@@ -37,9 +37,13 @@ export class SessionBridge implements ServerListener {
     this.#context = context;
     this.#authorization = bridge.authorizationOf(context.session);
     this.#stopListening = bridge.listen(this);
-    for (const config of bridge.perSession) this.#open(config).start();
+    for (const config of bridge.perSession) this.#open(config);
     for (const [id, sealed] of Object.entries(this.#registered())) this.#reopen(id, String(sealed));
-    for (const [id, uri] of this.#subscribed()) (this.#own.get(id) ?? bridge.shared.get(id))?.watchAgain(uri);
+    const watched = this.#subscribed();
+    bridge.aside(() => {
+      for (const server of this.#own.values()) server.start();
+      for (const [id, uri] of watched) (this.#own.get(id) ?? bridge.shared.get(id))?.watchAgain(uri);
+    });
   }
 
   get sessionId(): string {
@@ -168,7 +172,11 @@ export class SessionBridge implements ServerListener {
       const server = this.#bridge.shared.get(id);
       if (server !== undefined) void this.#endSubscription(server, uri).catch(() => {});
     }
-    await Promise.all([...this.#own.values()].map((server) => server.close()));
+    let closing: Promise<void>[] = [];
+    this.#bridge.aside(() => {
+      closing = [...this.#own.values()].map((server) => server.close());
+    });
+    await Promise.all(closing);
   }
 
   #open(config: ServerConfig): BridgedServer {
@@ -192,7 +200,7 @@ export class SessionBridge implements ServerListener {
       // The operator may have changed their mind since.
       checkRegistration(config.endpoint, environment.options);
       if (this.#own.has(id) || shared.has(id)) throw new Error("the config has a server of this id now");
-      this.#open(config).start();
+      this.#open(config);
     } catch (error) {
       environment.log.warn("a registered MCP server is not opened again", { server: id, error });
     }

@@ -31,8 +31,8 @@ async function startElsewhere(flags: readonly string[]) {
   return { url: `ws://127.0.0.1:${(door.address() as AddressInfo).port}`, cut };
 }
 
-/** The same behind a gateway of HTTP, which answers looks at tasks with these statuses before it lets one through. */
-async function startBehindGateway(flags: readonly string[], refusals: number[]) {
+/** The same behind a gateway of HTTP, which may answer in its place: with the status that `refuse` gives. */
+async function startBehindGateway(flags: readonly string[], refuse: (method: string) => number | undefined) {
   const [command, ...args] = ownServer("tasks", ...flags);
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const waiting = new Map<unknown, (line: string) => void>();
@@ -40,8 +40,8 @@ async function startBehindGateway(flags: readonly string[], refusals: number[]) 
   const gateway = createServer(async (request, response) => {
     if (request.method !== "POST") return response.writeHead(405).end();
     const body = (await request.toArray()).join("");
-    const { id, method } = JSON.parse(body) as { id?: unknown; method?: string };
-    const status = method === "tasks/get" ? refusals.shift() : undefined;
+    const { id, method = "" } = JSON.parse(body) as { id?: unknown; method?: string };
+    const status = refuse(method);
     if (status !== undefined) return response.writeHead(status).end();
     child.stdin.write(`${body}\n`);
     if (id === undefined) return response.writeHead(202).end();
@@ -190,11 +190,14 @@ describe.each([
       ["task-1", "half way"],
     ]);
     expect((await bridge.status("slow", "ready")).reconnects).toBe(1);
+    // The tool was called once: what it does must not be done again because the way was cut.
+    expect(textOf(await bridge.call("slow__begun"))).toBe('["task-1"]');
   });
 
   test("a gateway that does not reach the server for a while is asked again, one that refuses is not", async () => {
     const refusals = [503, 502];
-    await using bridge = await startBridge({ slow: { url: await startBehindGateway(flags, refusals) } });
+    const refuse = (method: string) => (method === "tasks/get" ? refusals.shift() : undefined);
+    await using bridge = await startBridge({ slow: { url: await startBehindGateway(flags, refuse) } });
     await bridge.status("slow", "ready");
 
     expect(textOf(await bridge.call("slow__steps", { what: "it" }))).toBe("done with it");
@@ -204,6 +207,26 @@ describe.each([
       code: "mcp_transport_error",
       detail: { http_status: 403 },
     });
+  });
+
+  test("a gateway that lets no answer through is asked now and then, until the time of a request is over", async () => {
+    let refused = 0;
+    const url = await startBehindGateway(flags, (method) => {
+      if (method !== "tasks/result" && method !== "tasks/update") return undefined;
+      refused += 1;
+      return 503;
+    });
+    await using bridge = await startBridge({ slow: { url, timeout: 1, permissions: { elicitation: true } } });
+    await bridge.status("slow", "ready");
+    bridge.client.onAsk(mcp.asks.elicit, async () => ({ action: "accept", content: { one: "this" } }));
+
+    await expect(bridge.call("slow__asking")).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining("did not answer in time"),
+    });
+
+    expect(refused).toBeGreaterThan(1);
+    expect(refused).toBeLessThan(10);
   });
 
   test("an answer that the cut kept from the server reaches it afterwards", async () => {

@@ -151,6 +151,7 @@ export class BridgedServer {
   /** Goes on with a subscription of before: at once, or as soon as the server is there. */
   watchAgain(uri: string): void {
     const { connection } = this.#link;
+    if (this.#home.environment.isReplay) return;
     this.subscriptions.expect(uri);
     if (connection === undefined) void this.ready().catch(() => {});
     else this.subscriptions.tellRest(connection);

@@ -1,6 +1,7 @@
 // What goes wrong with one server, as callers and the log are told of it: without its secrets, and not at any length.
 import type { Logger } from "../../../host/logger.ts";
-import { cut } from "../problems.ts";
+import { A2EError } from "../../../protocol/errors.ts";
+import { cut, transportError } from "../problems.ts";
 import { createRedaction, type Redaction } from "../redaction.ts";
 import type { Sdk } from "../sdk.ts";
 import { type ServerFault, toServerFault } from "../sdk-errors.ts";
@@ -12,7 +13,7 @@ export class Faults {
   readonly redact: Redaction;
   readonly #config: ServerConfig;
   readonly #log: Logger;
-  /** Not there before the first connection, when nothing of it can have gone wrong. */
+  /** Not there before the first connection: it may be what is missing, or what took too long to load. */
   sdk: Sdk | undefined;
 
   constructor(config: ServerConfig, log: Logger) {
@@ -22,10 +23,7 @@ export class Faults {
   }
 
   judge(cause: unknown): ServerFault & { reason: string } {
-    if (this.sdk === undefined) throw cause;
-    const { id, endpoint } = this.#config;
-    const isRemote = endpoint.transport !== "stdio";
-    const fault = toServerFault(cause, { sdk: this.sdk, serverId: id, isRemote, redact: this.redact });
+    const fault = this.#toFault(cause);
     return { ...fault, reason: cut(fault.error.message, maxErrorLength) };
   }
 
@@ -36,5 +34,14 @@ export class Faults {
 
   report(what: string, error: Error): void {
     this.#log.warn(what, { server: this.#config.id, error: cut(this.redact(error.message), maxErrorLength) });
+  }
+
+  #toFault(cause: unknown): ServerFault {
+    const { id, endpoint } = this.#config;
+    const isRemote = endpoint.transport !== "stdio";
+    if (this.sdk !== undefined)
+      return toServerFault(cause, { sdk: this.sdk, serverId: id, isRemote, redact: this.redact });
+    const error = cause instanceof A2EError ? cause : transportError(id, this.redact(String(cause)));
+    return { error, connection: "kept", isUnauthorized: false };
   }
 }

@@ -49,9 +49,12 @@ export class TaskCall {
   /** What the agent answered: it is asked once, though the server may have to be told again. */
   readonly #answers = new Map<string, JsonObject>();
   readonly #taken = new Set<string>();
+  /** However many connections it takes. */
+  readonly #endsAt: number;
 
   constructor(port: TaskPort) {
     this.#port = port;
+    this.#endsAt = performance.now() + port.timeoutMs;
   }
 
   /** True once there is a task that has not come to its end. */
@@ -59,12 +62,26 @@ export class TaskCall {
     return this.#task !== undefined && !isOver(this.#task);
   }
 
-  /** Begins a task; on another connection, because the first was forgotten or lost, goes on with the one it began there. */
-  async run(connection: Connection, name: string, args: JsonObject): Promise<CallToolResult> {
+  /** Begins a task. */
+  run(connection: Connection, name: string, args: JsonObject): Promise<CallToolResult> {
+    return this.#run(connection, () => this.#begin(connection, name, args));
+  }
+
+  /** Follows a task that the server began of itself. */
+  follow(connection: Connection, handle: JsonObject): Promise<CallToolResult> {
+    return this.#run(connection, async () => this.#parse(handle));
+  }
+
+  /** Goes on with the task on another connection, because the one before was forgotten or lost. */
+  resume(connection: Connection): Promise<CallToolResult> {
+    return this.#run(connection, async () => this.#parse(this.#task));
+  }
+
+  async #run(connection: Connection, begin: () => Promise<Task>): Promise<CallToolResult> {
     const stop = connection.followProgress(this.#progressToken, (progress) => this.#port.onProgress(progress));
     try {
       return await this.#guard(connection, async (signal) => {
-        this.#task ??= await this.#begin(connection, name, args);
+        this.#task = await begin();
         return this.#follow(connection, signal, this.#task);
       });
     } finally {
@@ -72,24 +89,16 @@ export class TaskCall {
     }
   }
 
-  /** Goes on with a task that the server began of itself. */
-  resume(connection: Connection, handle: JsonObject): Promise<CallToolResult> {
-    return this.#guard(connection, async (signal) => {
-      this.#task ??= this.#parse(handle);
-      return this.#follow(connection, signal, this.#task);
-    });
-  }
-
   /** Whoever gives up, or is refused, has the server give up too. */
   async #guard(
     connection: Connection,
     work: (signal: AbortSignal) => Promise<CallToolResult>,
   ): Promise<CallToolResult> {
-    const { signal, timeoutMs, sdk } = this.#port;
+    const { signal, sdk } = this.#port;
     const stop = new AbortController();
     const onAbort = () => stop.abort(signal.reason);
     const tooLate = () => stop.abort(new sdk.SdkError(sdk.SdkErrorCode.RequestTimeout, "Request timed out"));
-    const timer = setTimeout(tooLate, timeoutMs);
+    const timer = setTimeout(tooLate, Math.max(0, this.#endsAt - performance.now()));
     signal.addEventListener("abort", onAbort);
     if (signal.aborted) onAbort();
     const working = work(stop.signal);

@@ -5,12 +5,14 @@ import type { ToolOutput } from "../../../host/tool-catalogue.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toToolOutput } from "../content.ts";
+import { mcpLimits } from "../limits.ts";
 import { cut, toolNotFound } from "../problems.ts";
 import { mcp } from "../protocol.ts";
 import type { Redaction } from "../redaction.ts";
 import type { Connection } from "../server/connection.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { taskHandleOf } from "../transports/task-handle.ts";
+import { sleep } from "../within.ts";
 import { type Task, TaskCall, type TaskPort } from "./task-call.ts";
 
 export interface ToolServer {
@@ -39,12 +41,14 @@ export function callTool(server: ToolServer, tool: Tool, args: JsonObject, conte
     return task;
   };
   const work = (connection: Connection): Promise<CallToolResult> => {
+    // To call again would have the tool do again what it is at.
+    if (task?.isUnderWay === true) return task.resume(connection);
     if (runsAsTask(tool, connection)) return createTask().run(connection, tool.name, args);
     const calling = connection.callTool(tool.name, args, options);
     if (!connection.isStateless) return calling;
     return calling.then((result) => {
       const handle = taskHandleOf(result);
-      return handle === undefined ? result : createTask().resume(connection, handle);
+      return handle === undefined ? result : createTask().follow(connection, handle);
     });
   };
   const use = () => server.use({ sessionId: session.id, signal }, work);
@@ -68,6 +72,8 @@ async function goOn(
 ): Promise<CallToolResult> {
   for (let error = cause; ; ) {
     if (server.config.endpoint.transport === "stdio" || !task.isUnderWay || !isCut(error)) throw error;
+    // Where only what is behind the connection is away, there is nothing else to wait for.
+    await sleep(mcpLimits.initialBackoffMs, signal);
     await server.comeBack(signal);
     try {
       return await use();

@@ -2,6 +2,7 @@
 // that do not, and for what they started: a shell of a few hundred kilobytes that outlives the host by a second.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { withoutInheritedFiles } from "../../../host/inherited-files.ts";
 
 // Reads `+ <group>` and `- <group>`; at the end of its input, which comes with the end of the host, kills what is left.
 const script = `
@@ -49,7 +50,8 @@ export class ProcessKeeper {
 
 function start(): ChildProcess {
   // A session of its own: what a terminal or a supervisor sends to the host's group is not for this one.
-  const shell = spawn("/bin/sh", ["-c", script], { stdio: ["pipe", "ignore", "ignore"], detached: true, env: {} });
+  const { file, args } = withoutInheritedFiles("/bin/sh", ["-c", script]);
+  const shell = spawn(file, args, { stdio: ["pipe", "ignore", "ignore"], detached: true, env: {} });
   // Without a shell the guarantee is weaker, and everything else works.
   shell.on("error", () => {});
   shell.stdin.on("error", () => {});

@@ -1,7 +1,7 @@
 // Whatever becomes of the host, its servers do not outlive it; and they know nothing of it that they need not.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -17,7 +17,6 @@ function groupOf(pid: number): number[] {
 }
 
 function spawnPs(): { pid: number; group: number }[] {
-  const { readdirSync } = require("node:fs") as typeof import("node:fs");
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
     try {
@@ -31,6 +30,7 @@ function spawnPs(): { pid: number; group: number }[] {
 }
 
 const require = createRequire(import.meta.url);
+const pty = await import("@lydell/node-pty").catch(() => undefined);
 const onLinux = test.runIf(process.platform === "linux");
 
 onLinux("a server that ignores every request to end is ended with the host, and so is what it started", async () => {
@@ -91,3 +91,27 @@ test("a server gets nothing of the host's environment but what programs need, an
     delete process.env.A2E_TEST_SECRET;
   }
 });
+
+test.runIf(process.platform === "linux" && pty !== undefined)(
+  "a server that is started while a session has a terminal does not get hold of it, and nor does their keeper",
+  async () => {
+    const terminal = (pty as NonNullable<typeof pty>).spawn("/bin/cat", [], { cwd: "/" });
+    try {
+      await using bridge = await startBridge({ late: { cmd: ownServer("hostile") } });
+      await bridge.status("late", "ready");
+      const pid = Number(textOf(await bridge.call("late__pid")));
+      const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ").map(Number);
+      expect(children).toContain(pid);
+      // The program on the terminal is the only one that may have it.
+      expect(children.filter((child) => child !== terminal.pid).filter(holdsMaster)).toEqual([]);
+      expect(holdsMaster(process.pid)).toBe(true);
+    } finally {
+      terminal.kill("SIGKILL");
+    }
+  },
+);
+
+function holdsMaster(pid: number): boolean {
+  const files = readdirSync(`/proc/${pid}/fd`);
+  return files.some((file) => readlinkSync(`/proc/${pid}/fd/${file}`).endsWith("/ptmx"));
+}

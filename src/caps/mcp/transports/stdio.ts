@@ -4,6 +4,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { holdsTerminals, withoutInheritedFiles } from "../../../host/inherited-files.ts";
 import { mcpLimits } from "../limits.ts";
 import { isDoneWithin } from "../within.ts";
 import { LineReader } from "./line-reader.ts";
@@ -74,7 +75,7 @@ export class StdioTransport implements Transport {
     const env = createStdioEnvironment(this.#options.env);
     const { command, args, isVerbatim } = isWindows
       ? toWindowsCommand(cmd, env, cwd === "" ? process.cwd() : cwd)
-      : { command: cmd[0], args: cmd.slice(1), isVerbatim: false };
+      : { ...toProgram(cmd), isVerbatim: false };
     const child = spawn(command, args, {
       env,
       ...(cwd === "" ? {} : { cwd }),
@@ -189,4 +190,11 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   } catch {
     // Nobody is left in it.
   }
+}
+
+/** Terminals of other sessions are none of a server's business. Without any, it starts as it is. */
+function toProgram([command, ...args]: readonly [string, ...string[]]): { command: string; args: string[] } {
+  if (!holdsTerminals()) return { command, args };
+  const { file, args: behindShell } = withoutInheritedFiles(command, args);
+  return { command: file, args: behindShell };
 }

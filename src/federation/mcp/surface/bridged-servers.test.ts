@@ -24,9 +24,7 @@ function twins({ isHanging = false } = {}): Plugin<typeof mcp> {
         authorizeServer: refuse,
         subscribeResource: refuse,
         unsubscribeResource: refuse,
-        listServers: () => ({
-          servers: both.map((server_id) => ({ server_id, name: server_id, transport: "stdio", status: "ready" })),
-        }),
+        listServers: refuse,
         listResources: ({ cursor }) => {
           if (isHanging && cursor !== "") return never();
           const resources = both.map((server_id) => ({ uri: "test://shared", name: server_id, server_id }));
@@ -37,9 +35,14 @@ function twins({ isHanging = false } = {}): Plugin<typeof mcp> {
         }),
         readResource: ({ uri }) => ({ contents: [{ uri, text: "text", type: "text" }], server_id: "left" }),
         listPrompts: () => ({
-          prompts: [...both.map((server_id) => ({ name: "greet", server_id })), { name: "alone", server_id: "right" }],
+          prompts: [
+            ...both.map((server_id) => ({ name: "greet", server_id })),
+            ...["alone", "no__server", "bare__server"].map((name) => ({ name, server_id: "right" })),
+          ],
         }),
         getPrompt({ name, server_id }) {
+          if (server_id === "no") throw mcp.error("mcp_server_not_found", "there is no such server");
+          if (server_id === "bare") throw mcp.error("mcp_capability_missing", "it has no prompts");
           const owner = server_id === "" ? "right" : server_id;
           const messages = [{ role: "user", content: { type: "text", text: `${name} of ${owner}` } }];
           return { messages, server_id: owner };
@@ -58,8 +61,20 @@ test("prompts that several servers call the same are told apart, and each can be
     prompts.map(async ({ name }) => (await client.getPrompt({ name })).messages[0]?.content),
   );
 
-  expect(prompts.map(({ name }) => name)).toEqual(["left__greet", "right__greet", "alone"]);
-  expect(texts).toMatchObject([{ text: "greet of left" }, { text: "greet of right" }, { text: "alone of right" }]);
+  expect(prompts.map(({ name }) => name)).toEqual([
+    "left__greet",
+    "right__greet",
+    "alone",
+    "no__server",
+    "bare__server",
+  ]);
+  expect(texts).toMatchObject([
+    { text: "greet of left" },
+    { text: "greet of right" },
+    { text: "alone of right" },
+    { text: "no__server of right" },
+    { text: "bare__server of right" },
+  ]);
 });
 
 test("an address that several servers have is listed once", async () => {

@@ -99,9 +99,7 @@ function createPrompts(client: A2EClient): PromptSource {
         };
         // Read from the name and not from the lists: those would have to wait for every server.
         const [, server = "", name = ""] = /^(.+?)__(.+)$/s.exec(shownName) ?? [];
-        const { servers } = await client.rpc(mcp.calls.listServers, {});
-        const isTold = servers.some(({ server_id }) => server_id === server);
-        const told = isTold ? await unlessUnknown(() => get(name, server)) : undefined;
+        const told = server === "" ? undefined : await unlessUnknown(() => get(name, server), noSuchServer);
         return told ?? get(shownName, "");
       }),
     async complete(name) {
@@ -154,13 +152,18 @@ async function collect<Item>(
 /** A server that has ever another page ends here. */
 const maxCollected = 20 * mcpLimits.maxListed;
 
-async function unlessUnknown<Value>(ask: () => Promise<Value | undefined>): Promise<Value | undefined> {
+const noSuchThing = ["mcp_resource_not_found", "mcp_prompt_not_found"];
+/** What comes before the underscores may be no server, or one without prompts. */
+const noSuchServer = [...noSuchThing, "mcp_server_not_found", "mcp_capability_missing"];
+
+async function unlessUnknown<Value>(
+  ask: () => Promise<Value | undefined>,
+  codes: readonly string[] = noSuchThing,
+): Promise<Value | undefined> {
   try {
     return await ask();
   } catch (error) {
-    const isUnknown =
-      error instanceof A2EClientError && (error.is("mcp_resource_not_found") || error.is("mcp_prompt_not_found"));
-    if (isUnknown) return undefined;
+    if (error instanceof A2EClientError && codes.some((code) => error.is(code))) return undefined;
     throw error;
   }
 }
