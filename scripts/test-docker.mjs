@@ -23,7 +23,8 @@ const folder = mkdtempSync(join(tmpdir(), "a2e-docker-"));
 const socket = `unix://${folder}/docker.sock`;
 const env = { DOCKER_HOST: socket };
 const daemon = startDaemon();
-const exited = new Promise((resolve) => daemon.once("exit", resolve));
+// One that cannot be started does not exit either.
+const exited = new Promise((resolve) => daemon.once("exit", resolve).once("error", resolve));
 let code = 1;
 try {
   await isReady();
@@ -53,7 +54,7 @@ function startDaemon() {
 async function isReady() {
   const deadline = Date.now() + startTimeoutMs;
   while ((await run("docker", ["version"], { env, stdout: "ignore", stderr: "ignore" })) !== 0) {
-    if (daemon.exitCode !== null) throw new Error("the daemon has ended");
+    if (daemon.pid === undefined || daemon.exitCode !== null) throw new Error("the daemon has ended");
     if (Date.now() > deadline) throw new Error(`the daemon did not answer within ${startTimeoutMs / 1000} s`);
     await sleep(200);
   }

@@ -7,13 +7,14 @@ import { signalName, signalNumber } from "./signal-names.ts";
 const shells = ["/bin/sh", "/bin/dash", "/bin/bash", "/bin/busybox"].filter((path) => existsSync(path));
 
 /** Runs a script of its own under each shell, which reports on the third pipe. */
-function endUnder(shell: string, script: string) {
+function endUnder(shell: string, script: string, env: Record<string, string> = {}) {
   const lines = [...reportingLines(`/usr/bin/env --default-signal "$@"`), 'exit "$code"'].join("\n");
   const args = [...(shell.endsWith("busybox") ? ["sh"] : []), "-c", lines, "keeper", "/bin/sh", "-c", script];
   const { status, signal, stdout, stderr, output } = spawnSync(shell, args, {
     input: "given\n",
     stdio: ["pipe", "pipe", "pipe", "pipe"],
     encoding: "utf8",
+    env: { ...process.env, ...env },
   });
   return { ...exitBehindShell({ code: status, signal }, output[3] ?? ""), stdout, stderr };
 }
@@ -30,6 +31,13 @@ describe.runIf(process.platform === "linux").each(shells)("a program that %s wai
       expect(ended).toEqual({ code: null, signal: name, stdout: "", stderr: "" });
     },
   );
+
+  // Where shells speak no other language here, this says nothing.
+  test.each(["fr", "ru"])("is understood in every language: %s", (language) => {
+    const env = { LANG: "C.UTF-8", LANGUAGE: language };
+    expect(endUnder(shell, "exit 143", env)).toMatchObject({ code: 143, signal: null });
+    expect(endUnder(shell, "kill -TERM $$", env)).toMatchObject({ code: null, signal: "SIGTERM" });
+  });
 
   test("has the input, output and errors of the shell, and no other file of it", () => {
     const { stdout, stderr } = endUnder(shell, "cat; echo problem >&2; for n in 3 4 5 6; do ls /proc/$$/fd/$n; done");

@@ -15,7 +15,8 @@ const signalBase = 128;
  * `code`. The shell runs it beside itself, where SIGINT and SIGQUIT are ignored: the command has to undo that.
  */
 export function reportingLines(command: string): string[] {
-  const report = `jobs >&${reportDescriptor}`;
+  // In a language that is known: bash speaks that of the program.
+  const report = `LC_ALL=C jobs >&${reportDescriptor}`;
   return [
     // What the shell itself has to say about the end of a program is not the program's output.
     "exec 4<&0 5>&2 2> /dev/null",

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
@@ -102,6 +103,17 @@ test.each([129, 130, 143, 255])("exit code %i of a program on a terminal is no s
   expect(dataOf(await host.end(proc_id))).toMatchObject({ code, exit_code: code, signal: "", status: "failed" });
 });
 
+test.each([{ BASH_VERSION: "5" }, { LANG: "C.UTF-8", LANGUAGE: "fr" }, { code: "7", a2e_code: "7" }])(
+  "variables of a program on a terminal do not change how its end is told: %j",
+  async (env) => {
+    await using host = await startProc();
+    const { proc_id } = await host.sh("echo here; exit 143", { pty: true, env });
+
+    expect(dataOf(await host.end(proc_id))).toMatchObject({ exit_code: 143, signal: "" });
+    expect(host.textOf(proc_id)).toBe("here\r\n");
+  },
+);
+
 test("a program on a terminal has its own input and no other files, whatever its path", async () => {
   await using host = await startProc();
   const path = join(host.folder, "odd = name.sh");
@@ -110,7 +122,8 @@ test("a program on a terminal has its own input and no other files, whatever its
   await host.api.write({ proc_id, data: "typed\n" });
   await host.end(proc_id);
 
-  expect(host.textOf(proc_id)).toMatch(/^(?:typed\r\n)?0, 1, 10, 2\r\n(?:typed\r\n)?argument typed\r\n$/);
+  // The one more is the script, under the number that its shell prefers.
+  expect(host.textOf(proc_id)).toMatch(/^(?:typed\r\n)?0, 1, (?:10, 2|2, 255)\r\n(?:typed\r\n)?argument typed\r\n$/);
 });
 
 test.runIf(process.platform === "linux")("no program gets hold of another one's terminal", async () => {
@@ -125,6 +138,47 @@ test.runIf(process.platform === "linux")("no program gets hold of another one's 
     expect(host.textOf(proc_id)).not.toContain("ptmx");
   }
   expect(await host.api.status({ proc_id: open.proc_id })).toMatchObject({ state: "running" });
+});
+
+test.each([0, 1])("a shell has the prompt that it is given, with %i other terminals", async (others) => {
+  await using host = await startProc();
+  for (let other = 0; other < others; other++) await host.run(["sleep", "300"], { pty: true });
+  const { proc_id } = await host.run(["sh", "-i"], { pty: true, env: { PS1: "say: " } });
+  await host.event(() => host.textOf(proc_id).includes("say: "));
+  await host.api.write({ proc_id, data: "exit 7\n" });
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ exit_code: 7 });
+});
+
+/** The guard of the host that marks its processes so. */
+function guardOf(mark: string): number | undefined {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const found = pids.find((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").endsWith(`\0a2e-guard\0${mark}\0`);
+    } catch {
+      return false;
+    }
+  });
+  return found === undefined ? undefined : Number(found);
+}
+
+test.runIf(process.platform === "linux")("a guard that is started anew holds no terminal", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.sh("echo $A2E_PROC_ID; exec sleep 300", { pty: true });
+  await host.event(() => host.textOf(proc_id).includes("\n"));
+  const [mark = ""] = host.textOf(proc_id).split("-");
+  const first = guardOf(mark);
+  if (first === undefined) throw new Error("there is no guard");
+  process.kill(first, "SIGKILL");
+
+  await vi.waitFor(() => {
+    const second = guardOf(mark);
+    expect([undefined, first]).not.toContain(second);
+    const files = readdirSync(`/proc/${second}/fd`).map((name) => readlinkSync(`/proc/${second}/fd/${name}`));
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.filter((path) => path.includes("ptmx"))).toEqual([]);
+  });
 });
 
 test("a terminal where none is allowed, or a size for a process without one, is refused with the reason", async () => {

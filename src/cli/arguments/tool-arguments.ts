@@ -1,4 +1,4 @@
-// From flags to the arguments of a tool, read as its JSON Schema wants them. Whether they fit is for the host to say.
+// From flags to the arguments of a tool or skill, read as its JSON Schema wants them. Whether they fit is for the host to say.
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -24,14 +24,22 @@ export function findProperty(flag: string, schema: JsonObject): { name: string; 
   return switched === undefined ? undefined : { name: switched, isNegated: true };
 }
 
-export function toArguments(flags: readonly Flag[], schema: JsonObject, readText: ReadText): JsonObject {
+/** What is called, as messages name it. */
+export type CalledKind = "tool" | "skill";
+
+export function toArguments(
+  flags: readonly Flag[],
+  schema: JsonObject,
+  readText: ReadText,
+  kind: CalledKind = "tool",
+): JsonObject {
   const properties = propertiesOf(schema);
   const args: Record<string, JsonValue> = {};
   for (const flag of flags) {
     const found = findProperty(flag.name, schema);
     if (found === undefined) {
       // A tool that takes anything is given anything.
-      if (!isOpen(schema)) throw unknownArgument(flag.name, properties.keys());
+      if (!isOpen(schema)) throw unknownArgument(kind, flag.name, properties.keys());
       args[flag.name] = toValue(flag, {}, readText);
       continue;
     }
@@ -138,11 +146,12 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function unknownArgument(name: string, known: Iterable<string>): CliError {
+function unknownArgument(kind: CalledKind, name: string, known: Iterable<string>): CliError {
   const names = [...known];
   const near = nearest(name, names);
   const list = names.length === 0 ? "it takes none" : `it takes ${names.map((one) => `--${one}`).join(", ")}`;
-  return usage(`the tool has no argument "${name}"${near === undefined ? "" : `; did you mean --${near}?`} (${list})`);
+  const advice = near === undefined ? "" : `; did you mean --${near}?`;
+  return usage(`the ${kind} has no argument "${name}"${advice} (${list})`);
 }
 
 function plain(name: string): string {

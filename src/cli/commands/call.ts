@@ -6,10 +6,11 @@ import { A2EClientError } from "../../client/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { renderCallEvent } from "../arguments/call-event-text.ts";
-import { type Flag, parseFlags } from "../arguments/flags.ts";
+import { parseFlags } from "../arguments/flags.ts";
 import { createTextReader, isInputNamed } from "../arguments/input-text.ts";
+import { takeOwnFlags } from "../arguments/own-flags.ts";
 import { parseSeconds } from "../arguments/seconds.ts";
-import { findProperty, parseJsonArguments, toArguments } from "../arguments/tool-arguments.ts";
+import { parseJsonArguments, toArguments } from "../arguments/tool-arguments.ts";
 import { renderToolUsage } from "../arguments/tool-usage.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
@@ -66,7 +67,7 @@ async function call(name: string, words: string[], options: CallOptions, termina
   const link = await linkToHost(options, terminal);
   try {
     const tool = await findTool(link.client, name);
-    const { own, misplaced } = takeOwnFlags(flags, tool);
+    const { own, misplaced } = takeOwnFlags(flags, { ...tool, kind: "tool" });
     if (misplaced.help) return terminal.print(renderToolUsage(tool, terminal.program));
     const settings = { ...options, ...misplaced };
     const args = {
@@ -89,39 +90,6 @@ async function findTool(client: A2EClient, name: string): Promise<ToolDefinition
     `there is no tool "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`,
     `Tools: ${names.join(", ") || "none"}`,
   );
-}
-
-interface MisplacedOptions extends Pick<CallOptions, "json" | "jsonArgs" | "timeout"> {
-  help?: boolean;
-}
-
-/** Options of a2e that stand behind the tool: taken where the tool has no argument of that name. */
-function takeOwnFlags(flags: readonly Flag[], tool: ToolDefinition): { own: Flag[]; misplaced: MisplacedOptions } {
-  const own: Flag[] = [];
-  const misplaced: MisplacedOptions = {};
-  for (const flag of flags) {
-    if (findProperty(flag.name, tool.input_schema) !== undefined) own.push(flag);
-    else if (flag.name === "json" && flag.value === undefined) misplaced.json = true;
-    else if (flag.name === "help" || flag.name === "h") misplaced.help = true;
-    else if (flag.name === "json-args" && flag.value !== undefined) misplaced.jsonArgs = flag.value;
-    else if (flag.name === "timeout" && flag.value !== undefined) misplaced.timeout = toSeconds(flag.value);
-    // These decide which host is asked for the tool, so they must be known before it is.
-    else if (/^(url|config|token)$/.test(flag.name)) {
-      throw usage(
-        `${tool.name} has no argument "${flag.name}"`,
-        `As an option of a2e, --${flag.name} comes before the tool's name.`,
-      );
-    } else own.push(flag);
-  }
-  return { own, misplaced };
-}
-
-function toSeconds(text: string): number {
-  try {
-    return parseSeconds(text);
-  } catch (cause) {
-    throw usage(`--timeout: ${(cause as Error).message}`);
-  }
 }
 
 async function run(

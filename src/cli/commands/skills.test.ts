@@ -125,6 +125,17 @@ describe("run", () => {
     write(folder, "skills/ask/SKILL.md", "---\nname: ask\ndescription: Asks.\nscript: main.js\nllm: true\n---\n");
     write(folder, "skills/ask/main.js", 'export default async () => (await llm("what?")).content;');
     expect((await skills("run", "--llm", "that", "ask")).stdout).toBe("that\n");
+    expect((await skills("run", "ask", "--llm", "that")).stdout).toBe("that\n");
+  });
+
+  test("takes options behind the skill where it has no argument of that name", async () => {
+    const { folder, skills } = newProject();
+    const { code, stdout } = await skills("run", "plan-research", "--topic", "tides", "--json", "--timeout", "20");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ success: true, data: { instructions: expect.stringMatching(/tides/) } });
+
+    write(folder, "skills/own/SKILL.md", "---\nname: own\ndescription: Own.\narguments: [json]\n---\nIt is {json}.\n");
+    expect((await skills("run", "own", "--json", "mine")).stdout).toContain("It is mine.");
   });
 
   test("shows the arguments, and says what is wrong", async () => {
@@ -139,6 +150,11 @@ describe("run", () => {
     expect(await skills("run", "plan-research@9.0.0")).toMatchObject({ code: 2 });
     expect(await skills("run", "plan-research")).toMatchObject({ code: 2, stderr: expect.stringContaining("topic") });
     expect(await skills("run", "plan-research", "stray")).toMatchObject({ code: 2 });
+    const refused = (...words: string[]) => skills("run", "plan-research", "--topic", "tides", ...words);
+    expect((await refused("--tropic", "x")).stderr).toContain(
+      'the skill has no argument "tropic"; did you mean --topic?',
+    );
+    expect((await refused("--url", "http://x")).stderr).toContain("--url comes before the skill's name");
   });
 });
 

@@ -6,6 +6,7 @@ import { nearest } from "../../protocol/nearest.ts";
 import { renderCallEvent } from "../arguments/call-event-text.ts";
 import { parseFlags } from "../arguments/flags.ts";
 import { createTextReader, isInputNamed } from "../arguments/input-text.ts";
+import { takeOwnFlags } from "../arguments/own-flags.ts";
 import { isObject, parseJsonArguments, propertiesOf, toArguments, typesOf } from "../arguments/tool-arguments.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
@@ -37,13 +38,14 @@ export async function runSkill(
   const link = await linkToHost(options, terminal, [skill.name]);
   try {
     const found = await findSkill(link.client, name, version);
-    if (flags.some((flag) => flag.name === "help" || flag.name === "h"))
-      return terminal.print(renderUsage(found, terminal.program));
+    const { own, misplaced } = takeOwnFlags(flags, { ...found, kind: "skill" });
+    if (misplaced.help) return terminal.print(renderUsage(found, terminal.program));
+    const settings = { ...options, ...misplaced };
     const args = {
-      ...parseJsonArguments(options.jsonArgs, readText),
-      ...toArguments(flags, found.input_schema, readText),
+      ...parseJsonArguments(settings.jsonArgs, readText),
+      ...toArguments(own, found.input_schema, readText, "skill"),
     };
-    printResult(await call(link.client, name, version, args, options, terminal), options, terminal);
+    printResult(await call(link.client, name, version, args, settings, terminal), settings, terminal);
   } finally {
     await link.close();
   }

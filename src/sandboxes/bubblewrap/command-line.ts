@@ -47,7 +47,7 @@ export function outerScript({ joinFiles, filterFile, bash, isReported }: OuterSc
   const closing = closingLines({
     bash: bash === undefined ? undefined : quote(bash),
     lastKept: isReported ? reportDescriptor : 2,
-    otherwise: "{ echo 'a2e-sandbox: the host holds files open that only bash can close' >&2; exit 1; }",
+    otherwise: "{ echo 'a2e-sandbox: files that the host holds open cannot be closed; that takes bash' >&2; exit 1; }",
   });
   return ["set -e", closing, ...joins, `trap '' ${passedSignals.join(" ")}`, `exec "$@"${filter}`].join("\n");
 }

@@ -1,12 +1,18 @@
 // Containers are children of the daemon: when a host is killed, they go on. A shell that holds a pipe to the host removes
 // them when that ends without a farewell.
 import { type ChildProcess, spawn } from "node:child_process";
+import { withoutInheritedFiles } from "../../host/inherited-files.ts";
 
+/** More than once: a container that was being made when the host was killed is there only afterwards. */
 const script = `
 trap '' INT TERM HUP QUIT
 read -r word
 [ "$word" = bye ] && exit 0
-"$1" ps --all --quiet --filter "label=$2" | xargs -r "$1" rm --force --volumes
+for pause in 0 2; do
+  sleep "$pause"
+  found=$("$1" ps --all --quiet --filter "label=$2")
+  [ -z "$found" ] || "$1" rm --force --volumes $found
+done
 `;
 
 export interface ContainerKeeperOptions {
@@ -27,21 +33,25 @@ export class ContainerKeeper {
   start(): void {
     if (this.#shell !== undefined) return;
     const { docker, env, label } = this.#options;
-    const shell = spawn("/bin/sh", ["-c", script, "a2e-containers", docker, label], {
+    // It lives as long as the host, and would hold on to whatever terminal is open now.
+    const { file, args } = withoutInheritedFiles("/bin/sh", ["-c", script, "a2e-containers", docker, label]);
+    const shell = spawn(file, args, {
       stdio: ["pipe", "ignore", "ignore"],
       env,
       cwd: "/",
       detached: true,
     });
     this.#shell = shell;
-    shell.on("error", () => {});
-    shell.stdin.on("error", () => {});
-    shell.once("exit", () => {
+    const forget = () => {
       if (this.#shell === shell) this.#shell = undefined;
-    });
+    };
+    shell.on("error", forget);
+    shell.once("exit", forget);
+    // One that could not be started may have no pipe.
+    shell.stdin?.on("error", () => {});
     // The host ends when it wants to, not when this does.
     shell.unref();
-    (shell.stdin as unknown as { unref?(): void }).unref?.();
+    (shell.stdin as unknown as { unref?(): void } | null)?.unref?.();
   }
 
   close(): void {

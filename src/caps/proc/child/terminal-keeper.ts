@@ -1,7 +1,7 @@
 // Linux throws away what nobody has read of a terminal yet, all but 4095 bytes, the moment the leader of its session ends.
 // So a shell leads, which outlives the program: it says on the terminal, after everything else, how the program ended,
 // and waits to be killed by whoever has read that.
-import { closingLines, findBash } from "../../../host/inherited-files.ts";
+import { closingLines, findBash, promptLines } from "../../../host/inherited-files.ts";
 import { reportDescriptor, reportingLines } from "../../../host/program-end.ts";
 import { passedSignals } from "../../../host/signal-names.ts";
 import type { ChildCommand } from "./child.ts";
@@ -9,8 +9,8 @@ import type { ChildCommand } from "./child.ts";
 /** Of a report this much is said on. */
 const maxReportLength = 40;
 const signals = passedSignals.join(" ");
-/** Gives a program back what a keeper ignores. The shell is for a path with "=", which would be taken for a variable. */
-const heeding = "/usr/bin/env --default-signal /bin/sh -c";
+/** Gives a program back what a keeper ignores. */
+const heeding = "/usr/bin/env --default-signal";
 /** Reports come through a pipe of the shell's own, and what is written goes to the terminal. */
 const openPipe = `exec ${reportDescriptor}>&1 >&6 6>&-`;
 
@@ -22,11 +22,12 @@ a2e_report=$(${openPipe}; exec "$@")
 a2e_code=$?`;
 
 /** Without that command, as on other systems than Linux, a code above 128 stays ambiguous. */
-const runPlain = `
-if ${heeding} : 2> /dev/null; then
+const runPlain = (file: string) => `
+${promptLines}
+if ${heeding} /bin/sh -c : 2> /dev/null; then
   trap '' ${signals}
   exec 6>&1
-  a2e_report=$(${[openPipe, ...reportingLines(`${heeding} 'exec "$@"' sh "$@"`)].join("\n")}
+  a2e_report=$(${[openPipe, ...reportingLines(`${heeding} ${asProgram(file)} "$@"`)].join("\n")}
     exit "$code")
   a2e_code=$?
 else
@@ -34,6 +35,11 @@ else
   "$@"
   a2e_code=$?
 fi`;
+
+/** A path with "=" would be taken for a variable. */
+function asProgram(file: string): string {
+  return file.includes("=") ? `/bin/sh -c 'exec "$@"' sh` : "";
+}
 
 /** A terminal of its own making is opened for the word: that which the program leaves may be set not to wait for room. */
 const sayEnd = `
@@ -43,13 +49,15 @@ printf '\\033]a2e;%s;%d;%.${maxReportLength}s\\007' "$a2e_token" "$a2e_code" "\$
 while :; do kill -STOP $$; done`;
 
 export function withKeeper({ file, args, ...rest }: ChildCommand, token: string): ChildCommand {
+  // A plain shell that found this would take itself for bash. The program, where it is bash, sets it itself.
+  const { BASH_VERSION, ...env } = rest.env;
   const closing = process.platform === "linux" ? closingLines({ bash: findBash(), lastKept: 2, otherwise: ":" }) : "";
   const script = `${closing}
 a2e_token=$1
 shift
-${rest.isReported ? runReported : runPlain}
+${rest.isReported ? runReported : runPlain(file)}
 ${sayEnd}`;
-  return { ...rest, file: "/bin/sh", args: ["-c", script, script, token, file, ...args] };
+  return { ...rest, env, file: "/bin/sh", args: ["-c", script, script, token, file, ...args] };
 }
 
 const beginningOfEnd = new RegExp(`^\\d{0,3}(;[^\x07]{0,${maxReportLength}})?$`);

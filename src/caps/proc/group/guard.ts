@@ -1,6 +1,7 @@
 // Nothing outlives its host, not even one that is killed: a tiny process knows all groups, and when its pipe to the host
 // ends without a farewell, it kills them.
 import { type ChildProcess, spawn } from "node:child_process";
+import { withoutInheritedFiles } from "../../../host/inherited-files.ts";
 import { markName } from "./group.ts";
 
 /** Reads what the host says. `$1` marks every process of this host, also one that has left its group. */
@@ -59,7 +60,9 @@ export class Guard {
   }
 
   #start(): void {
-    const keeper = spawn("/bin/sh", ["-c", script, "a2e-guard", this.#run], {
+    // One that is started anew lives as long as the host, and would hold on to every terminal that is open now.
+    const { file, args } = withoutInheritedFiles("/bin/sh", ["-c", script, "a2e-guard", this.#run]);
+    const keeper = spawn(file, args, {
       stdio: ["pipe", "ignore", "ignore"],
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
       cwd: "/",

@@ -27,7 +27,9 @@ export function hearingOf(pid: number, signal: number, keeper: number | undefine
 export function isEndedBy(pid: number, signal: number): boolean {
   const status = readProc(`${pid}/status`);
   const bit = 1n << BigInt(signal - 1);
-  return status !== "" && ["SigIgn", "SigCgt", "SigBlk"].every((name) => (bitsOf(status, name) & bit) === 0n);
+  // A dead one has stopped its ears to nothing, and whatever ended it was something else.
+  if (status === "" || isDead.test(status)) return false;
+  return ["SigIgn", "SigCgt", "SigBlk"].every((name) => (bitsOf(status, name) & bit) === 0n);
 }
 
 const isDead = /^State:\s*[ZX]/m;
