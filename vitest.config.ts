@@ -21,6 +21,7 @@ export default defineConfig(({ mode }) => ({
     // For a busy machine: no test waits on purpose, so a long one hangs.
     testTimeout: mode === "soak" ? 3_600_000 : 30_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 15_000 } },
     env: mode === "soak" ? { SOAK: "1" } : {},
   },
 }));

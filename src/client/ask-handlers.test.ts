@@ -86,14 +86,24 @@ test("an answer without a JSON form is an error to the host, not silence", async
     result: z.object({ answer: z.unknown() }),
     example: { request: {}, result: { answer: 1 } },
   });
-  client.onAsk(open, () => ({ answer: 1n }));
+  let finish = () => {};
+  const isFinished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  client.onAsk(open, async () => {
+    await isFinished;
+    return { answer: 1n };
+  });
   const { send } = peer.transport;
   peer.transport.send = (message) => {
     JSON.stringify(message);
     send(message);
   };
-  peer.events.receive({ type: open.type, id: "ask" });
+  // More than are remembered: the first to be answered is the first to be forgotten.
+  const ids = Array.from({ length: 20 }, (_, at) => `ask ${at}`);
+  for (const id of ids) peer.events.receive({ type: open.type, id });
+  finish();
   await turn();
-  expect(peer.sentOf("error")).toMatchObject([{ req_id: "ask", code: "runtime_error" }]);
+  expect(peer.sentOf("error")).toMatchObject(ids.map((req_id) => ({ req_id, code: "runtime_error" })));
   await client.disconnect();
 });

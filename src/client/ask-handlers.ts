@@ -144,13 +144,13 @@ export class AskHandlers {
     const message = createMessage(type, nextId(), clock.now(), { req_id, ...fields });
     given.message = message;
     given.isOver = true;
-    this.#forgetOldest();
     try {
       this.#send(message);
     } catch {
       // What a handler returns may have no JSON form. The host is still owed an answer.
       if (type !== "error") this.#fail(req_id, new A2EError("runtime_error", "the agent's answer has no JSON form"));
     }
+    this.#forgetOldest();
   }
 
   /** Those that are still being worked on stay: they are not run twice. */

@@ -470,5 +470,6 @@ test("a call may have an id of its caller's choice, one at a time, and a retry g
   await expect.poll(() => peer.last.id).not.toBe("mine");
   peer.answer(peer.last, "pong");
   await retried;
+  await expect(client.rpc(ping, {}, { id: "" })).rejects.toThrow("must not be empty");
   await client.disconnect();
 });

@@ -166,6 +166,8 @@ export class A2EClient {
       if (options.signal?.aborted === true) return reject(abortError(options.signal));
       const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
       const fields = wantsEvents ? { streaming: true, ...request } : request;
+      // The host would give it another one, and answer under that.
+      if (id === "") return reject(new TypeError("the id of a call must not be empty"));
       if (options.id !== undefined && this.#pending.get(id) !== undefined) return reject(duplicateId(id));
       const message = createMessage(call.type, id, this.#clock.now(), fields);
       const { timeoutMs = this.#timeoutMs } = options;

@@ -1,3 +1,6 @@
+/** The longest a timer can wait; asked for more, it would fire at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
 /** How long what is ending may still take. Whoever is in more of a hurry shortens it; nobody lengthens it. */
 export class DrainTime {
   readonly #over = new AbortController();
@@ -13,7 +16,8 @@ export class DrainTime {
     return this.#over.signal;
   }
 
-  shorten(drainMs: number): void {
+  shorten(toMs: number): void {
+    const drainMs = Math.min(toMs, maxTimerMs);
     const endsAt = performance.now() + drainMs;
     if (endsAt >= this.#endsAt) return;
     this.#endsAt = endsAt;
@@ -22,8 +26,9 @@ export class DrainTime {
     else this.#over.abort();
   }
 
-  /** Nobody waits for its end any more. */
+  /** Nobody waits for its end any more: a timer would only keep the process. */
   clear(): void {
     clearTimeout(this.#timer);
+    this.#endsAt = Number.NEGATIVE_INFINITY;
   }
 }

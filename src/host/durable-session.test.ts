@@ -353,7 +353,20 @@ test("a part is told whether its session has ended for good", async () => {
       close: (isForGood) => void told.push(isForGood === true),
     }),
   });
-  const snapshots = { ...createMemorySnapshotStore(), async close() {} };
+  let isSlow = false;
+  let finishSaving = () => {};
+  const store = createMemorySnapshotStore();
+  const snapshots: typeof store = {
+    ...store,
+    async save(...snapshot) {
+      if (isSlow)
+        await new Promise<void>((resolve) => {
+          finishSaving = resolve;
+        });
+      return store.save(...snapshot);
+    },
+    async close() {},
+  };
   const lastTold = () => told.splice(0);
   const first = await start(telling, { snapshots, snapshotSchedule: { everyMs: 0, onDrain: true, keep: 1 } });
   const open = async (host = first) => {
@@ -371,6 +384,15 @@ test("a part is told whether its session has ended for good", async () => {
   // Its agent may bring it back from there.
   await first.sessions.delete(saved.session.id);
   expect(lastTold()).toEqual([false]);
+  // The same where that is still being saved.
+  const saving = await open();
+  isSlow = true;
+  const isSaved = saving.session.saving.saveSnapshot();
+  await first.sessions.delete(saving.session.id);
+  expect(lastTold()).toEqual([false]);
+  isSlow = false;
+  finishSaving();
+  await isSaved;
   await first.close(1_000);
   expect(lastTold()).toEqual([false]);
 

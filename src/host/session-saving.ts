@@ -32,6 +32,8 @@ export class SessionSaving {
   isChanged = false;
   /** Whether the host may have saved it on its own, now or in an earlier life. */
   #isKept: boolean;
+  /** How many snapshots that somebody asked for are being saved. */
+  #underWay = 0;
 
   constructor(kernel: Kernel, session: SavingPort, isKept: boolean) {
     this.#kernel = kernel;
@@ -54,8 +56,13 @@ export class SessionSaving {
   }
 
   async saveSnapshot(label = ""): Promise<ResultInputOf<typeof snapshot>> {
-    const { info, capabilities } = await this.#save(label, this.#session.sources.clock.now());
-    return { snapshot_id: info.snapshot_id, created_at: info.created_at, bytes: info.bytes, capabilities };
+    this.#underWay += 1;
+    try {
+      const { info, capabilities } = await this.#save(label, this.#session.sources.clock.now());
+      return { snapshot_id: info.snapshot_id, created_at: info.created_at, bytes: info.bytes, capabilities };
+    } finally {
+      this.#underWay -= 1;
+    }
   }
 
   #save(label: string, now: number) {
@@ -99,10 +106,11 @@ export class SessionSaving {
     return this.#snapshots !== undefined || this.#isKept;
   }
 
-  /** Whether its agent saved it, and so may bring it back though it has ended. */
+  /** Whether its agent saved it, or is about to, and so may bring it back though it has ended. */
   async hasSnapshots(): Promise<boolean> {
+    if (this.#underWay > 0) return true;
     try {
-      const all = await this.listSnapshots();
+      const all = await this.#unrecorded(() => this.listSnapshots());
       return all.some(({ label }) => !label.startsWith(automaticLabel));
     } catch {
       // What cannot be read may be there.
@@ -114,11 +122,17 @@ export class SessionSaving {
   async forget(): Promise<void> {
     if (!this.#isKept) return;
     try {
-      await this.#prune(0);
+      await this.#unrecorded(() => this.#prune(0));
     } catch (error) {
       const session = shortId(this.#session.id);
       this.#kernel.log.error("snapshots of a session could not be removed", { session, error });
     }
+  }
+
+  /** For what a replay could not give back: there, the host has kept nothing of the session by itself. */
+  #unrecorded<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { scopes } = this.#kernel;
+    return scopes === undefined ? work() : scopes.run(undefined, work);
   }
 
   #prune(keep: number): Promise<void> {

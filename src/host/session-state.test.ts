@@ -171,3 +171,18 @@ test("a merge may be repeated, and then takes what came after the first, also af
   state.replace(saved);
   expect(mergeState(state, fork)).toEqual({ merged: 3, conflicts: [] });
 });
+
+test("what a fork had merged itself does not count where a fork of it is merged", () => {
+  const state = new SessionState();
+  state.set("key", 0);
+  const fork = state.fork();
+  fork.set("key", 1);
+  mergeState(state, fork);
+  fork.set("key", 2);
+  const inner = fork.fork();
+  inner.set("key", 3);
+  fork.set("key", 1);
+
+  expect(mergeState(fork, inner)).toEqual({ merged: 0, conflicts: ["key"] });
+  expect(fork.get("key")).toBe(1);
+});

@@ -195,11 +195,15 @@ const mergedPrefix = `${localPrefix}merged/`;
 export function mergeState(target: SessionState, fork: SessionState): { merged: number; conflicts: string[] } {
   const conflicts: string[] = [];
   let merged = 0;
-  for (const { key, before, after } of [...fork.changesSinceFork()]) {
+  const changes = [...fork.changesSinceFork()];
+  // Its own alone: one that it began with is about the session that it was forked from.
+  const marks = changes.filter(({ key }) => key.startsWith(mergedPrefix));
+  const lastMerged = new Map(marks.map(({ key, after }) => [key, after as JsonValue[] | undefined]));
+  for (const { key, before, after } of changes) {
     if (key.startsWith(localPrefix)) continue;
     const now = target.get(key);
     if (isSame(now, after)) continue;
-    const last = fork.get(`${mergedPrefix}${key}`) as JsonValue[] | undefined;
+    const last = lastMerged.get(`${mergedPrefix}${key}`);
     if (!isSame(now, before) && !(last !== undefined && isSame(now, last[0]))) {
       conflicts.push(key);
       continue;

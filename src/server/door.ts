@@ -6,6 +6,8 @@ import { isLoopbackName } from "./request-guard.ts";
 
 /** An open stream to a reader, whatever carries it. */
 export interface OpenStream {
+  /** Its session has begun to end, and may still have something to say. */
+  readonly isEnding: boolean;
   /** Called once per keep-alive interval. */
   keepAlive(): void;
   /** Ends the stream because the server stops. */

@@ -2,6 +2,8 @@ import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import type { A2EHost } from "../host/host.ts";
+import { createGate, echo, probePlugin, startRawHost } from "../host/raw-session.suite.ts";
+import { createSqliteDatabase } from "../stores/sqlite-database.ts";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./http-server.ts";
 
@@ -337,6 +339,26 @@ test("a draining server is not ready and takes no new sessions, but answers the 
   expect((await stream).text).toContain('"late"');
   await closing;
   await expect(ask(server, "GET", "/health")).rejects.toThrow();
+});
+
+test("a call that is cut off is answered though there is no time left, and though its session takes a while to end", async () => {
+  const leave = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return [];
+  };
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  const plugins = [probePlugin(createGate().run, echo, { leave })];
+  const { host, open } = await startRawHost(plugins, { database, isDurable: true });
+  const server = await startServer(host, { port: 0 });
+  const peer = await open();
+  const before = peer.session.readerCount;
+  const stream = ask(server, "GET", "/stream", { "x-session-id": peer.session.id });
+  await expect.poll(() => peer.session.readerCount).toBe(before + 1);
+  peer.request("cut off", "a");
+
+  await Promise.all([host.close(0), server.close(0)]);
+
+  expect((await stream).text).toMatch(/"req_id":"cut off".*"code":"cancelled"/);
 });
 
 test("a session that cannot be brought back is an answer, over every route, and the host goes on", async () => {

@@ -76,6 +76,9 @@ const ownRoutes: Routes = new Map<string, Readonly<Record<string, Handler>>>([
   ["/session/{id}/snapshots", { GET: listSnapshots }],
 ]);
 
+/** Sessions that are ending when the time is over may take so much longer to say what they cut off. */
+const lastWordsMs = 1_000;
+
 function listRoutes(routes: Routes): string {
   return [...routes].map(([path, methods]) => `${Object.keys(methods).join("|")} ${path}`).join(", ");
 }
@@ -146,8 +149,10 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   async function close(drainMs: number, time: DrainTime): Promise<void> {
     door.isDraining = true;
     const furtherClosed = Promise.all(further.map((route) => route.close(drainMs)));
-    while (door.streams.size > 0 && !time.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (door.streams.size > 0 && !time.signal.aborted) await pause();
     time.clear();
+    const silentAt = performance.now() + lastWordsMs;
+    while (performance.now() < silentAt && [...door.streams].some(({ isEnding }) => isEnding)) await pause();
     clearInterval(keepAlive);
     const isClosed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const stream of [...door.streams]) stream.end();
@@ -161,6 +166,10 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     await Promise.all([isClosed, webSockets.closed()]);
     clearTimeout(force);
   }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 function listen(server: Server, host: string, port: number): Promise<AddressInfo> {

@@ -79,6 +79,41 @@ test("a stream whose connection still answers another request waits for its turn
   expect([...dechunk(body).matchAll(/^id: (\d+)$/gm)].map(([, seq]) => seq)).toEqual(["1", "2", "3"]);
 });
 
+test("a stream that waits for its turn takes no more because the one before it is read", async () => {
+  const host = await startEchoHost({ isHandshakeRequired: false });
+  onTestFinished(() => host.close(0));
+  const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
+  const responses: ServerResponse[] = [];
+  const server = createServer((request, response) => {
+    responses.push(response);
+    openEventStream(door, request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1").resume();
+  onTestFinished(() => {
+    socket.destroy();
+    server.close();
+  });
+  const session = host.sessions.create();
+  const get = `GET /stream HTTP/1.1\r\nhost: x\r\nx-session-id: ${session.id}\r\n\r\n`;
+  socket.write(get + get);
+  await expect.poll(() => responses.length).toBe(2);
+  const [first, second] = responses as [ServerResponse, ServerResponse];
+  const saySo = async () => {
+    for (let count = 0; count < 500; count++)
+      session.receiveLine(`{"type":"ping","id":"${"x".repeat(200)}${Math.random()}"}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await saySo();
+  const held = second.writableLength;
+  expect(held).toBeGreaterThan(second.writableHighWaterMark);
+
+  await saySo();
+  first.socket?.emit("drain");
+
+  expect(second.writableLength).toBe(held);
+});
+
 /** The first answer, the head of the second, and what follows it. */
 function splitHeads(text: string): [string, string, string] {
   const second = text.indexOf("HTTP/1.1 200 OK", 1);

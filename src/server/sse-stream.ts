@@ -28,6 +28,9 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
   }
   let isQuiet = true;
   const stream: OpenStream = {
+    get isEnding() {
+      return session.status === "closing";
+    },
     keepAlive() {
       // The session has ended, and the reader does not even take the last of it. Nothing may be written any more.
       if (isQuiet && response.writableEnded) return void response.destroy();
@@ -48,9 +51,13 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
       // On a connection with several requests, a response has no socket before its turn. HTTP/1.0 knows no chunks.
       if (socket === null || !socket.writable || !response.chunkedEncoding)
         return response.write(format(lines), "latin1");
-      return session.readerCount > 1
-        ? socket.write(formatShared(lines, formatted))
-        : socket.write(toChunk(format(lines)), "latin1");
+      const isTaken =
+        session.readerCount > 1
+          ? socket.write(formatShared(lines, formatted))
+          : socket.write(toChunk(format(lines)), "latin1");
+      // Only now: before its turn, what drains is the answer to another request.
+      if (!isTaken) socket.once("drain", pump.resume);
+      return isTaken;
     },
     ended() {
       isQuiet = false;
@@ -68,7 +75,6 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
   response.write(": open\n\n");
   streams.add(stream);
   response.on("drain", pump.resume);
-  request.socket.on("drain", pump.resume);
   response.on("close", () => {
     request.socket.off("drain", pump.resume);
     pump.close();

@@ -93,6 +93,9 @@ function serve(
   const { host, streams } = door;
   let isAlive = true;
   const stream: OpenStream = {
+    get isEnding() {
+      return session.status === "closing";
+    },
     keepAlive() {
       // No pong since the last ping: the peer is gone without a word.
       if (!isAlive) return webSocket.terminate();

@@ -133,8 +133,8 @@ export function createHandlers(
         andThen(episodes.fork(id, seed, caller), (copy) => ({ obs: copy.observe(), forked_from: id })),
       ),
 
-    restore: ({ episode_id, from_episode_id }) =>
-      andThen(episodes.restore(episode_id, from_episode_id), (episode) => ({ obs: episode.observe() })),
+    restore: ({ episode_id, from_episode_id }, caller) =>
+      andThen(episodes.restore(episode_id, from_episode_id, caller), (episode) => ({ obs: episode.observe() })),
 
     reward: ({ episode_id, step_num, reward }) =>
       andThen(episodes.get(episode_id), (episode) => {

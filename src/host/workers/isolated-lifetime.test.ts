@@ -32,6 +32,22 @@ test("the thread ends with its host, after the plugin has been closed in it", as
   threads.stop();
 });
 
+test("a session tells its part in the thread whether it has ended for good", async () => {
+  const loaded = await folder.load(`
+    let log;
+    return {
+      setup(context) { log = context.log; },
+      session: () => ({ ...part({}), close(isForGood) { log.info("closed", { isForGood }); } }),
+    };`);
+  const raw = await startRawHost([loaded]);
+  const peer = await raw.open(caps);
+  await raw.open(caps);
+  await peer.session.close();
+  await raw.host.close(0);
+  const told = raw.log.entries.map(({ fields }) => fields?.isForGood);
+  expect(told).toEqual([true, false]);
+});
+
 test("a plugin that blocks as it is closed is ended all the same", async () => {
   const threads = watchThreads();
   const loaded = await folder.load("return { session: () => part({}), close() { for (;;) {} } };");

@@ -178,10 +178,10 @@ export function isolatePlugin({
     return isSaved === true;
   }
 
-  async function closeSession({ number }: IsolatedSession): Promise<void> {
+  async function closeSession({ number }: IsolatedSession, isForGood: boolean): Promise<void> {
     sessions.delete(number);
     const thread = current;
-    if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number });
+    if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number, isForGood });
   }
 
   function createPart(session: IsolatedSession, isSaved: boolean): SessionPart {
@@ -193,7 +193,7 @@ export function isolatePlugin({
     const handlers = Object.fromEntries(Object.keys(capability.calls).map((name) => [name, handle(name)]));
     const part: SessionPart = {
       handlers: handlers as unknown as Handlers<typeof capability>,
-      close: () => closeSession(session),
+      close: (isForGood = false) => closeSession(session, isForGood),
     };
     if (!isSaved) return part;
     part.snapshot = async () => {

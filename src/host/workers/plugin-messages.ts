@@ -33,7 +33,8 @@ export type Question =
       info: { id: string; principal: { id: string; isAuthenticated: boolean } };
       state: StateEntries;
     }
-  | { what: "snapshot" | "close"; session: number }
+  | { what: "snapshot"; session: number }
+  | { what: "close"; session: number; isForGood: boolean }
   | { what: "restore"; session: number; state: JsonValue }
   | { what: "end" };
 

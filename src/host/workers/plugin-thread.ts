@@ -66,10 +66,10 @@ async function answerTo(question: Question): Promise<JsonValue | undefined> {
     case "restore":
       return void (await sessions.get(question.session)?.part.restore?.(question.state));
     case "close": {
-      const { session } = question;
+      const { session, isForGood } = question;
       const part = sessions.get(session)?.part;
       sessions.delete(session);
-      await part?.close?.();
+      await part?.close?.(isForGood);
       return states.delete(session);
     }
     case "end":

@@ -149,6 +149,57 @@ test("an episode is only put back to one that is there, and of the same environm
   expect(session.handle("restore", { episode_id, from_episode_id: episode_id }).obs.step_num).toBe(0);
 });
 
+/** Takes its time: a step has changed half of its state when it begins to wait. */
+const gates: (() => void)[] = [];
+const gated = defineEnv({
+  name: "gated",
+  actionSpace: discrete(1),
+  observationSpace: box(0, 1000, { isInteger: true }),
+  reset: () => ({ begun: 0, ended: 0 }),
+  async step(state) {
+    state.begun += 1;
+    await new Promise<void>((resolve) => gates.push(resolve));
+    state.ended += 1;
+    return {};
+  },
+  observe: ({ begun, ended }) => begun * 10 + ended,
+  snapshot: (state) => state,
+  restore: async (saved) => saved as { begun: number; ended: number },
+});
+const passGates = () => {
+  for (const pass of gates.splice(0)) pass();
+};
+
+test("an episode is not put back to the middle of another one's step", async () => {
+  await using host = await startEnv({ envs: [gated] });
+  const session = await host.open();
+  const { episode_id } = (await session.call("reset", { env_name: "gated" })).obs;
+  const from_episode_id = (await session.call("fork", {})).obs.episode_id;
+  const step = session.call("step", { episode_id: from_episode_id, action: 0 });
+  const restored = session.call("restore", { episode_id, from_episode_id });
+  passGates();
+  await step;
+
+  expect((await restored).obs).toMatchObject({ step_num: 1, state: { value: 11 } });
+});
+
+test("of two that put an episode back at once the last one counts, also for what is kept", async () => {
+  await using host = await startEnv({ envs: [gated] });
+  const session = await host.open();
+  const { episode_id } = (await session.call("reset", { env_name: "gated" })).obs;
+  const from_episode_id = (await session.call("fork", {})).obs.episode_id;
+  const [first, second] = [1, 2].map(() => session.call("restore", { episode_id, from_episode_id }));
+  await first;
+  const step = session.call("step", { episode_id, action: 0 });
+  await second;
+  passGates();
+  await step;
+
+  expect((await session.call("observe", { episode_id })).obs.step_num).toBe(0);
+  const after = await host.open({ state: reload(session.state) });
+  expect((await after.call("observe", { episode_id })).obs.step_num).toBe(0);
+});
+
 test("an environment that changes a plain state in place is saved and forked all the same", async () => {
   const inPlace = defineEnv({
     name: "in_place",

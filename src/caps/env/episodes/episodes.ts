@@ -58,20 +58,23 @@ export class Episodes {
   }
 
   /** Puts an episode back to where another one is. What is under way in it ends, and comes to nothing. */
-  restore(given: string, from: string): Awaitable<Episode> {
-    return andThen(this.get(given), (episode) =>
+  restore(given: string, from: string, caller?: Caller): Awaitable<Episode> {
+    return andThen(this.get(given), ({ id, environment }) =>
       andThen(this.get(from), (source) => {
-        const { id, environment } = episode;
         if (source.environment !== environment)
           throw resetDenied(`"${from.slice(0, 64)}" is an episode of "${source.environment.name}"`);
-        return andThen(Episode.restore(id, environment, source.save(), this.#services), (restored) => {
-          const kept = this.#keepRestored(restored);
-          episode.close();
-          this.#context.state.setLive(kept.key, kept.save as () => JsonValue);
-          return kept;
-        });
+        return andThen(source.copy(id, null, caller), (restored) => this.#replace(restored));
       }),
     );
+  }
+
+  /** Another one may have been put in its place while this one was made. */
+  #replace(restored: Episode): Episode {
+    const replaced = this.#open.get(restored.id);
+    this.#keepRestored(restored);
+    replaced?.close();
+    this.#context.state.setLive(restored.key, restored.save as () => JsonValue);
+    return restored;
   }
 
   #add(create: (id: string) => Awaitable<Episode>, isCurrent: boolean): Awaitable<Episode> {
