@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { probe, probePlugin, RawPeer, sidePlugin, startRawHost } from "./raw-session.suite.ts";
+import { plugin } from "./plugin.ts";
+import { echo, probe, probePlugin, RawPeer, side, sidePlugin, startRawHost } from "./raw-session.suite.ts";
 
 test("the right token opens the session", async () => {
   await using raw = await startRawHost(undefined, { authToken: "secret" });
@@ -183,6 +184,23 @@ test("another agent cannot take over an open session by its id", async () => {
   expect(await peer.ask("1", "still mine")).toMatchObject({ value: "still mine" });
 });
 
+test("a session that could be opened only in part is still the first agent's", async () => {
+  let attempts = 0;
+  const failing = plugin(side, {
+    session() {
+      attempts += 1;
+      if (attempts === 1) throw new Error("not yet");
+      return { handlers: { run: echo } };
+    },
+  });
+  await using raw = await startRawHost([probePlugin(), failing]);
+  const peer = raw.connect();
+  const agent_caps = ["test", "env"];
+  expect(await peer.shakeHands({ agent_id: "owner", agent_caps })).toMatchObject({ reason: "server_error" });
+  expect(await peer.shakeHands({ agent_id: "thief", agent_caps })).toMatchObject({ reason: "auth_failed" });
+  expect(await peer.shakeHands({ agent_id: "owner", agent_caps })).toMatchObject({ ok: true });
+});
+
 test("a handshake under an id that was answered is answered again, not evaluated again", async () => {
   await using raw = await startRawHost(undefined, { authToken: "secret", limits: { maxHandshakeAttempts: 2 } });
   const peer = raw.connect();
@@ -199,7 +217,7 @@ test("maxHandshakeAttempts failures close the session", async () => {
   expect(peer.session.status).toBe("new");
   await peer.shakeHands({ auth_token: "b" });
   await peer.until(() => peer.received.some((message) => message.type === "session/closed"));
-  expect(raw.host.sessions.size).toBe(0);
+  await expect.poll(() => raw.host.sessions.size).toBe(0);
 });
 
 test("guesses that come in one turn with the last allowed one are refused, even the right one", async () => {

@@ -46,6 +46,8 @@ export class SessionOpening {
   readonly #session: OpeningPort;
   #restoreFrom: SavedSession | undefined;
   #failedHandshakes = 0;
+  /** Whom parts were opened for, though not all of them could be: what they hold is that agent's. */
+  #triedFor: string | undefined;
   /** Messages that came while plugins were still opening. */
   #backlog: Waiting[] | undefined;
   /** The handshake as it came: its version fields tell the dialect, and the table has no place for them. */
@@ -95,7 +97,7 @@ export class SessionOpening {
     }
     if (principal === undefined) return "auth_failed";
     // A session belongs to whom it was opened for: its id alone must not hand it to another agent.
-    const owner = hasOwner ? info.principal.id : this.#restoreFrom?.state.principal_id;
+    const owner = hasOwner ? info.principal.id : (this.#triedFor ?? this.#restoreFrom?.state.principal_id);
     return owner === undefined || owner === principal.id ? principal : "auth_failed";
   }
 
@@ -121,6 +123,7 @@ export class SessionOpening {
   /** Opens the plugins' parts, at once where they allow it; messages that come meanwhile wait. False where one fails. */
   open(principal: Principal, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
     this.#session.belongTo(principal);
+    this.#triedFor = principal.id;
     try {
       const opening = this.#session.parts.open(capabilities);
       if (opening !== undefined || this.#restoreFrom !== undefined) return this.#openLater(opening, capabilities);
