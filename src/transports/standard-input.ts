@@ -38,5 +38,10 @@ function openPipe(fd: number): Socket {
     },
   };
   const pipe = new Socket(options);
+  // Heard before whoever else listens: what was cut off for good is told as such.
+  pipe.once("end", () => {
+    const rest = decoder.end();
+    if (rest !== "") pipe.emit("data", rest);
+  });
   return pipe;
 }
