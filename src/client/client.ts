@@ -134,13 +134,25 @@ export class A2EClient {
   /** Sends one request and resolves with its result; an error answer is thrown as A2EClientError. */
   rpc<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions = {}): Promise<ResultOf<C>> {
     const retry = options.retry ?? this.#options.retry;
-    if (retry === undefined) return this.#callOnce(call, request, options, options.id);
+    return retry === undefined
+      ? this.#callOnce(call, request, options)
+      : this.#callWithRetry(call, request, options, retry);
+  }
+
+  /** Apart from `rpc`, which every call would pay for its variables otherwise. */
+  #callWithRetry<C extends Call>(
+    call: C,
+    request: RequestInputOf<C>,
+    options: RpcOptions,
+    retry: RetryOptions,
+  ): Promise<ResultOf<C>> {
     // Under the same id, a second attempt would be answered with what the first came to.
-    let { id } = options;
+    const { id: _, ...later } = options;
+    let next = options;
     const attempt = () => {
-      const chosen = id;
-      id = undefined;
-      return this.#callOnce(call, request, options, chosen);
+      const now = next;
+      next = later;
+      return this.#callOnce(call, request, now);
     };
     return withRetry(attempt, retry, (delayMs) => this.#pause(delayMs, options.signal));
   }
@@ -155,21 +167,15 @@ export class A2EClient {
     }
   }
 
-  #callOnce<C extends Call>(
-    call: C,
-    request: RequestInputOf<C>,
-    options: RpcOptions,
-    id = this.#nextId(),
-  ): Promise<ResultOf<C>> {
+  #callOnce<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions): Promise<ResultOf<C>> {
     return new Promise((resolve, reject) => {
       if (this.#state !== "open") return reject(this.#closedError());
       if (options.signal?.aborted === true) return reject(abortError(options.signal));
       const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
       const fields = wantsEvents ? { streaming: true, ...request } : request;
-      // The host would give it another one, and answer under that.
-      if (id === "") return reject(new TypeError("the id of a call must not be empty"));
-      if (options.id !== undefined && this.#pending.get(id) !== undefined) return reject(duplicateId(id));
-      const message = createMessage(call.type, id, this.#clock.now(), fields);
+      const problem = options.id === undefined ? undefined : this.#problemWithId(options.id);
+      if (problem !== undefined) return reject(problem);
+      const message = createMessage(call.type, options.id ?? this.#nextId(), this.#clock.now(), fields);
       const { timeoutMs = this.#timeoutMs } = options;
       const pending: PendingCall = {
         message,
@@ -193,6 +199,14 @@ export class A2EClient {
         reject(toSendError(cause as Error));
       }
     });
+  }
+
+  #problemWithId(id: string): Error | undefined {
+    // The host would give it another one, and answer under that.
+    if (id === "") return new TypeError("the id of a call must not be empty");
+    if (this.#pending.get(id) === undefined) return undefined;
+    const problem = `a call with the id ${JSON.stringify(id)} is still waiting for its answer`;
+    return new A2EConnectionError("duplicate_id", problem);
   }
 
   /** The host is told, and nobody waits for what it says: the call is over for its caller either way. */
@@ -351,13 +365,6 @@ function shortened(id: string): string {
 function receiveEvent(pending: PendingCall, message: Message): void {
   const event = takeEvent(pending, message);
   if (event !== undefined) guarded(() => pending.options.onEvent?.(event));
-}
-
-function duplicateId(id: string): A2EConnectionError {
-  return new A2EConnectionError(
-    "duplicate_id",
-    `a call with the id ${JSON.stringify(id)} is still waiting for its answer`,
-  );
 }
 
 /** JSON knows no BigInt and no cycles: a mistake of the caller, of which the link is no part. */

@@ -3,14 +3,21 @@ import { defaultLimits } from "../../protocol/limits.ts";
 
 /** True where the JSON of a value takes more than `maxBytes` or nests too deeply, as a cycle does; stops as soon as that is certain. */
 export function isLargerThan(value: unknown, maxBytes: number): boolean {
-  return remainingBytes(value, maxBytes) < 0;
+  // Most values are far below: what they take at most is known without a look at their texts, which is what costs.
+  return measure(value, maxBytes, maxDepth, false) < 0 && measure(value, maxBytes, maxDepth, true) < 0;
 }
 
 /** What is left of `budget` after a value; negative as soon as it is spent. Text counts as UTF-8, escapes are not counted. */
-export function remainingBytes(value: unknown, budget: number, depth: number = defaultLimits.maxDepth): number {
+export function remainingBytes(value: unknown, budget: number): number {
+  return measure(value, budget, maxDepth, true);
+}
+
+const { maxDepth } = defaultLimits;
+
+function measure(value: unknown, budget: number, depth: number, isExact: boolean): number {
   switch (typeof value) {
     case "string":
-      return budget - 2 - textBytes(value, budget);
+      return budget - 2 - textBytes(value, budget, isExact);
     case "number":
       return budget - 8;
     case "object":
@@ -24,18 +31,20 @@ export function remainingBytes(value: unknown, budget: number, depth: number = d
   if (ArrayBuffer.isView(value)) return left - value.byteLength;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length && left >= 0; index++)
-      left = remainingBytes(value[index], left - 1, depth - 1);
+      left = measure(value[index], left - 1, depth - 1, isExact);
     return left;
   }
   for (const key in value) {
     if (left < 0) break;
-    left = remainingBytes((value as Record<string, unknown>)[key], left - textBytes(key, left) - 4, depth - 1);
+    const rest = left - textBytes(key, left, isExact) - 4;
+    left = measure((value as Record<string, unknown>)[key], rest, depth - 1, isExact);
   }
   return left;
 }
 
-/** Bytes of a text as UTF-8; counts them only where there may be room for it. */
-function textBytes(text: string, budget: number): number {
+/** Bytes of a text as UTF-8, counted only where there may be room for it; or the most that a text of its length takes. */
+function textBytes(text: string, budget: number, isExact: boolean): number {
+  if (!isExact) return text.length * 3;
   return text.length > budget ? text.length : Buffer.byteLength(text);
 }
 
