@@ -21,7 +21,7 @@ for (const name of ["docker.io", "debootstrap"]) await installWithApt(name);
 
 const folder = mkdtempSync(join(tmpdir(), "a2e-docker-"));
 const socket = `unix://${folder}/docker.sock`;
-const env = { DOCKER_HOST: socket };
+const env = { DOCKER_HOST: socket, A2E_TEST_DOCKER: "required" };
 const daemon = startDaemon();
 // One that cannot be started does not exit either.
 const exited = new Promise((resolve) => daemon.once("exit", resolve).once("error", resolve));
