@@ -22,11 +22,32 @@ export interface Database {
    */
   write<Result>(work: () => Result): Result;
   /**
-   * Calls back once, just before the commit of this turn, to write what belongs into it; begins one where none is open.
+   * Calls back once, just before the end of this turn, to write what belongs into it; begins one where none is open.
    * With an error where the turn is lost already: nothing is to be written then, and nobody else says so.
    */
   beforeCommit(callback: (error?: Error) => void): void;
   /** Calls back when everything written so far survives a crash, or with the reason why it does not. In order. */
   afterCommit(callback: (error?: Error) => void): void;
+  /** Opens the log of turns, which has one owner. Absent where tables are all there is. */
+  openLog?(owner: TurnLogOwner): TurnLog;
   close(): Promise<void>;
+}
+
+/**
+ * A cheaper place than tables for what is written often and soon replaced. What a turn appends is durable with the turn,
+ * and together with what the turn wrote to tables.
+ */
+export interface TurnLog {
+  /** What was in it when it was opened, oldest first. */
+  readonly records: readonly string[];
+  /** Adds a record to this turn; it must not contain U+001E, which JSON never does. */
+  append(record: string): void;
+}
+
+/** Whoever appends to the log also knows how its records become rows. */
+export interface TurnLogOwner {
+  /** Within a transaction: writes all to tables that is in the log, and what this turn has appended. */
+  fold(): void;
+  /** This turn is in the log; or it is in tables, with all that the log had; or it is lost. */
+  ended(how: "logged" | "folded" | "lost"): void;
 }

@@ -1,46 +1,18 @@
-// Sessions that outlive the process. What a session says and what its plugins keep is written in one transaction per
-// turn, and no line leaves before that transaction is durable: what a peer has seen has happened.
+// Sessions that outlive the process. What a session says and what its plugins keep is written together, once per turn,
+// and no line leaves before that is durable: what a peer has seen has happened.
 import type { JsonValue } from "../protocol/json.ts";
-import type { Database, SqlStatement } from "./database.ts";
+import type { Database, TurnLog } from "./database.ts";
+import {
+  decodeTurn,
+  encodeTurn,
+  type SessionRecord,
+  type SessionTurn,
+  type StoredSession,
+  type WrittenChange,
+} from "./session-record.ts";
 import type { SessionState } from "./session-state.ts";
-
-/** What a session is, beside its lines and its state. */
-export interface SessionRecord {
-  principal: { id: string; isAuthenticated: boolean };
-  granted: string[];
-  dialect: string;
-  /** Milliseconds since 1970. */
-  createdAt: number;
-  lastActiveAt: number;
-  /** Where its state lies, oldest layer first; the last one is its own. */
-  layers: number[];
-  parent?: string;
-  /** How many of the layers a fork began with. */
-  ground?: number;
-}
-
-export interface StoredSession {
-  record: SessionRecord;
-  acknowledged: number;
-  /** Consecutive; the last one has number `lastSeq`. */
-  lines: string[];
-  lastSeq: number;
-  /** Layers of state by plugin, as many for each as the record names. */
-  state: Map<string, Map<string, JsonValue | undefined>[]>;
-}
-
-const migrations = [
-  `CREATE TABLE session (id TEXT PRIMARY KEY, record TEXT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0, last_seq INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
-   CREATE TABLE session_line (session TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, lines TEXT NOT NULL, PRIMARY KEY (session, first_seq)) STRICT, WITHOUT ROWID;
-   CREATE TABLE session_state (layer INTEGER NOT NULL, plugin TEXT NOT NULL, key TEXT NOT NULL, value TEXT, PRIMARY KEY (layer, plugin, key)) STRICT, WITHOUT ROWID;`,
-  // A turn writes one row and not the session's too, so that row also says what the peer had acknowledged by then. Rows
-  // lie in the order of writing: that takes half the time of a table that is sorted by session.
-  `ALTER TABLE session_line RENAME TO old_session_line;
-   CREATE TABLE session_line (id INTEGER PRIMARY KEY, session TEXT NOT NULL, last_seq INTEGER NOT NULL, acknowledged INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
-   CREATE INDEX session_line_place ON session_line (session, last_seq);
-   INSERT INTO session_line (session, last_seq, acknowledged, lines) SELECT session, last_seq, 0, lines FROM old_session_line ORDER BY session, first_seq;
-   DROP TABLE old_session_line;`,
-];
+import { SessionTables } from "./session-tables.ts";
+import { UnfoldedTurns } from "./unfolded-turns.ts";
 
 /** One session's part of the journal. */
 export interface JournalEntry {
@@ -61,27 +33,19 @@ export interface JournalEntry {
   forget(): void;
 }
 
-/** How many lines are kept that the peer has acknowledged: a repeated request is still answered from them. */
-const keptLines = 2048;
+/** The record also says when a session was last active, which nobody needs to the second: it is renewed after so many lines. */
+const linesPerRecord = 2048;
 
 export class SessionJournal {
   readonly #database: Database;
-  readonly #sql: Record<
-    | "putSession"
-    | "putLines"
-    | "putState"
-    | "deleteState"
-    | "dropState"
-    | "prune"
-    | "getSession"
-    | "getLines"
-    | "getState"
-    | "deleteSession"
-    | "deleteLines"
-    | "listSessions"
-    | "maxLayer",
-    SqlStatement
-  >;
+  readonly #tables: SessionTables;
+  /** On top of the tables: what is in the log alone. */
+  readonly #unfolded = new UnfoldedTurns();
+  readonly #log: TurnLog | undefined;
+  /** Of this turn, not yet durable anywhere. */
+  #turns: SessionTurn[] = [];
+  /** Forgotten in this turn: whoever asks for them finds nothing already. */
+  readonly #leaving = new Set<string>();
   #nextLayer: number;
   /** Which layers each session stands on, and how many stand on each: one that nobody needs any more can go. */
   readonly #layersOf = new Map<string, readonly number[]>();
@@ -89,32 +53,11 @@ export class SessionJournal {
 
   constructor(database: Database) {
     this.#database = database;
-    database.migrate("session", migrations);
-    this.#sql = {
-      putSession: database.prepare(
-        "INSERT INTO session (id, record, acknowledged, last_seq) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET record = excluded.record, acknowledged = excluded.acknowledged, last_seq = excluded.last_seq",
-      ),
-      putLines: database.prepare(
-        "INSERT INTO session_line (session, last_seq, acknowledged, lines) VALUES (?, ?, ?, ?)",
-      ),
-      putState: database.prepare(
-        "INSERT INTO session_state (layer, plugin, key, value) VALUES (?, ?, ?, ?) ON CONFLICT (layer, plugin, key) DO UPDATE SET value = excluded.value",
-      ),
-      deleteState: database.prepare("DELETE FROM session_state WHERE layer = ? AND plugin = ? AND key = ?"),
-      dropState: database.prepare("DELETE FROM session_state WHERE layer = ?"),
-      prune: database.prepare("DELETE FROM session_line WHERE session = ? AND last_seq <= ?"),
-      getSession: database.prepare("SELECT record, acknowledged, last_seq FROM session WHERE id = ?"),
-      getLines: database.prepare(
-        "SELECT lines, last_seq, acknowledged FROM session_line WHERE session = ? ORDER BY last_seq",
-      ),
-      getState: database.prepare("SELECT plugin, key, value FROM session_state WHERE layer = ?"),
-      deleteSession: database.prepare("DELETE FROM session WHERE id = ?"),
-      deleteLines: database.prepare("DELETE FROM session_line WHERE session = ?"),
-      listSessions: database.prepare("SELECT id, record FROM session"),
-      maxLayer: database.prepare("SELECT max(layer) AS layer FROM session_state"),
-    };
-    this.#nextLayer = Number(this.#sql.maxLayer.get()?.layer ?? 0) + 1;
-    for (const { id, record } of this.#records()) {
+    this.#tables = new SessionTables(database);
+    this.#log = database.openLog?.({ fold: () => this.#fold(), ended: (how) => this.#turnEnded(how) });
+    for (const record of this.#log?.records ?? []) this.#unfolded.add(decodeTurn(record));
+    this.#nextLayer = Math.max(this.#tables.maxLayer, this.#unfolded.maxLayer) + 1;
+    for (const { id, record } of this.list()) {
       this.#hold(id, record.layers);
       this.#nextLayer = Math.max(this.#nextLayer, ...record.layers.map((layer) => layer + 1));
     }
@@ -122,28 +65,23 @@ export class SessionJournal {
 
   /** Ids of the sessions that are stored, with their records. */
   list(): { id: string; record: SessionRecord }[] {
-    return [...this.#records()];
-  }
-
-  *#records(): Generator<{ id: string; record: SessionRecord }> {
-    for (const row of this.#sql.listSessions.all())
-      yield { id: String(row.id), record: JSON.parse(String(row.record)) as SessionRecord };
+    const records = new Map([...this.#tables.sessions()].filter(([id]) => !this.#unfolded.isForgotten(id)));
+    for (const [id, record] of this.#unfolded.records()) records.set(id, record);
+    for (const id of this.#leaving) records.delete(id);
+    return Array.from(records, ([id, record]) => ({ id, record }));
   }
 
   /** Forgets sessions that were created before this moment and that nobody holds: a live one ends by itself. Returns their ids. */
   forgetOlderThan(createdBefore: number, live: { has(sessionId: string): boolean }): string[] {
     const expired = this.list().filter(({ id, record }) => record.createdAt < createdBefore && !live.has(id));
-    if (expired.length === 0) return [];
-    this.#database.write(() => {
-      for (const { id } of expired) this.#forget(id);
-    });
+    for (const { id } of expired) this.#forget(id);
     return expired.map(({ id }) => id);
   }
 
-  #forget(sessionId: string): void {
-    this.#sql.deleteSession.run(sessionId);
-    this.#sql.deleteLines.run(sessionId);
-    for (const layer of this.#release(sessionId)) this.#sql.dropState.run(layer);
+  #forget(session: string): void {
+    const dropped = this.#release(session);
+    this.#write({ session, lines: [], lastSeq: 0, acknowledged: 0, layer: 0, changes: [], dropped });
+    if (this.#log !== undefined) this.#leaving.add(session);
   }
 
   createLayer(): number {
@@ -152,23 +90,68 @@ export class SessionJournal {
   }
 
   load(sessionId: string): StoredSession | undefined {
-    const row = this.#sql.getSession.get(sessionId);
-    if (row === undefined) return undefined;
-    const record = JSON.parse(String(row.record)) as SessionRecord;
-    const turns = this.#sql.getLines.all(sessionId);
-    const lines = turns.flatMap(({ lines }) => String(lines).split("\n"));
-    const last = turns.at(-1);
-    const lastSeq = Math.max(Number(row.last_seq), Number(last?.last_seq ?? 0));
-    const acknowledged = Math.max(Number(row.acknowledged), Number(last?.acknowledged ?? 0));
+    if (this.#leaving.has(sessionId)) return undefined;
+    const isForgotten = this.#unfolded.isForgotten(sessionId);
+    const stored = isForgotten ? undefined : this.#tables.session(sessionId);
+    const unfolded = this.#unfolded.session(sessionId);
+    const record = unfolded?.record ?? stored?.record;
+    if (record === undefined) return undefined;
+    const blocks = [...(isForgotten ? [] : this.#tables.lines(sessionId)), ...(unfolded?.blocks ?? [])];
+    // What was said last is in the newest of them.
+    const latest = [stored, blocks.at(-1), unfolded];
+    const lastSeq = Math.max(...latest.map((part) => part?.lastSeq ?? 0));
+    const acknowledged = Math.max(...latest.map((part) => part?.acknowledged ?? 0));
+    return {
+      record,
+      acknowledged,
+      lines: blocks.flatMap(({ lines }) => lines),
+      lastSeq,
+      state: this.#readState(record),
+    };
+  }
+
+  #readState({ layers }: SessionRecord): StoredSession["state"] {
     const state: StoredSession["state"] = new Map();
-    record.layers.forEach((layer, depth) => {
-      for (const { plugin, key, value } of this.#sql.getState.all(layer)) {
-        const layers = state.get(String(plugin)) ?? record.layers.map(() => new Map<string, JsonValue | undefined>());
-        state.set(String(plugin), layers);
-        layers[depth]?.set(String(key), value === null ? undefined : (JSON.parse(String(value)) as JsonValue));
+    layers.forEach((layer, depth) => {
+      for (const [plugin, key, json] of this.#changesOf(layer)) {
+        const values = state.get(plugin) ?? layers.map(() => new Map<string, JsonValue | undefined>());
+        state.set(plugin, values);
+        if (json === undefined) values[depth]?.delete(key);
+        else values[depth]?.set(key, json === null ? undefined : (JSON.parse(json) as JsonValue));
       }
     });
-    return { record, acknowledged, lines, lastSeq, state };
+    return state;
+  }
+
+  *#changesOf(layer: number): Generator<WrittenChange> {
+    if (!this.#unfolded.isDropped(layer)) yield* this.#tables.state(layer);
+    yield* this.#unfolded.state(layer);
+  }
+
+  #write(turn: SessionTurn): void {
+    // Where there is no log, the turn is the transaction.
+    if (this.#log === undefined) return this.#database.write(() => this.#writeToTables([turn]));
+    this.#log.append(encodeTurn(turn));
+    this.#turns.push(turn);
+  }
+
+  #writeToTables(turns: readonly SessionTurn[]): void {
+    const together = new UnfoldedTurns();
+    for (const turn of turns) together.add(turn);
+    together.writeTo(this.#tables);
+  }
+
+  /** What this turn adds is kept apart until it has not been lost. */
+  #fold(): void {
+    this.#unfolded.writeTo(this.#tables);
+    this.#writeToTables(this.#turns);
+  }
+
+  #turnEnded(how: "logged" | "folded" | "lost"): void {
+    if (how === "folded") this.#unfolded.clear();
+    else if (how === "logged") for (const turn of this.#turns) this.#unfolded.add(turn);
+    this.#turns = [];
+    this.#leaving.clear();
   }
 
   /**
@@ -181,7 +164,6 @@ export class SessionJournal {
     read: () => Omit<SessionRecord, "layers">,
     released: (lines: readonly string[], error?: Error) => void,
   ): JournalEntry {
-    const { deleteState, prune, putLines, putSession, putState } = this.#sql;
     const database = this.#database;
     const tracked = new Map<string, SessionState>();
     let { layers, lastSeq, acknowledged } = start;
@@ -190,7 +172,7 @@ export class SessionJournal {
     let isTouched = true;
     /** Forgotten, or lost: what follows a turn that was not written must not be written either. */
     let isEnded = false;
-    let prunedAt = lastSeq;
+    let recordedAt = lastSeq;
     /** Whether the topmost layer may have something in it. */
     let isTopUsed = this.#layersOf.has(sessionId);
     this.#hold(sessionId, layers);
@@ -220,36 +202,27 @@ export class SessionJournal {
       if (lost !== undefined) return fail(lines, lost);
       let changes: WrittenChange[];
       try {
-        changes = writeDown(tracked);
+        // With no layer below there is nothing to hide, and a key that came and went leaves nothing behind.
+        changes = writeDown(tracked, layers.length > 1);
       } catch (error) {
         // A state that cannot be written costs its own session, not the others whose turn this is. Told once the turn is over.
         isEnded = true;
         return void setImmediate(() => fail(lines, error as Error));
       }
+      isTouched ||= lastSeq + lines.length - recordedAt >= linesPerRecord;
+      if (lines.length === 0 && changes.length === 0 && !isTouched) return;
       // First, so that what fails below is told as well. State that is lost matters without lines, too.
       database.afterCommit((error) => {
         if (error !== undefined) fail(lines, error);
         else if (lines.length > 0) released(lines);
       });
-      const top = layers.at(-1) as number;
-      for (const { plugin, key, json } of changes) {
-        isTopUsed = true;
-        // With no layer below there is nothing to hide, and a key that came and went leaves nothing behind.
-        if (json === null && layers.length === 1) deleteState.run(top, plugin, key);
-        else putState.run(top, plugin, key, json);
-      }
-      if (lines.length > 0) {
-        const text = lines.length === 1 ? (lines[0] as string) : lines.join("\n");
-        lastSeq += lines.length;
-        putLines.run(sessionId, lastSeq, acknowledged, text);
-      }
-      if (lastSeq - prunedAt >= keptLines) {
-        prunedAt = lastSeq;
-        isTouched = true;
-        prune.run(sessionId, Math.min(acknowledged, lastSeq - keptLines));
-      }
-      if (isTouched) putSession.run(sessionId, JSON.stringify({ ...read(), layers }), acknowledged, lastSeq);
+      isTopUsed ||= changes.length > 0;
+      lastSeq += lines.length;
+      const about = { session: sessionId, lines, lastSeq, acknowledged, layer: layers.at(-1) as number, changes };
+      const record = isTouched ? { record: { ...read(), layers } } : undefined;
+      if (isTouched) recordedAt = lastSeq;
       isTouched = false;
+      this.#write({ ...about, ...record });
     };
 
     return {
@@ -285,7 +258,8 @@ export class SessionJournal {
         if (seq > acknowledged && seq <= lastSeq) acknowledged = seq;
       },
       splitLayer: () => {
-        database.write(() => flush());
+        schedule();
+        flush();
         if (!isTopUsed) return layers.slice(0, -1);
         const ground = layers;
         layers = [...ground, this.createLayer()];
@@ -297,7 +271,7 @@ export class SessionJournal {
       },
       forget: () => {
         isEnded = true;
-        database.write(() => this.#forget(sessionId));
+        this.#forget(sessionId);
       },
     };
   }
@@ -321,19 +295,14 @@ export class SessionJournal {
   }
 }
 
-interface WrittenChange {
-  readonly plugin: string;
-  readonly key: string;
-  /** Null where the key is gone. */
-  readonly json: string | null;
-}
-
 /** What changed in the states of one session, as text. Throws where a plugin's value has no JSON form. */
-function writeDown(states: ReadonlyMap<string, SessionState>): WrittenChange[] {
+function writeDown(states: ReadonlyMap<string, SessionState>, isAbove: boolean): WrittenChange[] {
   const written: WrittenChange[] = [];
   for (const [plugin, state] of states) {
-    for (const { key, value } of state.takeChanges())
-      written.push({ plugin, key, json: value === undefined ? null : JSON.stringify(value) });
+    for (const { key, value } of state.takeChanges()) {
+      if (value !== undefined) written.push([plugin, key, JSON.stringify(value)]);
+      else written.push(isAbove ? [plugin, key, null] : [plugin, key]);
+    }
   }
   return written;
 }

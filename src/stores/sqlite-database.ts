@@ -1,8 +1,10 @@
-// The host's database on SQLite. Writes of one turn share a transaction; its commit is synced by the thread pool while
-// the host goes on with the next turn, so that durability costs latency and hardly any throughput.
-import { closeSync, fdatasync, openSync } from "node:fs";
-import type { Database, SqlRow, SqlStatement, SqlValue } from "../host/database.ts";
+// The host's database on SQLite. What one turn writes is kept together: in the log of turns where that is all, else in
+// one transaction. Its end is synced before anybody is told of it.
+import type { Database, SqlStatement, TurnLog, TurnLogOwner } from "../host/database.ts";
+import { ExplainedStatement } from "./explained-statement.ts";
+import { createPacedSync, FileSyncs, type SyncFile } from "./file-syncs.ts";
 import { explainSqliteError, openSqlite, type SqliteDatabase } from "./sqlite.ts";
+import { SqliteTurnLog, turnLogMigrations } from "./sqlite-turn-log.ts";
 
 export interface SqliteDatabaseOptions {
   /** `:memory:` keeps nothing. */
@@ -13,70 +15,71 @@ export interface SqliteDatabaseOptions {
   syncFile?: SyncFile;
 }
 
-/** As `fdatasync` does: calls back later, and once. */
-type SyncFile = (file: number, callback: (error: Error | null) => void) => void;
-
 type Callback = (error?: Error) => void;
 
-/**
- * A second sync may start while the first is under way: what was committed meanwhile need not wait for two. Each has a
- * descriptor of its own, since the kernel tells of a failed write once per descriptor.
- */
-const maxSyncs = 2;
+/** Where a turn has gone to. */
+type TurnEnd = "logged" | "folded" | "empty";
 
 export async function createSqliteDatabase({
   path,
   durability = "power",
-  syncFile = fdatasync,
+  syncFile = createPacedSync(),
 }: SqliteDatabaseOptions): Promise<Database> {
-  const isPersistent = path !== ":memory:";
   const sqlite = await openSqlite({
     path,
     migrations: ["CREATE TABLE component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"],
   });
-  // Commits do not sync by themselves: that would block the host's only thread. `sync` below does it instead.
+  // Commits do not sync by themselves: a slow disk would block the host's only thread. `FileSyncs` does it instead.
   sqlite.exec("PRAGMA synchronous = NORMAL");
   // In KiB. The 2 MiB of SQLite spill in the middle of a large request, and full-text queries read them over and over.
   sqlite.exec("PRAGMA cache_size = -16384");
-  // In pages, 16 MiB. What is written and soon deleted again, as the lines of sessions are, is then mostly never copied
-  // from the log into the database: that happens on the host's only thread.
+  // In pages, 16 MiB: copying from the write-ahead log into the database happens on the host's only thread.
   sqlite.exec("PRAGMA wal_autocheckpoint = 4096");
-  const syncs = isPersistent && durability === "power" ? maxSyncs : 0;
-  const files = Array.from({ length: syncs }, () => openSync(`${path}-wal`, "a"));
-  return new SqliteHostDatabase(sqlite, path, isPersistent, files, syncFile);
+  const isPersistent = path !== ":memory:";
+  const isSynced = isPersistent && durability === "power";
+  return new SqliteHostDatabase(sqlite, path, isPersistent, isSynced ? syncFile : undefined);
 }
 
 class SqliteHostDatabase implements Database {
   readonly isPersistent: boolean;
+  readonly openLog?: (owner: TurnLogOwner) => TurnLog;
   readonly #sqlite: SqliteDatabase;
   readonly #path: string;
-  readonly #mustSync: boolean;
-  readonly #syncFile: SyncFile;
-  /** Descriptors of the log that no sync uses now. */
-  readonly #files: number[];
+  /** Of SQLite's write-ahead log, and of the log of turns; absent where nothing is synced. */
+  readonly #tableSyncs: FileSyncs | undefined;
+  #logSyncs: FileSyncs | undefined;
+  readonly #syncFile: SyncFile | undefined;
+  #log: SqliteTurnLog | undefined;
+  /** Whether this turn has something to end with. */
+  #isTurn = false;
+  /** Whether it has a transaction. */
   #isOpen = false;
   #depth = 0;
-  /** Waiting for the commit of this turn. */
+  #preparing: Callback[] = [];
+  /** Waiting for the end of this turn. */
   #committing: Callback[] = [];
-  /** Waiting for a sync, by commit, oldest first. The oldest has number `#firstUnsynced`. */
+  /** Waiting for a sync, by turn, oldest first. The oldest has number `#firstUnsynced`. */
   #unsynced: Callback[][] = [];
   #firstUnsynced = 1;
-  /** The last commit that a sync was started for. */
-  #syncStarted = 0;
-  #syncs = 0;
-  #preparing: Callback[] = [];
+  /** The last turn that is in tables. */
+  #lastInTables = 0;
   #idle: (() => void)[] = [];
-  /** Why nothing is durable any more: what a failed sync has lost leaves a gap in the log, and what follows it is not read after a crash. */
+  /** Why nothing is durable any more: what a failed sync has lost leaves a gap, and what follows it is not read after a crash. */
   #syncError: Error | undefined;
   #isClosed = false;
 
-  constructor(sqlite: SqliteDatabase, path: string, isPersistent: boolean, files: number[], syncFile: SyncFile) {
+  constructor(sqlite: SqliteDatabase, path: string, isPersistent: boolean, syncFile: SyncFile | undefined) {
     this.#sqlite = sqlite;
     this.#path = path;
     this.isPersistent = isPersistent;
-    this.#mustSync = files.length > 0;
-    this.#files = files;
     this.#syncFile = syncFile;
+    if (isPersistent) this.openLog = (owner) => this.#openLog(owner);
+    this.#tableSyncs = this.#createSyncs(`${path}-wal`);
+  }
+
+  #createSyncs(path: string): FileSyncs | undefined {
+    if (this.#syncFile === undefined) return undefined;
+    return new FileSyncs(path, this.#syncFile, (last, error) => this.#synced(last, error));
   }
 
   migrate(component: string, migrations: readonly string[]): void {
@@ -102,7 +105,7 @@ class SqliteHostDatabase implements Database {
   }
 
   write<Result>(work: () => Result): Result {
-    if (this.#isClosed) throw new Error("the database is closed");
+    this.#openTurn();
     this.#begin();
     const savepoint = `write_${this.#depth}`;
     this.#sqlite.exec(`SAVEPOINT ${savepoint}`);
@@ -121,67 +124,101 @@ class SqliteHostDatabase implements Database {
   }
 
   beforeCommit(callback: Callback): void {
-    this.#begin();
+    this.#openTurn();
     this.#preparing.push(callback);
   }
 
   afterCommit(callback: Callback): void {
-    const waiting = this.#isOpen ? this.#committing : this.#unsynced.at(-1);
+    const waiting = this.#isTurn ? this.#committing : this.#unsynced.at(-1);
     if (waiting === undefined) callback(this.#syncError);
     else waiting.push(callback);
+  }
+
+  #openLog(owner: TurnLogOwner): TurnLog {
+    if (this.#log !== undefined) throw new Error("the log of turns has an owner");
+    this.migrate("turn_log", turnLogMigrations);
+    const path = `${this.#path}-turns`;
+    const isSynced = this.#syncFile !== undefined;
+    this.#log = new SqliteTurnLog(this.#sqlite, { path, isSynced, owner, onAppend: () => this.#openTurn() });
+    this.#logSyncs = this.#createSyncs(path);
+    return this.#log;
+  }
+
+  #openTurn(): void {
+    if (this.#isTurn) return;
+    if (this.#isClosed) throw new Error("the database is closed");
+    this.#isTurn = true;
+    setImmediate(() => this.#endTurn());
   }
 
   #begin(): void {
     if (this.#isOpen) return;
     this.#sqlite.exec("BEGIN IMMEDIATE");
     this.#isOpen = true;
-    setImmediate(() => this.#commit());
   }
 
-  #commit(): void {
-    if (!this.#isOpen) return;
-    let waiting: Callback[] = [];
+  #endTurn(): void {
+    if (!this.#isTurn) return;
+    let how: TurnEnd;
     try {
       for (let prepare = this.#preparing.shift(); prepare !== undefined; prepare = this.#preparing.shift()) prepare();
-      waiting = this.#committing;
-      this.#committing = [];
-      this.#isOpen = false;
-      this.#sqlite.exec("COMMIT");
+      how = this.#keep();
     } catch (cause) {
-      waiting.push(...this.#committing.splice(0));
-      this.#isOpen = false;
-      const unprepared = this.#preparing.splice(0);
-      try {
-        this.#sqlite.exec("ROLLBACK");
-      } catch {
-        // SQLite has rolled back by itself.
-      }
-      const error = explainSqliteError(cause, this.#path) as Error;
-      for (const callback of [...waiting, ...unprepared]) tell(callback, error);
+      this.#isTurn = false;
+      this.#undo(explainSqliteError(cause, this.#path) as Error);
       return this.#settleIdle();
     }
+    this.#isTurn = false;
+    if (how !== "empty") this.#log?.ended(how);
+    this.#await(how, this.#committing.splice(0));
+    this.#settleIdle();
+  }
+
+  /** In the log where the turn wrote nothing else. Tables that are not synced yet go first: their commit has emptied the log. */
+  #keep(): TurnEnd {
+    const log = this.#log;
+    if (!this.#isOpen) {
+      if (log?.hasAppended !== true) return "empty";
+      if (this.#lastInTables < this.#firstUnsynced && log.write()) return "logged";
+      this.#begin();
+    }
+    log?.fold();
+    this.#sqlite.exec("COMMIT");
+    this.#isOpen = false;
+    return "folded";
+  }
+
+  #undo(error: Error): void {
+    const lost = [...this.#committing.splice(0), ...this.#preparing.splice(0)];
+    this.#isOpen = false;
+    try {
+      this.#sqlite.exec("ROLLBACK");
+    } catch {
+      // There was no transaction, or SQLite has rolled back by itself.
+    }
+    this.#log?.ended("lost");
+    for (const callback of lost) tell(callback, error);
+  }
+
+  #await(how: TurnEnd, waiting: Callback[]): void {
+    const before = this.#unsynced.at(-1);
+    // Nothing new to wait for.
+    if (how === "empty" && before !== undefined) return void before.push(...waiting);
     this.#unsynced.push(waiting);
-    this.#sync();
-  }
-
-  #sync(): void {
     const last = this.#firstUnsynced + this.#unsynced.length - 1;
-    if (!this.#mustSync) return this.#release(last);
-    const file = this.#syncStarted < last ? this.#files.pop() : undefined;
-    if (file === undefined) return;
-    this.#syncStarted = last;
-    this.#syncs += 1;
-    this.#syncFile(file, (error) => {
-      this.#files.push(file);
-      this.#syncs -= 1;
-      this.#syncError ??= error ?? undefined;
-      this.#release(last, this.#syncError);
-      this.#sync();
-      this.#settleIdle();
-    });
+    if (how === "folded") this.#lastInTables = last;
+    const syncs = how === "empty" ? undefined : how === "folded" ? this.#tableSyncs : this.#logSyncs;
+    if (syncs === undefined) this.#release(last, this.#syncError);
+    else syncs.request(last);
   }
 
-  /** A sync covers every commit before its start, whichever of two ends first. */
+  #synced(last: number, error: Error | undefined): void {
+    this.#syncError ??= error;
+    this.#release(last, this.#syncError);
+    this.#settleIdle();
+  }
+
+  /** A sync covers every turn before its start, whichever of two ends first: what is in tables has emptied the log before. */
   #release(last: number, error?: Error): void {
     while (this.#firstUnsynced <= last) {
       const waiting = this.#unsynced.shift() ?? [];
@@ -190,57 +227,40 @@ class SqliteHostDatabase implements Database {
     }
   }
 
+  get #isBusy(): boolean {
+    return this.#isTurn || this.#tableSyncs?.isBusy === true || this.#logSyncs?.isBusy === true;
+  }
+
   #settleIdle(): void {
-    if (this.#isOpen || this.#syncs > 0) return;
+    if (this.#isBusy) return;
     for (const resume of this.#idle.splice(0)) resume();
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#commit();
-    if (this.#syncs > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
-    for (const file of this.#files) closeSync(file);
+    this.#endTurn();
+    if (this.#log?.isUsed === true) this.#foldRest();
+    if (this.#isBusy) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    this.#tableSyncs?.close();
+    this.#logSyncs?.close();
+    this.#log?.close(this.#syncError === undefined);
     try {
       this.#sqlite.close();
     } catch (error) {
       throw explainSqliteError(error, this.#path);
     }
   }
-}
 
-/** A statement whose errors say which file failed and what to do: damage shows where it is read. */
-class ExplainedStatement implements SqlStatement {
-  readonly #statement: SqlStatement;
-  readonly #path: string;
-
-  constructor(statement: SqlStatement, path: string) {
-    this.#statement = statement;
-    this.#path = path;
-  }
-
-  run(...values: SqlValue[]): ReturnType<SqlStatement["run"]> {
+  /** So that the file alone has everything. Where that fails the log is still there. */
+  #foldRest(): void {
     try {
-      return this.#statement.run(...values);
-    } catch (error) {
-      throw explainSqliteError(error, this.#path);
+      this.#begin();
+    } catch {
+      return;
     }
-  }
-
-  get(...values: SqlValue[]): SqlRow | undefined {
-    try {
-      return this.#statement.get(...values);
-    } catch (error) {
-      throw explainSqliteError(error, this.#path);
-    }
-  }
-
-  all(...values: SqlValue[]): SqlRow[] {
-    try {
-      return this.#statement.all(...values);
-    } catch (error) {
-      throw explainSqliteError(error, this.#path);
-    }
+    this.#isTurn = true;
+    this.#endTurn();
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { A2EClient } from "../../client/client.ts";
 import { A2EHost } from "../../host/host.ts";
+import { SessionJournal } from "../../host/session-journal.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
@@ -48,12 +49,18 @@ async function connect(host: A2EHost, sessionId?: string, id?: string) {
 async function kill(name: string, leftName: string): Promise<void> {
   // Lets the turn in which nodes ended be committed.
   await new Promise((resolve) => setTimeout(resolve, 20));
-  for (const suffix of ["", "-wal"]) await copyFile(join(folder, name + suffix), join(folder, leftName + suffix));
+  for (const suffix of ["", "-wal", "-turns"])
+    await copyFile(join(folder, name + suffix), join(folder, leftName + suffix));
 }
 
 /** Changes what a host has left. */
 async function tamper(name: string, sql: string): Promise<void> {
-  const database = await createSqliteDatabase({ path: join(folder, name), durability: "process" });
+  const open = () => createSqliteDatabase({ path: join(folder, name), durability: "process" });
+  // Closed in order, a journal leaves everything in tables.
+  const left = await open();
+  new SessionJournal(left);
+  await left.close();
+  const database = await open();
   database.write(() => database.prepare(sql).run());
   await database.close();
 }

@@ -1,0 +1,97 @@
+// Puts what was written to a file on the disk, with as few syncs as will do: each covers all that was written before it.
+import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
+
+/** As `fdatasync` does: calls back once; at once where it did not have to wait for another thread. */
+export type SyncFile = (file: number, callback: (error: Error | null) => void) => void;
+
+/**
+ * A second sync may start while the first is under way: what was written meanwhile need not wait for two. Each has a
+ * descriptor of its own, since the kernel tells of a failed write once per descriptor.
+ */
+const maxSyncs = 2;
+
+export class FileSyncs {
+  readonly #sync: SyncFile;
+  readonly #synced: (last: number, error: Error | undefined) => void;
+  /** Descriptors that no sync uses now. */
+  readonly #free: number[];
+  #busy = 0;
+  #requested = 0;
+  #started = 0;
+
+  /** `synced` is called with the number of the last write that a sync has covered. */
+  constructor(path: string, sync: SyncFile, synced: (last: number, error: Error | undefined) => void) {
+    this.#sync = sync;
+    this.#synced = synced;
+    this.#free = Array.from({ length: maxSyncs }, () => openSync(path, "a"));
+  }
+
+  get isBusy(): boolean {
+    return this.#busy > 0 || this.#started < this.#requested;
+  }
+
+  /** Numbers only ever grow; what has this one, or a lower one, is written. */
+  request(last: number): void {
+    this.#requested = last;
+    this.#start();
+  }
+
+  #start(): void {
+    const file = this.#started < this.#requested ? this.#free.pop() : undefined;
+    if (file === undefined) return;
+    const last = this.#requested;
+    this.#started = last;
+    this.#busy += 1;
+    this.#sync(file, (error) => {
+      this.#free.push(file);
+      this.#busy -= 1;
+      this.#synced(last, error ?? undefined);
+      this.#start();
+    });
+  }
+
+  /** Only when none is under way. */
+  close(): void {
+    for (const file of this.#free) closeSync(file);
+  }
+}
+
+/** A disk that is quicker than this is waited for in place. */
+const quickMs = 1;
+/** How many syncs a slow disk keeps the thread pool busy with, at most, before it is tried in place again. */
+const maxAway = 1024;
+
+/** The two ways to sync a file, and a clock. */
+interface Disk {
+  syncHere(file: number): void;
+  syncAway: SyncFile;
+  now(): number;
+}
+
+const thisDisk: Disk = { syncHere: fdatasyncSync, syncAway: fdatasync, now: () => performance.now() };
+
+/**
+ * Syncs in place as long as the disk is quick: where a sync takes a tenth of a millisecond, handing it to another thread
+ * and being woken by that takes several times as long. With a slow disk, or one that is busy, it goes to the thread pool.
+ */
+export function createPacedSync({ syncHere, syncAway, now } = thisDisk): SyncFile {
+  let away = 1;
+  let penalty = 1;
+  return (file, callback) => {
+    if (away > 0) {
+      away -= 1;
+      return syncAway(file, callback);
+    }
+    const startedAt = now();
+    let failure: Error | null = null;
+    try {
+      syncHere(file);
+    } catch (error) {
+      failure = error as Error;
+    }
+    const isQuick = now() - startedAt < quickMs;
+    away = isQuick ? 0 : penalty;
+    penalty = isQuick ? 1 : Math.min(penalty * 2, maxAway);
+    callback(failure);
+  };
+}

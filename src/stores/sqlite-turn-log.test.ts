@@ -1,0 +1,245 @@
+import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { Database, TurnLog } from "../host/database.ts";
+import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-database.ts";
+import { useTemporaryFolder } from "./temporary-folder.suite.ts";
+import { maxTurnLogBytes } from "./turn-log-file.ts";
+
+const newPath = useTemporaryFolder();
+
+interface Opened {
+  database: Database;
+  log: TurnLog;
+  /** How turns have ended. */
+  ends: string[];
+  append(value: string): Promise<Error | undefined>;
+  put(value: string): void;
+  /** What tables have, then what the log alone has. */
+  rows(): string[];
+}
+
+/** An owner whose records become rows as they are. */
+async function open(path: string, options: Partial<SqliteDatabaseOptions> = {}): Promise<Opened> {
+  const database = await createSqliteDatabase({ path, ...options });
+  database.migrate("test", ["CREATE TABLE kept (value TEXT NOT NULL)"]);
+  const insert = database.prepare("INSERT INTO kept (value) VALUES (?)");
+  const select = database.prepare("SELECT value FROM kept ORDER BY rowid");
+  const ends: string[] = [];
+  let unfolded: string[] = [];
+  let fresh: string[] = [];
+  const log = database.openLog?.({
+    fold() {
+      for (const value of [...unfolded, ...fresh]) insert.run(value);
+    },
+    ended(how) {
+      ends.push(how);
+      if (how === "folded") unfolded = [];
+      if (how === "logged") unfolded.push(...fresh);
+      fresh = [];
+    },
+  }) as TurnLog;
+  unfolded = [...log.records];
+  return {
+    database,
+    log,
+    ends,
+    append(value) {
+      log.append(value);
+      fresh.push(value);
+      return new Promise((resolve) => database.afterCommit(resolve));
+    },
+    put: (value) => database.write(() => void insert.run(value)),
+    rows: () => [...select.all().map(({ value }) => String(value)), ...unfolded],
+  };
+}
+
+/** What a killed process leaves. */
+function leave(path: string): string {
+  const left = newPath();
+  for (const suffix of ["", "-wal", "-turns"]) copyFileSync(path + suffix, left + suffix);
+  return left;
+}
+
+test.each(["power", "process"] as const)(
+  "what was told to be durable is there after a kill (%s)",
+  async (durability) => {
+    const path = newPath();
+    const { append, database, ends } = await open(path, { durability });
+    for (const value of ["a", "b", "c"]) expect(await append(value)).toBeUndefined();
+    const left = leave(path);
+    await database.close();
+
+    // The first turn of a process begins a log of its own.
+    expect(ends.slice(0, 3)).toEqual(["folded", "logged", "logged"]);
+    const again = await open(left, { durability });
+    expect(again.log.records).toEqual(["b", "c"]);
+    expect(again.rows()).toEqual(["a", "b", "c"]);
+    await again.append("d");
+    const twice = await open(leave(left), { durability });
+    expect(twice.rows()).toEqual(["a", "b", "c", "d"]);
+    await again.database.close();
+    await twice.database.close();
+  },
+);
+
+test("a turn that also writes to tables is there whole, with all that the log had", async () => {
+  const path = newPath();
+  const { append, database, put, ends, rows } = await open(path);
+  await append("a");
+  await append("b");
+  put("in tables");
+  await append("c");
+  expect(ends.at(-1)).toBe("folded");
+  expect(rows()).toEqual(["a", "in tables", "b", "c"]);
+  await append("d");
+  expect(ends.at(-1)).toBe("logged");
+
+  const again = await open(leave(path));
+  expect(again.log.records).toEqual(["d"]);
+  expect([...again.rows()].sort()).toEqual(["a", "b", "c", "d", "in tables"]);
+  await again.database.close();
+  await database.close();
+});
+
+test("a turn that is lost leaves nothing, in tables or in the log", async () => {
+  const path = newPath();
+  const { append, database, put, ends } = await open(path);
+  await append("a");
+  await append("b");
+  put("lost, too");
+  database.beforeCommit((error) => {
+    if (error === undefined) throw new Error("disk full");
+  });
+  expect(await append("lost")).toMatchObject({ message: "disk full" });
+  expect(ends.at(-1)).toBe("lost");
+  expect(await append("c")).toBeUndefined();
+
+  const again = await open(leave(path));
+  expect(again.rows()).toEqual(["a", "b", "c"]);
+  await again.database.close();
+  await database.close();
+});
+
+test("a log that is full goes to tables, and begins anew", async () => {
+  const path = newPath();
+  const { append, database, ends } = await open(path);
+  const long = "x".repeat(maxTurnLogBytes / 4);
+  const values = Array.from({ length: 9 }, (_, index) => `${index}${long}`);
+  for (const value of values) expect(await append(value)).toBeUndefined();
+  expect(ends.filter((how) => how === "folded")).toHaveLength(3);
+
+  const again = await open(leave(path));
+  expect(again.rows()).toEqual(values);
+  await again.database.close();
+  await database.close();
+});
+
+test("a turn that is longer than the log is durable all the same", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  await append("a");
+  const long = "x".repeat(maxTurnLogBytes + 1);
+  expect(await append(long)).toBeUndefined();
+  const again = await open(leave(path));
+  expect(again.rows()).toEqual(["a", long]);
+  await again.database.close();
+  await database.close();
+});
+
+test("closed in order, the database has everything by itself", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  void append("in the last turn");
+  await database.close();
+  expect(existsSync(`${path}-turns`)).toBe(false);
+
+  const again = await open(path);
+  expect(again.log.records).toEqual([]);
+  expect(again.rows()).toEqual(["a", "b", "c", "in the last turn"]);
+  await again.database.close();
+});
+
+test("what a log had is kept where the next process only opens and closes it", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  await append("a");
+  await append("b");
+  const left = leave(path);
+  await database.close();
+  await (await open(left)).database.close();
+  const again = await open(left);
+  expect(again.rows()).toEqual(["a", "b"]);
+  await again.database.close();
+});
+
+test("tables that are not on the disk yet keep the next turns: what they took out of the log must not be written over", async () => {
+  const path = newPath();
+  const syncs: ((error: Error | null) => void)[] = [];
+  const { append, database, put, ends } = await open(path, {
+    syncFile: (_file, callback) => void syncs.push(callback),
+  });
+  const syncAll = async () => {
+    await new Promise(setImmediate);
+    for (const callback of syncs.splice(0)) callback(null);
+    await new Promise(setImmediate);
+  };
+  const settled: string[] = [];
+  const say = (value: string) => void append(value).then(() => settled.push(value));
+  say("a");
+  await syncAll();
+  say("b");
+  await syncAll();
+  expect([ends.at(-1), settled]).toEqual(["logged", ["a", "b"]]);
+
+  put("in tables");
+  say("c");
+  await new Promise(setImmediate);
+  say("d");
+  await new Promise(setImmediate);
+  // Neither is durable, and the log still has what the disk may not have elsewhere.
+  expect([ends.slice(-2), settled]).toEqual([
+    ["folded", "folded"],
+    ["a", "b"],
+  ]);
+  await syncAll();
+  await syncAll();
+  say("e");
+  await syncAll();
+  expect([ends.at(-1), settled]).toEqual(["logged", ["a", "b", "c", "d", "e"]]);
+  const closing = database.close();
+  await syncAll();
+  await closing;
+});
+
+test("a sync of the log that fails is told to all that waited for it, and to all that follow", async () => {
+  const path = newPath();
+  let failing: Error | null = null;
+  const { append, database } = await open(path, { syncFile: (_file, callback) => setImmediate(callback, failing) });
+  expect(await append("a")).toBeUndefined();
+  failing = new Error("the disk is gone");
+  expect(await append("b")).toBe(failing);
+  failing = null;
+  expect(await append("c")).toMatchObject({ message: "the disk is gone" });
+  await database.close();
+  // It may be the only place that has the turn.
+  expect(existsSync(`${path}-turns`)).toBe(true);
+});
+
+test("a log that cannot be opened is told when the host starts", async () => {
+  const path = newPath();
+  mkdirSync(`${path}-turns`);
+  await expect(open(path)).rejects.toThrow("-turns");
+});
+
+test("the log has one owner", async () => {
+  const { database } = await open(newPath());
+  expect(() => database.openLog?.({ fold() {}, ended() {} })).toThrow("has an owner");
+  await database.close();
+});
+
+test("a database that keeps nothing has none", async () => {
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  expect(database.openLog).toBeUndefined();
+  await database.close();
+});
