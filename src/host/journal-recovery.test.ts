@@ -22,6 +22,7 @@ const about = {
 /** What a session is expected to come back with. */
 interface Told {
   lines: string[];
+  acknowledged: number;
   state: Record<string, JsonValue>;
 }
 
@@ -29,7 +30,11 @@ interface Live {
   entry: JournalEntry;
   state: SessionState;
   lines: string[];
+  acknowledged: number;
 }
+
+/** As many as are kept though they were acknowledged. */
+const keptLines = 2048;
 
 class Host {
   readonly live = new Map<string, Live>();
@@ -76,15 +81,24 @@ class Host {
     );
     entry.track("counter", state);
     entry.touch();
-    const live = { entry, state, lines };
+    const live = { entry, state, lines, acknowledged: 0 };
     this.live.set(id, live);
     return live;
   }
 
-  say({ entry, lines }: Live): void {
-    const line = `{"line":${lines.length}}`;
-    entry.stage(line);
-    lines.push(line);
+  say({ entry, lines }: Live, count: number): void {
+    for (let said = 0; said < count; said++) {
+      const line = `{"line":${lines.length}}`;
+      entry.stage(line);
+      lines.push(line);
+    }
+  }
+
+  /** The peer has all that it was told. Written with the next line. */
+  acknowledge(id: string, live: Live): void {
+    const seq = this.told.get(id)?.lines.length ?? 0;
+    live.entry.acknowledge(seq);
+    live.acknowledged = seq;
   }
 
   fork({ entry, state }: Live): void {
@@ -106,9 +120,9 @@ class Host {
   async endTurn(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     this.told = new Map(
-      Array.from(this.live, ([id, { lines, state }]) => [
+      Array.from(this.live, ([id, { lines, acknowledged, state }]) => [
         id,
-        { lines: [...lines], state: Object.fromEntries(state.entries()) },
+        { lines: [...lines], acknowledged, state: Object.fromEntries(state.entries()) },
       ]),
     );
     this.#check();
@@ -124,9 +138,8 @@ class Host {
     this.#check();
     this.live.clear();
     for (const { id, record } of this.#journal.list()) {
-      const stored = this.#journal.load(id);
-      const state = SessionState.fromLayers(stored?.state.get("counter") ?? []);
-      this.open(id, record.layers, state, [...(stored?.lines ?? [])]);
+      const state = SessionState.fromLayers(this.#journal.load(id)?.state.get("counter") ?? []);
+      this.open(id, record.layers, state, this.told.get(id)?.lines);
     }
   }
 
@@ -140,7 +153,11 @@ class Host {
     ).toEqual([...this.told.keys()].sort());
     for (const [id, told] of this.told) {
       const stored = this.#journal.load(id);
-      expect(stored).toMatchObject({ lines: told.lines, lastSeq: told.lines.length });
+      expect(stored).toMatchObject({ lastSeq: told.lines.length });
+      const { lines = [] } = stored ?? {};
+      expect(lines).toEqual(told.lines.slice(told.lines.length - lines.length));
+      const needed = Math.max(told.lines.length - told.acknowledged, Math.min(told.lines.length, keptLines));
+      expect(lines.length).toBeGreaterThanOrEqual(needed);
       const layers = stored?.state.get("counter") ?? [];
       expect(Object.fromEntries(SessionState.fromLayers(layers).entries())).toEqual(told.state);
     }
@@ -159,9 +176,24 @@ const forkedAndForgotten: Step[] = [
   { kind: "fork", which: 0 },
   { kind: "forget", which: 0 },
 ];
+/** More than is kept, of which the oldest is in tables. */
+const saidMuch: Step[] = [
+  { kind: "say", which: 0, count: 1500 },
+  { kind: "writeElsewhere" },
+  { kind: "endTurn" },
+  ...Array.from({ length: 5 }, (): Step[] => [
+    { kind: "acknowledge", which: 0 },
+    { kind: "say", which: 0, count: 1500 },
+    { kind: "endTurn" },
+  ]).flat(),
+];
 const step = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("say" as const), which: fc.nat() }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("say" as const), which: fc.nat(), count: fc.constantFrom(1, 2, 1500) }),
+  },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("set" as const), which: fc.nat(), key, value: fc.nat(9) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("acknowledge" as const), which: fc.nat() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("delete" as const), which: fc.nat(), key }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("fork" as const, "forget" as const), which: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("open" as const) }) },
@@ -192,7 +224,8 @@ test("what was told before a kill is what the next host finds, and it can go on 
           const all = [...host.live];
           const [id, live] = all[next.which % all.length] ?? [];
           if (id === undefined || live === undefined) continue;
-          if (next.kind === "say") host.say(live);
+          if (next.kind === "say") host.say(live, next.count);
+          else if (next.kind === "acknowledge") host.acknowledge(id, live);
           else if (next.kind === "set") live.state.set(next.key, next.value);
           else if (next.kind === "delete") live.state.delete(next.key);
           else if (next.kind === "fork") host.fork(live);
@@ -203,6 +236,6 @@ test("what was told before a kill is what the next host finds, and it can go on 
       await host.crash();
       await host.checkTables();
     }),
-    { numRuns: 60, examples: [[forkedAndForgotten]] },
+    { numRuns: 60, examples: [[forkedAndForgotten], [saidMuch]] },
   );
 });

@@ -96,7 +96,9 @@ export class SessionJournal {
     const unfolded = this.#unfolded.session(sessionId);
     const record = unfolded?.record ?? stored?.record;
     if (record === undefined) return undefined;
-    const blocks = [...(isForgotten ? [] : this.#tables.lines(sessionId)), ...(unfolded?.blocks ?? [])];
+    const outdated = unfolded?.outdated ?? 0;
+    const folded = isForgotten ? [] : this.#tables.lines(sessionId).filter(({ lastSeq }) => lastSeq > outdated);
+    const blocks = [...folded, ...(unfolded?.blocks ?? [])];
     // What was said last is in the newest of them.
     const latest = [stored, blocks.at(-1), unfolded];
     const lastSeq = Math.max(...latest.map((part) => part?.lastSeq ?? 0));

@@ -7,7 +7,9 @@ import type { LineBlock, SessionTables } from "./session-tables.ts";
 const keptLines = 2048;
 
 interface UnfoldedSession {
-  readonly blocks: LineBlock[];
+  blocks: LineBlock[];
+  /** Lines up to this one are outdated, also those in tables. */
+  outdated: number;
   lastSeq: number;
   acknowledged: number;
   record: SessionRecord | undefined;
@@ -32,12 +34,15 @@ export class UnfoldedTurns {
   }
 
   #addLines({ session, lines, lastSeq, acknowledged, record }: SessionTurn): void {
-    const known = this.#sessions.get(session) ?? { blocks: [], lastSeq, acknowledged, record: undefined };
+    const known = this.#sessions.get(session) ?? { ...nothingSaid, blocks: [] };
     this.#sessions.set(session, known);
     if (lines.length > 0) known.blocks.push({ lines, lastSeq, acknowledged });
     known.lastSeq = lastSeq;
     known.acknowledged = acknowledged;
     known.record = record ?? known.record;
+    const [oldest] = known.blocks;
+    // Only where much of it goes: it takes a look at all there is.
+    if (oldest !== undefined && outdatedOf(known) - oldest.lastSeq >= keptLines) dropOutdated(known);
   }
 
   #forget(session: string, layers: readonly number[]): void {
@@ -90,18 +95,27 @@ export class UnfoldedTurns {
   }
 }
 
+const nothingSaid: UnfoldedSession = { blocks: [], outdated: 0, lastSeq: 0, acknowledged: 0, record: undefined };
+
+/** The last line that nobody needs any more. */
+const outdatedOf = ({ acknowledged, lastSeq }: UnfoldedSession) => Math.min(acknowledged, lastSeq - keptLines);
+
+function dropOutdated(session: UnfoldedSession): void {
+  const outdated = outdatedOf(session);
+  session.outdated = Math.max(session.outdated, outdated);
+  session.blocks = session.blocks.filter(({ lastSeq }) => lastSeq > outdated);
+}
+
 function writeSession(tables: SessionTables, id: string, session: UnfoldedSession): void {
   const { record, acknowledged, lastSeq } = session;
-  let { blocks } = session;
-  const [first] = blocks;
-  // Looking for old lines costs more than it takes away where only a few have come.
-  if (first !== undefined && countOf(first.lastSeq - first.lines.length) !== countOf(lastSeq)) {
-    const outdated = Math.min(acknowledged, lastSeq - keptLines);
-    tables.prune(id, outdated);
-    blocks = blocks.filter((block) => block.lastSeq > outdated);
-  }
-  if (blocks.length > 0) tables.putLines(id, { lines: blocks.flatMap(({ lines }) => lines), lastSeq, acknowledged });
+  const [oldest] = session.blocks;
+  if (oldest !== undefined && periodOf(oldest.lastSeq - oldest.lines.length) !== periodOf(lastSeq))
+    dropOutdated(session);
+  if (session.outdated > 0) tables.prune(id, session.outdated);
+  const lines = session.blocks.flatMap((block) => block.lines);
+  if (lines.length > 0) tables.putLines(id, { lines, lastSeq, acknowledged });
   if (record !== undefined) tables.putSession(id, record, acknowledged, lastSeq);
 }
 
-const countOf = (seq: number) => Math.floor(seq / keptLines);
+/** Old lines are looked for once in so many: in tables, too, that costs more than a few of them take. */
+const periodOf = (seq: number) => Math.floor(seq / keptLines);

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 
 /** Where the log has this much, it is time to empty it: a recovery reads it whole. */
-export const maxTurnLogBytes = 8 * 1024 * 1024;
+export const maxTurnLogBytes = 16 * 1024 * 1024;
 
 /** The file grows by at least this much: a sync that also has to write down a new length takes twice as long. */
 const minGrowth = 256 * 1024;
