@@ -2,6 +2,7 @@
 import type { Readable, Writable } from "node:stream";
 import { createOutboundPump, type OutboundSource } from "../host/outbound-pump.ts";
 import type { Limits } from "../protocol/limits.ts";
+import { createPipeWriter, standardOutputFd } from "./pipe-writer.ts";
 import { createTextLineSplitter } from "./text-lines.ts";
 
 /** What serving needs of a session. */
@@ -32,11 +33,12 @@ export function serveStdio(session: StdioSession, { input, output, limits, signa
       onLine: (line) => session.receiveLine(line),
       onTooLong: () => session.receiveTooLong(),
     });
+    const write = createPipeWriter(output, standardOutputFd(output));
     const pump = createOutboundPump(session, 0, limits.maxReaderBytes, {
       write(lines) {
         let text = "";
         for (const { line } of lines) text += `${line}\n`;
-        return output.write(text);
+        return write(text);
       },
       ended: finish,
     });

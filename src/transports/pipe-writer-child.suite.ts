@@ -1,0 +1,16 @@
+// Writes more to standard output than any pipe holds, and then says on stderr that it has. The first lines are as long as
+// it takes to be taken in part; each third one goes the usual way, as what others print does.
+import { createPipeWriter, standardOutputFd } from "./pipe-writer.ts";
+
+const write = createPipeWriter(process.stdout, standardOutputFd(process.stdout));
+process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+  process.stderr.write(`failed with ${code}\n`);
+  process.exit();
+});
+
+for (let number = 0; number < 200; number++) {
+  const line = `${number} ${"é€😀".repeat(6_000 - 30 * number)}\n`;
+  if (number % 3 === 2) process.stdout.write(line);
+  else write(line);
+}
+process.stderr.write("all written\n");
