@@ -1,16 +1,32 @@
+import { readdirSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, stop as stopBundler } from "esbuild";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createMessage } from "../protocol/codec.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { createSubprocessTransport, type SubprocessOptions } from "./subprocess.ts";
-import { testTransport } from "./transport.suite.ts";
+import { type TransportFixture, testTransport } from "./transport.suite.ts";
 
-// Bundled once: a child that compiles TypeScript first takes longer to start than all of its test.
-testTransport("subprocess", async () => {
+testTransport("subprocess", startEchoChildren);
+
+/** Without its path, the program that makes named pipes is not found. */
+testTransport("subprocess without named pipes", async () => {
+  vi.stubEnv("PATH", "");
+  const { stop, ...fixture } = await startEchoChildren();
+  return {
+    ...fixture,
+    async stop() {
+      vi.unstubAllEnvs();
+      await stop();
+    },
+  };
+});
+
+/** Bundled once: a child that compiles TypeScript first takes longer to start than all of its test. */
+async function startEchoChildren(): Promise<TransportFixture> {
   const folder = await mkdtemp(join(tmpdir(), "a2e-echo-"));
   const script = join(folder, "echo-child.mjs");
   await build({
@@ -26,7 +42,7 @@ testTransport("subprocess", async () => {
     createTransport: () => createSubprocessTransport({ command: process.execPath, args: [script] }),
     stop: () => rm(folder, { recursive: true, force: true }),
   };
-});
+}
 
 /** Runs a few lines of JavaScript as the host. */
 function childRunning(script: string, options: Partial<SubprocessOptions> = {}) {
@@ -121,3 +137,71 @@ test("closing ends a child that ignores the end of its input and SIGTERM", async
   await transport.close();
   expect(() => transport.send(createMessage("ping", "1", 0, {}))).toThrow("not open");
 });
+
+/** Opens the transport and resolves when the child has said something; `said` grows with what it says on stderr. */
+async function listenTo(script: string, exitTimeoutMs: number) {
+  const heard = { said: "" };
+  const onStderr = (text: string) => {
+    heard.said += text;
+  };
+  const transport = childRunning(`${script}; console.log('{"type":"up","id":"1"}')`, { exitTimeoutMs, onStderr });
+  await new Promise<void>((resolve, reject) => {
+    transport.open({ receive: () => resolve(), restored: () => {}, closed: () => {} }).catch(reject);
+  });
+  return { transport, heard };
+}
+
+test("a child that does not read stops nobody, and later reads everything in order", async () => {
+  // It reads only when it is told to end, which is after all was sent.
+  const { transport, heard } = await listenTo(
+    `const waiting = setInterval(() => {}, 1000);
+    process.on("SIGTERM", () => process.stdin.pipe(process.stderr));
+    process.stdin.on("end", () => clearInterval(waiting))`,
+    1,
+  );
+  const messages = Array.from({ length: 300 }, (_, number) =>
+    createMessage("say", String(number), 0, { text: "é€😀".repeat((number * 37) % 3_000) }),
+  );
+  for (const message of messages) {
+    transport.send(message);
+    // Each in a write of its own.
+    await Promise.resolve();
+  }
+  await transport.close();
+  expect(heard.said === messages.map((message) => `${JSON.stringify(message)}\n`).join("")).toBe(true);
+});
+
+test("the link lasts until the last one that holds the output has let go of it", async () => {
+  const grandchild = `while kill -0 $0 2>/dev/null; do :; done; echo '{"type":"late","id":"1"}'`;
+  const script = `require("node:child_process").spawn("sh", ["-c", ${JSON.stringify(grandchild)}, String(process.pid)],
+    { stdio: ["ignore", "inherit", "ignore"], detached: true }).unref()`;
+  const { received } = await collect(childRunning(script));
+  expect(received).toEqual([{ type: "late", id: "1" }]);
+});
+
+test("each child sees the end of its own input", async () => {
+  const script = "process.stdin.on('end', () => console.error('the end')).resume()";
+  const [first, second] = await Promise.all([listenTo(script, 60_000), listenTo(script, 60_000)]);
+  await first.transport.close();
+  expect([first.heard.said, second.heard.said]).toEqual(["the end\n", ""]);
+  await second.transport.close();
+  expect(second.heard.said).toBe("the end\n");
+});
+
+test.runIf(process.platform === "linux")("no descriptor is left, whether the child was started or not", async () => {
+  const before = openFiles();
+  await collect(childRunning("console.log('{}')"));
+  await expect(collect(createSubprocessTransport({ command: "no-such-command-anywhere" }))).rejects.toThrow();
+  await expect(collect(createSubprocessTransport({ command: "null\0byte" }))).rejects.toThrow("could not start");
+  await expect.poll(openFiles).toEqual(before);
+});
+
+function openFiles(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)].filter((path) => path.includes("a2e-pipes-"));
+    } catch {
+      return []; // The one that reads the folder.
+    }
+  });
+}

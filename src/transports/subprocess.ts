@@ -1,9 +1,9 @@
 // An agent's end of a pipe to a host that it starts itself.
-import { type ChildProcess, spawn } from "node:child_process";
 import { encodeMessage } from "../protocol/codec.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { parseJson } from "../protocol/json.ts";
 import type { Transport, TransportEvents } from "../protocol/transport.ts";
+import { type PipedChild, startPipedChild } from "./piped-child.ts";
 import { createTextLineSplitter } from "./text-lines.ts";
 import { oncePerTurn } from "./turn.ts";
 import { checkRoom } from "./waiting-lines.ts";
@@ -36,7 +36,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     killTimeoutMs = 2_000,
   } = options;
   let state: "new" | "opening" | "open" | "closing" | "closed" = "new";
-  let child: ChildProcess | undefined;
+  let child: PipedChild | undefined;
   let events: TransportEvents | undefined;
   let exited: Promise<void> = Promise.resolve();
   let stderrTail = "";
@@ -56,7 +56,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
         throw new Error(explain(cause as NodeJS.ErrnoException, options), { cause });
       }
       if (state !== "opening") {
-        child.kill("SIGKILL");
+        child.process.kill("SIGKILL");
         await exited;
         throw new Error("transport was closed before it was open");
       }
@@ -66,7 +66,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     send(message) {
       if (state !== "open" || child === undefined) throw new Error("transport is not open");
       const line = encodeMessage(message);
-      checkRoom(outgoing.length + (child.stdin?.writableLength ?? 0), line);
+      checkRoom(outgoing.length + child.stdin.writableLength, line);
       outgoing += `${line}\n`;
       flushSoon();
     },
@@ -76,34 +76,19 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     },
   };
 
-  function start(): Promise<ChildProcess> {
-    return new Promise((resolve, reject) => {
-      const started = spawn(command, args, {
-        stdio: ["pipe", "pipe", "pipe"],
-        env: { ...process.env, ...options.env },
-        ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-      });
-      // Stays: a signal that cannot be sent is an error too, and one that nobody hears would end this process.
-      started.on("error", reject);
-      exited = new Promise((resolveExit) => {
-        // `close` follows the end of the pipes, so that nothing the child said is lost.
-        started.once("close", (code, signal) => {
-          resolveExit();
-          end(new Error(describeExit(code, signal)));
-        });
-      });
-      started.once("spawn", () => resolve(started));
-      // A child that is gone is noticed by its end; writing to it must not throw elsewhere.
-      started.stdin.on("error", () => {});
+  function start(): Promise<PipedChild> {
+    const env = { ...process.env, ...options.env };
+    return startPipedChild({ command, args, env, cwd: options.cwd }, (started) => {
+      exited = started.closed.then(({ code, signal }) => end(new Error(describeExit(code, signal))));
       const splitter = createTextLineSplitter({
         maxLineLength,
         onLine: receive,
         onTooLong: () => {
-          started.kill("SIGKILL");
+          started.process.kill("SIGKILL");
           end(new Error(`the host sent a line of more than ${maxLineLength} characters`));
         },
       });
-      started.stdout.setEncoding("utf8").on("data", splitter.push).on("end", splitter.end);
+      started.stdout.on("data", splitter.push).on("end", splitter.end);
       // Read in any case: a child whose stderr nobody empties stops at 64 kB.
       started.stderr.setEncoding("utf8").on("data", (text: string) => {
         stderrTail = (stderrTail + text).slice(-stderrTailLength);
@@ -116,7 +101,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     if (outgoing === "" || child === undefined) return;
     const text = outgoing;
     outgoing = "";
-    child.stdin?.write(text);
+    child.write(text);
   }
 
   function receive(line: string): void {
@@ -150,13 +135,13 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     if (child === undefined) return;
     flush();
     if (state === "open") state = "closing";
-    child.stdin?.end();
+    child.stdin.end();
     if (await isOver(exitTimeoutMs)) return;
-    child.kill("SIGTERM");
+    child.process.kill("SIGTERM");
     if (await isOver(killTimeoutMs)) return;
-    child.kill("SIGKILL");
+    child.process.kill("SIGKILL");
     // A grandchild may hold the pipes open; it is not ours to wait for.
-    for (const pipe of [child.stdout, child.stderr]) pipe?.destroy();
+    for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
     // Nor is one that cannot be killed, because it runs as somebody else.
     await isOver(killTimeoutMs);
   }

@@ -1,0 +1,88 @@
+// A child process with text on its standard input and output, over the cheapest pipes that the system has.
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync } from "node:fs";
+import { Socket } from "node:net";
+import type { Readable, Writable } from "node:stream";
+import { openNamedPipes, type PipeEnds } from "./named-pipes.ts";
+import { createPipeWriter, type WriteText } from "./pipe-writer.ts";
+import { openTextPipe } from "./text-pipe.ts";
+
+export interface PipedChild {
+  readonly process: ChildProcess;
+  readonly stdin: Writable;
+  /** Writes to its standard input. */
+  readonly write: WriteText;
+  /** Emits text, from the next turn on. */
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Resolves when the child has ended and all that it said was heard. */
+  readonly closed: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+interface ChildOptions {
+  command: string;
+  args: readonly string[];
+  env: NodeJS.ProcessEnv;
+  cwd?: string | undefined;
+}
+
+/** Calls back as soon as the child is being started, so that nothing of it is missed; rejects where it could not be. */
+export async function startPipedChild(options: ChildOptions, listen: (child: PipedChild) => void): Promise<PipedChild> {
+  const pipes = (await openNamedPipes(2)) as [PipeEnds, PipeEnds] | undefined;
+  const child = pipes === undefined ? overSockets(options) : overPipes(options, pipes);
+  const { process: started } = child;
+  return new Promise((resolve, reject) => {
+    // Stays: a signal that cannot be sent is an error too, and one that nobody hears would end this process.
+    started.on("error", (error) => {
+      reject(error);
+      if (started.pid === undefined) for (const end of [child.stdin, child.stdout]) end.destroy();
+    });
+    started.once("spawn", () => resolve(child));
+    // A child that is gone is noticed by its end; writing to it must not throw elsewhere.
+    child.stdin.on("error", () => {});
+    listen(child);
+  });
+}
+
+function overSockets({ command, args, ...rest }: ChildOptions): PipedChild {
+  const started = spawn(command, args, { ...rest, stdio: ["pipe", "pipe", "pipe"] });
+  const { stdin, stdout, stderr } = started;
+  return {
+    process: started,
+    stdin,
+    write: createPipeWriter(stdin, undefined),
+    stdout: stdout.setEncoding("utf8"),
+    stderr,
+    closed: new Promise((resolve) => {
+      started.once("close", (code, signal) => resolve({ code, signal }));
+    }),
+  };
+}
+
+function overPipes({ command, args, ...rest }: ChildOptions, [input, output]: [PipeEnds, PipeEnds]): PipedChild {
+  let started: ChildProcess;
+  try {
+    started = spawn(command, args, { ...rest, stdio: [input.readEnd, output.writeEnd, "pipe"] });
+  } catch (error) {
+    for (const fd of [input.writeEnd, output.readEnd]) closeSync(fd);
+    throw error;
+  } finally {
+    // Kept here, they would hide the end of the child from us, and our end from the child.
+    for (const fd of [input.readEnd, output.writeEnd]) closeSync(fd);
+  }
+  const stdin = new Socket({ fd: input.writeEnd, readable: false, writable: true });
+  const stdout = openTextPipe(output.readEnd);
+  // What is still to be written then has no reader.
+  started.once("exit", () => stdin.destroy());
+  return {
+    process: started,
+    stdin,
+    write: createPipeWriter(stdin, input.writeEnd),
+    stdout,
+    stderr: started.stderr as Readable,
+    closed: new Promise((resolve) => {
+      const heard = new Promise((resolveHeard) => stdout.once("close", resolveHeard));
+      started.once("close", (code, signal) => void heard.then(() => resolve({ code, signal })));
+    }),
+  };
+}
