@@ -80,8 +80,7 @@ export class SessionOpening {
     const { granted, accepted_caps, isFruitless } = negotiate(request.agent_caps, session.dialect, handlersOf);
     if (isFruitless) return this.#reject("no_caps");
     const opening = this.open(principal, granted);
-    const answer = (isOpen: boolean) =>
-      isOpen ? this.#answer({ ok: true, reason: "", accepted_caps }) : this.#reject("server_error");
+    const answer = (isOpen: boolean) => (isOpen ? this.#answer(true, "", accepted_caps) : this.#reject("server_error"));
     return typeof opening === "boolean" ? answer(opening) : opening.then(answer);
   }
 
@@ -105,11 +104,13 @@ export class SessionOpening {
     this.#failedHandshakes += 1;
     if (this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts)
       setImmediate(() => void this.#session.close(reason));
-    return this.#answer({ ok: false, reason, accepted_caps: [] });
+    return this.#answer(false, reason, []);
   }
 
-  #answer(outcome: Pick<HandshakeAnswer, "ok" | "reason" | "accepted_caps">): HandshakeAnswer {
-    return { ...outcome, session_id: this.#session.id, max_parallel: this.#kernel.limits.maxParallelCalls };
+  #answer(ok: boolean, reason: string, accepted_caps: HandshakeAnswer["accepted_caps"]): HandshakeAnswer {
+    const { maxParallelCalls: max_parallel } = this.#kernel.limits;
+    // Spelled out: each field behind a spread costs most of a microsecond in Node 20.
+    return { ok, reason, accepted_caps, session_id: this.#session.id, max_parallel };
   }
 
   /** With `handshake.required: false` an agent that just starts talking gets everything the host has, if it may come in. */
