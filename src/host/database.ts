@@ -26,6 +26,8 @@ export interface Database {
    * With an error where the turn is lost already: nothing is to be written then, and nobody else says so.
    */
   beforeCommit(callback: (error?: Error) => void): void;
+  /** Why nothing that is written becomes durable any more; absent as long as that can be. */
+  readonly failure?: Error | undefined;
   /** Calls back when everything written so far survives a crash, or with the reason why it does not. In order. */
   afterCommit(callback: (error?: Error) => void): void;
   /** Opens the log of turns, which has one owner. Absent where tables are all there is. */
@@ -38,14 +40,14 @@ export interface Database {
  * and together with what the turn wrote to tables.
  */
 export interface TurnLog {
-  /** What was in it when it was opened, oldest first. */
-  readonly records: readonly string[];
   /** Adds a record to this turn; it must not contain U+001E, which JSON never does. */
   append(record: string): void;
 }
 
 /** Whoever appends to the log also knows how its records become rows. */
 export interface TurnLogOwner {
+  /** Called for each record that the log has when it is opened, oldest first. What it throws leaves the log as it is. */
+  recall(record: string): void;
   /** Within a transaction: writes all to tables that is in the log, and what this turn has appended. */
   fold(): void;
   /** This turn is in the log; or it is in tables, with all that the log had; or it is lost. */

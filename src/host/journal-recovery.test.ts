@@ -1,7 +1,7 @@
 // Whatever sessions say, change and forget, in whatever order: what a killed host leaves is what it had told.
 import { copyFileSync } from "node:fs";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { JsonValue } from "../protocol/json.ts";
 import { createSqliteDatabase } from "../stores/sqlite-database.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
@@ -238,4 +238,29 @@ test("what was told before a kill is what the next host finds, and it can go on 
     }),
     { numRuns: 60, examples: [[forkedAndForgotten], [saidMuch]] },
   );
+});
+
+test("what a failed sync may have lost is told to nobody who comes back", async () => {
+  let failing: Error | null = null;
+  const database = await createSqliteDatabase({
+    path: newPath(),
+    syncFile: (_file, callback) => setImmediate(callback, failing),
+  });
+  const journal = new SessionJournal(database);
+  const released: unknown[] = [];
+  const entry = journal.open(
+    "one",
+    { layers: [journal.createLayer()], lastSeq: 0, acknowledged: 0 },
+    () => about,
+    (lines, error) => void released.push([...lines, error?.message]),
+  );
+  entry.stage("a");
+  await vi.waitFor(() => expect(released).toEqual([["a", undefined]]));
+  expect(journal.load("one")).toMatchObject({ lines: ["a"] });
+  failing = new Error("the disk is gone");
+  entry.stage("b");
+  await vi.waitFor(() => expect(released).toHaveLength(2));
+  expect(released[1]).toEqual(["b", "the disk is gone"]);
+  expect(journal.load("one")).toBeUndefined();
+  await database.close();
 });

@@ -54,8 +54,11 @@ export class SessionJournal {
   constructor(database: Database) {
     this.#database = database;
     this.#tables = new SessionTables(database);
-    this.#log = database.openLog?.({ fold: () => this.#fold(), ended: (how) => this.#turnEnded(how) });
-    for (const record of this.#log?.records ?? []) this.#unfolded.add(decodeTurn(record));
+    this.#log = database.openLog?.({
+      recall: (record) => this.#unfolded.add(decodeTurn(record)),
+      fold: () => this.#fold(),
+      ended: (how) => this.#turnEnded(how),
+    });
     this.#nextLayer = Math.max(this.#tables.maxLayer, this.#unfolded.maxLayer) + 1;
     for (const { id, record } of this.list()) {
       this.#hold(id, record.layers);
@@ -90,7 +93,8 @@ export class SessionJournal {
   }
 
   load(sessionId: string): StoredSession | undefined {
-    if (this.#leaving.has(sessionId)) return undefined;
+    // What was not synced may be gone after a crash, and whoever comes back would be told of it.
+    if (this.#leaving.has(sessionId) || this.#database.failure !== undefined) return undefined;
     const isForgotten = this.#unfolded.isForgotten(sessionId);
     const stored = isForgotten ? undefined : this.#tables.session(sessionId);
     const unfolded = this.#unfolded.session(sessionId);
@@ -302,7 +306,11 @@ function writeDown(states: ReadonlyMap<string, SessionState>, isAbove: boolean):
   const written: WrittenChange[] = [];
   for (const [plugin, state] of states) {
     for (const { key, value } of state.takeChanges()) {
-      if (value !== undefined) written.push([plugin, key, JSON.stringify(value)]);
+      const json = value === undefined ? undefined : JSON.stringify(value);
+      // Types do not keep everybody from it, and one that no table takes would cost the others their turns as well.
+      if (typeof key !== "string" || (value !== undefined && json === undefined))
+        throw new TypeError(`plugin "${plugin}": the state has a key or a value without a JSON form`);
+      if (json !== undefined) written.push([plugin, key, json]);
       else written.push(isAbove ? [plugin, key, null] : [plugin, key]);
     }
   }

@@ -45,6 +45,7 @@ class Keeper {
     database.migrate("test", ["CREATE TABLE kept (value INTEGER NOT NULL); CREATE TABLE other (value INTEGER)"]);
     const insert = database.prepare("INSERT INTO kept (value) VALUES (?)");
     this.#log = database.openLog?.({
+      recall: (record) => void this.#unfolded.push(Number(record)),
       fold: () => {
         for (const value of [...this.#unfolded, ...this.#fresh]) insert.run(value);
       },
@@ -54,7 +55,6 @@ class Keeper {
         this.#fresh = [];
       },
     }) as TurnLog;
-    this.#unfolded = this.#log.records.map(Number);
     await this.turn();
     while (this.#syncs.length > 0) this.sync();
     for (const suffix of suffixes) this.#onDisk.set(suffix, readFileSync(this.path + suffix));

@@ -55,6 +55,8 @@ class SqliteHostDatabase implements Database {
   /** Whether it has a transaction. */
   #isOpen = false;
   #depth = 0;
+  /** Why this turn is lost already. */
+  #turnError: Error | undefined;
   #preparing: Callback[] = [];
   /** Waiting for the end of this turn. */
   #committing: Callback[] = [];
@@ -106,6 +108,7 @@ class SqliteHostDatabase implements Database {
 
   write<Result>(work: () => Result): Result {
     this.#openTurn();
+    if (this.#turnError !== undefined) throw this.#turnError;
     this.#begin();
     const savepoint = `write_${this.#depth}`;
     this.#sqlite.exec(`SAVEPOINT ${savepoint}`);
@@ -115,17 +118,31 @@ class SqliteHostDatabase implements Database {
       this.#sqlite.exec(`RELEASE ${savepoint}`);
       return result;
     } catch (error) {
-      this.#sqlite.exec(`ROLLBACK TO ${savepoint}`);
-      this.#sqlite.exec(`RELEASE ${savepoint}`);
-      throw explainSqliteError(error, this.#path);
+      const explained = explainSqliteError(error, this.#path);
+      this.#rollBackTo(savepoint, explained);
+      throw explained;
     } finally {
       this.#depth -= 1;
+    }
+  }
+
+  #rollBackTo(savepoint: string, cause: unknown): void {
+    try {
+      this.#sqlite.exec(`ROLLBACK TO ${savepoint}`);
+      this.#sqlite.exec(`RELEASE ${savepoint}`);
+    } catch {
+      // A full disk, among others, makes SQLite roll back everything by itself: what follows would be in no transaction.
+      this.#turnError = cause as Error;
     }
   }
 
   beforeCommit(callback: Callback): void {
     this.#openTurn();
     this.#preparing.push(callback);
+  }
+
+  get failure(): Error | undefined {
+    return this.#syncError;
   }
 
   afterCommit(callback: Callback): void {
@@ -139,9 +156,16 @@ class SqliteHostDatabase implements Database {
     this.migrate("turn_log", turnLogMigrations);
     const path = `${this.#path}-turns`;
     const isSynced = this.#syncFile !== undefined;
-    this.#log = new SqliteTurnLog(this.#sqlite, { path, isSynced, owner, onAppend: () => this.#openTurn() });
-    this.#logSyncs = this.#createSyncs(path);
-    return this.#log;
+    const log = new SqliteTurnLog(this.#sqlite, { path, isSynced, owner, onAppend: () => this.#openTurn() });
+    try {
+      this.#logSyncs = this.#createSyncs(path);
+    } catch (error) {
+      log.abandon();
+      throw error;
+    }
+    // Only now: the end of a turn would empty a log that nobody can go on with.
+    this.#log = log;
+    return log;
   }
 
   #openTurn(): void {
@@ -177,6 +201,7 @@ class SqliteHostDatabase implements Database {
   /** In the log where the turn wrote nothing else. Tables that are not synced yet go first: their commit has emptied the log. */
   #keep(): TurnEnd {
     const log = this.#log;
+    if (this.#turnError !== undefined) throw this.#turnError;
     if (!this.#isOpen) {
       if (log?.hasAppended !== true) return "empty";
       if (this.#lastInTables < this.#firstUnsynced && log.write()) return "logged";
@@ -191,13 +216,19 @@ class SqliteHostDatabase implements Database {
   #undo(error: Error): void {
     const lost = [...this.#committing.splice(0), ...this.#preparing.splice(0)];
     this.#isOpen = false;
+    this.#turnError = undefined;
     try {
       this.#sqlite.exec("ROLLBACK");
     } catch {
       // There was no transaction, or SQLite has rolled back by itself.
     }
     this.#log?.ended("lost");
-    for (const callback of lost) tell(callback, error);
+    // In order: what came before may still be on its way to the disk.
+    const before = this.#unsynced.at(-1);
+    for (const callback of lost) {
+      if (before === undefined) tell(callback, error);
+      else before.push((syncError) => callback(syncError ?? error));
+    }
   }
 
   #await(how: TurnEnd, waiting: Callback[]): void {

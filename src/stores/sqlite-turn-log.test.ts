@@ -9,7 +9,8 @@ const newPath = useTemporaryFolder();
 
 interface Opened {
   database: Database;
-  log: TurnLog;
+  /** What the log had when it was opened. */
+  recalled: string[];
   /** How turns have ended. */
   ends: string[];
   append(value: string): Promise<Error | undefined>;
@@ -27,7 +28,12 @@ async function open(path: string, options: Partial<SqliteDatabaseOptions> = {}):
   const ends: string[] = [];
   let unfolded: string[] = [];
   let fresh: string[] = [];
+  const recalled: string[] = [];
   const log = database.openLog?.({
+    recall(record) {
+      recalled.push(record);
+      unfolded.push(record);
+    },
     fold() {
       for (const value of [...unfolded, ...fresh]) insert.run(value);
     },
@@ -38,10 +44,9 @@ async function open(path: string, options: Partial<SqliteDatabaseOptions> = {}):
       fresh = [];
     },
   }) as TurnLog;
-  unfolded = [...log.records];
   return {
     database,
-    log,
+    recalled,
     ends,
     append(value) {
       log.append(value);
@@ -72,7 +77,7 @@ test.each(["power", "process"] as const)(
     // The first turn of a process begins a log of its own.
     expect(ends.slice(0, 3)).toEqual(["folded", "logged", "logged"]);
     const again = await open(left, { durability });
-    expect(again.log.records).toEqual(["b", "c"]);
+    expect(again.recalled).toEqual(["b", "c"]);
     expect(again.rows()).toEqual(["a", "b", "c"]);
     await again.append("d");
     const twice = await open(leave(left), { durability });
@@ -95,7 +100,7 @@ test("a turn that also writes to tables is there whole, with all that the log ha
   expect(ends.at(-1)).toBe("logged");
 
   const again = await open(leave(path));
-  expect(again.log.records).toEqual(["d"]);
+  expect(again.recalled).toEqual(["d"]);
   expect([...again.rows()].sort()).toEqual(["a", "b", "c", "d", "in tables"]);
   await again.database.close();
   await database.close();
@@ -118,6 +123,67 @@ test("a turn that is lost leaves nothing, in tables or in the log", async () => 
   expect(again.rows()).toEqual(["a", "b", "c"]);
   await again.database.close();
   await database.close();
+});
+
+test("a turn that SQLite has rolled back by itself is lost, and nothing else", async () => {
+  const path = newPath();
+  const { append, database, ends, put } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  const spill = () =>
+    database.write(() => {
+      // As it does where the disk is full in the middle of a transaction.
+      database.prepare("ROLLBACK").run();
+      throw new Error("disk full");
+    });
+  put("lost, too");
+  expect(spill).toThrow("disk full");
+  expect(() => put("after it")).toThrow("disk full");
+  expect(await append("lost")).toMatchObject({ message: "disk full" });
+  expect(ends.at(-1)).toBe("lost");
+  expect(await append("d")).toBeUndefined();
+
+  const again = await open(leave(path));
+  expect(again.rows()).toEqual(["a", "b", "c", "d"]);
+  await again.database.close();
+  await database.close();
+});
+
+test("an owner that cannot take up what the log has leaves it to the next", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  const left = leave(path);
+  await database.close();
+  const failing = await createSqliteDatabase({ path: left });
+  const recall = () => {
+    throw new Error("what is this?");
+  };
+  expect(() => failing.openLog?.({ recall, fold() {}, ended() {} })).toThrow("what is this?");
+  await failing.close();
+
+  const again = await open(left);
+  expect(again.rows()).toEqual(["a", "b", "c"]);
+  await again.database.close();
+});
+
+test("who waits for a lost turn is told after those before it", async () => {
+  const syncs: ((error: Error | null) => void)[] = [];
+  const { append, database } = await open(newPath(), { syncFile: (_file, callback) => void syncs.push(callback) });
+  const told: string[] = [];
+  void append("a").then((error) => told.push(`a ${error?.message}`));
+  await new Promise(setImmediate);
+  database.beforeCommit((error) => {
+    if (error === undefined) throw new Error("disk full");
+  });
+  void append("lost").then((error) => told.push(`lost ${error?.message}`));
+  await new Promise(setImmediate);
+  expect(told).toEqual([]);
+  for (const callback of syncs.splice(0)) callback(null);
+  await new Promise(setImmediate);
+  expect(told).toEqual(["a undefined", "lost disk full"]);
+  const closing = database.close();
+  for (const callback of syncs.splice(0)) callback(null);
+  await closing;
 });
 
 test("a log that is full goes to tables, and begins anew", async () => {
@@ -155,7 +221,7 @@ test("closed in order, the database has everything by itself", async () => {
   expect(existsSync(`${path}-turns`)).toBe(false);
 
   const again = await open(path);
-  expect(again.log.records).toEqual([]);
+  expect(again.recalled).toEqual([]);
   expect(again.rows()).toEqual(["a", "b", "c", "in the last turn"]);
   await again.database.close();
 });
@@ -234,7 +300,7 @@ test("a log that cannot be opened is told when the host starts", async () => {
 
 test("the log has one owner", async () => {
   const { database } = await open(newPath());
-  expect(() => database.openLog?.({ fold() {}, ended() {} })).toThrow("has an owner");
+  expect(() => database.openLog?.({ recall() {}, fold() {}, ended() {} })).toThrow("has an owner");
   await database.close();
 });
 

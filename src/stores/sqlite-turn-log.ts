@@ -18,11 +18,13 @@ export interface SqliteTurnLogOptions {
 }
 
 export class SqliteTurnLog implements TurnLog {
-  readonly records: readonly string[];
   readonly #owner: TurnLogOwner;
   readonly #onAppend: () => void;
   readonly #file: TurnLogFile;
+  readonly #getEpoch: SqliteStatement;
   readonly #putEpoch: SqliteStatement;
+  /** Whether there is something in it that another process wrote. */
+  #isInherited: boolean;
   #epoch: number;
   #nextEpoch: number | undefined;
   #appended: string[] = [];
@@ -38,14 +40,26 @@ export class SqliteTurnLog implements TurnLog {
     this.#putEpoch = sqlite.prepare(
       "INSERT INTO turn_log (id, epoch) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch",
     );
-    this.#epoch = Number(sqlite.prepare("SELECT epoch FROM turn_log").get()?.epoch ?? 0);
+    this.#getEpoch = sqlite.prepare("SELECT epoch FROM turn_log");
+    this.#epoch = this.#readEpoch();
     this.#file = new TurnLogFile(path, isSynced);
-    this.records = this.#file.read(this.#epoch);
+    try {
+      const records = this.#file.read(this.#epoch);
+      this.#isInherited = records.length > 0;
+      for (const record of records) owner.recall(record);
+    } catch (error) {
+      this.abandon();
+      throw error;
+    }
+  }
+
+  #readEpoch(): number {
+    return Number(this.#getEpoch.get()?.epoch ?? 0);
   }
 
   /** Whether something is in it that is not in tables. */
   get isUsed(): boolean {
-    return !this.#file.isEmpty || (this.#isWaiting && this.records.length > 0);
+    return !this.#file.isEmpty || this.#isInherited;
   }
 
   get hasAppended(): boolean {
@@ -79,18 +93,40 @@ export class SqliteTurnLog implements TurnLog {
   }
 
   ended(how: "logged" | "folded" | "lost"): void {
-    this.#appended = [];
-    if (how === "folded" && this.#nextEpoch !== undefined) {
-      this.#epoch = this.#nextEpoch;
-      this.#isWaiting = false;
-      this.#file.empty();
-    }
+    const nextEpoch = this.#nextEpoch;
     this.#nextEpoch = undefined;
+    this.#appended = [];
+    if (how === "lost" && nextEpoch !== undefined) return this.#owner.ended(this.#recover(nextEpoch));
+    if (how === "folded" && nextEpoch !== undefined) this.#begin(nextEpoch);
     this.#owner.ended(how);
+  }
+
+  #begin(epoch: number): void {
+    this.#epoch = epoch;
+    this.#isWaiting = false;
+    this.#isInherited = false;
+    this.#file.empty();
+  }
+
+  /** A commit may fail after it took place. The database knows; until it has said so nothing more is written here. */
+  #recover(nextEpoch: number): "folded" | "lost" {
+    this.#isWaiting = true;
+    try {
+      if (this.#readEpoch() !== nextEpoch) return "lost";
+    } catch {
+      return "lost";
+    }
+    this.#begin(nextEpoch);
+    return "folded";
   }
 
   /** Leaves nothing behind where everything is in tables, and those are sound. */
   close(isSound: boolean): void {
     this.#file.close(isSound && !this.isUsed);
+  }
+
+  /** Leaves everything as it is. */
+  abandon(): void {
+    this.#file.close(false);
   }
 }

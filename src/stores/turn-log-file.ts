@@ -1,6 +1,16 @@
 // The file behind a log of turns: frames one after the other, each of them whole or not there. It is emptied by a new
 // epoch, not by a write: frames of another epoch count as nothing, and are written over.
-import { closeSync, constants, fstatSync, fsyncSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 
@@ -40,8 +50,12 @@ export class TurnLogFile {
     return this.#position === 0;
   }
 
-  /** The records of one epoch, oldest first. A frame that is not whole was never durable, nor was what follows it. */
+  /**
+   * The records of one epoch, oldest first. A frame that is not whole was never durable, nor was what follows it. There is
+   * no epoch 0: it would be that of all the room that is made ahead.
+   */
   read(epoch: number): string[] {
+    if (epoch === 0) return [];
     const bytes = Buffer.alloc(this.#length);
     readSync(this.#file, bytes, 0, bytes.length, 0);
     const records: string[] = [];
@@ -94,7 +108,13 @@ export class TurnLogFile {
 
   #grow(end: number): void {
     const length = Math.min(Math.max(end, this.#length * 2, minGrowth), maxTurnLogBytes);
-    writeAll(this.#file, Buffer.alloc(length - this.#length), this.#length);
+    try {
+      writeAll(this.#file, Buffer.alloc(length - this.#length), this.#length);
+    } catch (error) {
+      // The last room on a disk is worth more to the tables, which take over.
+      ftruncateSync(this.#file, this.#length);
+      throw error;
+    }
     this.#length = length;
   }
 }

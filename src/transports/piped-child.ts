@@ -1,5 +1,5 @@
 // A child process with text on its standard input and output, over the cheapest pipes that the system has.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
@@ -29,12 +29,15 @@ interface ChildOptions {
 /** Calls back as soon as the child is being started, so that nothing of it is missed; rejects where it could not be. */
 export async function startPipedChild(options: ChildOptions, listen: (child: PipedChild) => void): Promise<PipedChild> {
   const pipes = (await openNamedPipes(2)) as [PipeEnds, PipeEnds] | undefined;
-  const child = pipes === undefined ? overSockets(options) : overPipes(options, pipes);
-  const { process: started } = child;
+  const started = spawnOver(options, pipes);
   return new Promise((resolve, reject) => {
     // Stays: a signal that cannot be sent is an error too, and one that nobody hears would end this process.
-    started.on("error", (error) => {
-      reject(error);
+    started.on("error", reject);
+    // One for which there were not enough descriptors has no streams, and an error that is still to come.
+    if (started.stderr === null || started.stderr === undefined)
+      return pipes === undefined ? undefined : closeOwn(pipes);
+    const child = pipes === undefined ? overSockets(started) : overPipes(started, pipes);
+    started.once("error", () => {
       if (started.pid === undefined) for (const end of [child.stdin, child.stdout]) end.destroy();
     });
     started.once("spawn", () => resolve(child));
@@ -44,9 +47,27 @@ export async function startPipedChild(options: ChildOptions, listen: (child: Pip
   });
 }
 
-function overSockets({ command, args, ...rest }: ChildOptions): PipedChild {
-  const started = spawn(command, args, { ...rest, stdio: ["pipe", "pipe", "pipe"] });
-  const { stdin, stdout, stderr } = started;
+function spawnOver({ command, args, ...rest }: ChildOptions, pipes: [PipeEnds, PipeEnds] | undefined): ChildProcess {
+  if (pipes === undefined) return spawn(command, args, { ...rest, stdio: ["pipe", "pipe", "pipe"] });
+  const [input, output] = pipes;
+  try {
+    return spawn(command, args, { ...rest, stdio: [input.readEnd, output.writeEnd, "pipe"] });
+  } catch (error) {
+    closeOwn(pipes);
+    throw error;
+  } finally {
+    // Kept here, they would hide the end of the child from us, and our end from the child.
+    for (const fd of [input.readEnd, output.writeEnd]) closeSync(fd);
+  }
+}
+
+/** Our ends of them. */
+function closeOwn([input, output]: [PipeEnds, PipeEnds]): void {
+  for (const fd of [input.writeEnd, output.readEnd]) closeSync(fd);
+}
+
+function overSockets(started: ChildProcess): PipedChild {
+  const { stdin, stdout, stderr } = started as ChildProcessWithoutNullStreams;
   return {
     process: started,
     stdin,
@@ -59,17 +80,7 @@ function overSockets({ command, args, ...rest }: ChildOptions): PipedChild {
   };
 }
 
-function overPipes({ command, args, ...rest }: ChildOptions, [input, output]: [PipeEnds, PipeEnds]): PipedChild {
-  let started: ChildProcess;
-  try {
-    started = spawn(command, args, { ...rest, stdio: [input.readEnd, output.writeEnd, "pipe"] });
-  } catch (error) {
-    for (const fd of [input.writeEnd, output.readEnd]) closeSync(fd);
-    throw error;
-  } finally {
-    // Kept here, they would hide the end of the child from us, and our end from the child.
-    for (const fd of [input.readEnd, output.writeEnd]) closeSync(fd);
-  }
+function overPipes(started: ChildProcess, [input, output]: [PipeEnds, PipeEnds]): PipedChild {
   const stdin = new Socket({ fd: input.writeEnd, readable: false, writable: true });
   const stdout = openTextPipe(output.readEnd);
   // What is still to be written then has no reader.
