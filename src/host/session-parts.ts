@@ -9,7 +9,7 @@ import type { Kernel } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { type Logger, shortId } from "./logger.ts";
 import type { AskOptions, SessionContext, SessionPart } from "./plugin.ts";
-import type { Sources } from "./recording/tape.ts";
+import type { Sources, Tape } from "./recording/tape.ts";
 import { mergeState, SessionState } from "./session-state.ts";
 import { isThenable } from "./thenable.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
@@ -26,6 +26,7 @@ export type ForkChanges = Record<string, [key: string, value?: JsonValue][]>;
 export interface SessionPartsPort {
   readonly info: SessionInfo;
   readonly sources: Sources;
+  readonly tape: Tape | undefined;
   sendUnasked(message: Message): void;
   readonly unsentBytes: number;
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
@@ -162,7 +163,9 @@ export class SessionParts {
 
   /** Most sessions bring no tools of their own, so most never need a catalogue of their own. */
   get tools(): ToolCatalogue {
-    this.#tools ??= new ToolCatalogue(this.#kernel.tools);
+    if (this.#tools !== undefined) return this.#tools;
+    this.#tools = new ToolCatalogue(this.#kernel.tools);
+    this.#session.tape?.showTools(this.#tools);
     return this.#tools;
   }
 

@@ -23,6 +23,11 @@ export interface CatalogueTool {
   readonly toolkit?: string;
   /** Where it came from: the plugin, or the server behind it. */
   readonly source: string;
+  /**
+   * Others offer it, as servers do, and it comes and goes with them: a recording holds what there was of it, and a replay
+   * takes it from there. Then `check` takes any arguments, for they are checked out there as well.
+   */
+  readonly isOutside?: boolean;
   readonly annotations?: JsonObject;
   readonly timeoutMs?: number;
   /** Returns what is wrong with the arguments, or the arguments with defaults filled. */
@@ -46,11 +51,14 @@ export interface ToolOutput {
   error_code?: string;
 }
 
+/** What is told of an addition or a removal: whether it was of tools that others offer. */
+export type CatalogueListener = (isOutside: boolean) => void;
+
 export class ToolCatalogue {
   readonly #tools = new Map<string, CatalogueTool>();
   readonly #parent: ToolCatalogue | undefined;
   readonly #wrap: ((tool: CatalogueTool) => CatalogueTool) | undefined;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<CatalogueListener>();
   #listed: { inherited: readonly CatalogueTool[]; tools: readonly CatalogueTool[] } | undefined;
 
   /** A session's catalogue shows its parent's tools beneath its own. `wrap` is given each tool that is added. */
@@ -70,33 +78,42 @@ export class ToolCatalogue {
         throw new Error(`tool "${tool.name}" of ${tool.source} exists already, from ${holder.source}`);
     }
     for (const tool of added) this.#tools.set(tool.name, tool);
-    this.#changed();
+    this.#changed(added);
     return () => {
-      let isChanged = false;
-      for (const tool of added) {
-        if (this.#tools.get(tool.name) === tool) isChanged = this.#tools.delete(tool.name) || isChanged;
-      }
-      if (isChanged) this.#changed();
+      const removed = added.filter((tool) => this.#tools.get(tool.name) === tool);
+      for (const { name } of removed) this.#tools.delete(name);
+      if (removed.length > 0) this.#changed(removed);
     };
+  }
+
+  /** Puts these in the place of all that others offer here: a replay has what the recording says there was. */
+  replaceOutside(tools: Iterable<CatalogueTool>): void {
+    const removed = [...this.#tools.values()].filter(isOutside);
+    for (const { name } of removed) this.#tools.delete(name);
+    const added = this.#wrap === undefined ? [...tools] : Array.from(tools, this.#wrap);
+    for (const tool of added) this.#tools.set(tool.name, tool);
+    this.#changed([...removed, ...added]);
   }
 
   get(name: string): CatalogueTool | undefined {
     return this.#tools.get(name) ?? this.#parent?.get(name);
   }
 
+  /** What others offer comes last, so that it moves nothing else when it comes and goes. */
   list(): readonly CatalogueTool[] {
     const inherited = this.#parent?.list() ?? noTools;
     // Most sessions bring no tools of their own, and all of those share one list.
     if (this.#tools.size === 0) return inherited;
     if (this.#listed?.inherited === inherited) return this.#listed.tools;
     // The host may have been given a tool of the same name since: as in `get`, the session's own stands.
-    const tools = [...inherited.filter((tool) => !this.#tools.has(tool.name)), ...this.#tools.values()];
+    const all = [...inherited.filter((tool) => !this.#tools.has(tool.name)), ...this.#tools.values()];
+    const tools = [...all.filter((tool) => !isOutside(tool)), ...all.filter(isOutside)];
     this.#listed = { inherited, tools };
     return tools;
   }
 
   /** Tells of additions and removals here or in the parent, until the returned function is called. */
-  onChange(listener: () => void): () => void {
+  onChange(listener: CatalogueListener): () => void {
     this.#listeners.add(listener);
     const stopParent = this.#parent?.onChange(listener);
     return () => {
@@ -105,10 +122,14 @@ export class ToolCatalogue {
     };
   }
 
-  #changed(): void {
+  #changed(tools: readonly CatalogueTool[]): void {
     this.#listed = undefined;
-    for (const listener of this.#listeners) listener();
+    for (const kind of new Set(tools.map(isOutside))) for (const listener of this.#listeners) listener(kind);
   }
+}
+
+function isOutside(tool: CatalogueTool): boolean {
+  return tool.isOutside === true;
 }
 
 const noTools: readonly CatalogueTool[] = [];

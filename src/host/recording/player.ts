@@ -1,7 +1,9 @@
 // Gives a session what a recording holds, in place of what lies outside, and gathers what the session says.
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
+import type { ToolCatalogue } from "../tool-catalogue.ts";
 import { fromRecordedError, type RecordedError } from "./recorded-error.ts";
+import { type RecordedTools, ToolsFromRecord } from "./recorded-tools.ts";
 import type { Outcome, Recording } from "./recording.ts";
 import {
   createSources,
@@ -56,6 +58,9 @@ export class Player implements Tape {
   readonly #said = new Map<string, string[]>();
   /** Ids of the lines that effects said which run again. */
   readonly #saidAside = new Set<string>();
+  /** What others offered when the session first looked at its tools. */
+  readonly #firstTools: RecordedTools | undefined;
+  #tools: ToolsFromRecord | undefined;
   #wake = () => {};
 
   constructor({ recording, scopes, sources, mustRunTools }: PlayerOptions) {
@@ -72,6 +77,7 @@ export class Player implements Tape {
       }
     }
     for (const values of this.#values.values()) values.reverse();
+    this.#firstTools = recording.entries.find((entry) => entry[0] === "tools")?.[1];
   }
 
   receive(_line: string | undefined, handle: () => void): void {
@@ -142,15 +148,25 @@ export class Player implements Tape {
     return !this.isRunAgain(id) && this.#effects.get(id)?.isAtOnce !== true;
   }
 
+  showTools(catalogue: ToolCatalogue): void {
+    this.#tools = new ToolsFromRecord(catalogue);
+    this.#tools.show(this.#firstTools ?? []);
+  }
+
+  /** Others offered these from then on. It is nobody's doing, so that what the session says of it is not compared. */
+  changeTools(tools: RecordedTools): void {
+    if (tools !== this.#firstTools) this.#scopes.run(undefined, () => this.#tools?.show(tools));
+  }
+
   /** Whether an effect that is run again has said the line of this id. */
   hasSaidAside(lineId: string): boolean {
     return this.#saidAside.has(lineId);
   }
 
-  /** Whether this effect is run again. */
+  /** Whether this effect is run again. Of one without an end only those know what it is that wait for it. */
   isRunAgain(id: string): boolean {
     const recorded = this.#effects.get(id);
-    return this.#mustRun(recorded?.kind ?? "tool", recorded);
+    return !this.#pending.has(id) && this.#mustRun(recorded?.kind ?? "tool", recorded);
   }
 
   pending(id: string): PendingEffect | undefined {

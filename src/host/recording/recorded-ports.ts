@@ -13,7 +13,8 @@ export function recordTool(tool: CatalogueTool, scopes: Scopes): CatalogueTool {
     run(args, context) {
       const scope = scopes.getStore();
       if (scope === undefined) return tool.run(args, context);
-      return scope.tape.effect("tool", (watched) => tool.run(args, watched), context);
+      const kind = tool.isOutside === true ? "outside" : "tool";
+      return scope.tape.effect(kind, (watched) => tool.run(args, watched), context);
     },
   };
 }

@@ -3,7 +3,9 @@
 import type { JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
 import { isThenable } from "../thenable.ts";
+import type { ToolCatalogue } from "../tool-catalogue.ts";
 import { toRecordedError } from "./recorded-error.ts";
+import { ToolsOnRecord } from "./recorded-tools.ts";
 import type { Outcome, RecordingEntry, RecordingHeader } from "./recording.ts";
 import {
   createSources,
@@ -50,6 +52,7 @@ export class Recorder implements Tape {
   readonly #conceal: (line: string) => string;
   readonly #session = scopeOfCall(this, "");
   #bytesLeft: number;
+  #tools: ToolsOnRecord | undefined;
   #isEnded = false;
 
   constructor({ header, file, scopes, sources, maxBytes, conceal }: RecorderOptions) {
@@ -151,6 +154,12 @@ export class Recorder implements Tape {
     }
   }
 
+  showTools(catalogue: ToolCatalogue): void {
+    if (this.#isEnded) return;
+    this.#tools = new ToolsOnRecord(catalogue);
+    this.#writeTools();
+  }
+
   read(): Promise<string | undefined> {
     return this.#file.read();
   }
@@ -168,12 +177,19 @@ export class Recorder implements Tape {
   #end(reason: string): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#tools?.close();
     this.#file.write(`${JSON.stringify(["end", reason])}\n`);
     this.#file.close();
   }
 
   #write(entry: () => RecordingEntry): void {
+    this.#writeTools();
     this.#writeLine(entry);
+  }
+
+  #writeTools(): void {
+    const tools = this.#isEnded ? undefined : this.#tools?.take();
+    if (tools !== undefined) this.#writeLine(() => ["tools", tools]);
   }
 
   #writeLine(content: () => RecordingEntry | RecordingHeader): void {

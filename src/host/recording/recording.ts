@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type JsonValue, jsonObject } from "../../protocol/json.ts";
 import { type RecordedError, recordedError } from "./recorded-error.ts";
+import { type RecordedTools, recordedTools } from "./recorded-tools.ts";
 import type { EffectKind } from "./tape.ts";
 
 /** Raise it when a reader of the old format would misread the new one. */
@@ -58,6 +59,8 @@ export type RecordingEntry =
   | ["event", string, boolean, string, JsonValue]
   /** Effect, kind, whether it ended at once, and how. */
   | ["effect", string, EffectKind, boolean, Outcome]
+  /** The tools that others offer to the session: first as it looks at its tools, then whenever they have changed. */
+  | ["tools", RecordedTools]
   /** `closed`, or why the rest is missing. */
   | ["end", string];
 
@@ -91,6 +94,7 @@ const shapes: Record<RecordingEntry[0], z.ZodType> = {
     z.boolean(),
     outcome,
   ]),
+  tools: z.tuple([z.literal("tools"), recordedTools]),
   end: z.tuple([z.literal("end"), z.string()]),
 };
 

@@ -11,7 +11,14 @@ import type { SessionState as SavedState } from "../session-snapshots.ts";
 import { SessionState } from "../session-state.ts";
 import { findDifference } from "./difference.ts";
 import { type PendingEffect, Player, streamOf } from "./player.ts";
-import { parseRecording, type Recording, RecordingError, type RecordingHeader } from "./recording.ts";
+import type { RecordedTools } from "./recorded-tools.ts";
+import {
+  parseRecording,
+  type Recording,
+  type RecordingEntry,
+  RecordingError,
+  type RecordingHeader,
+} from "./recording.ts";
 import type { Divergence, ReplayReport } from "./replay-report.ts";
 import { callOfEffect, createScopes } from "./tape.ts";
 
@@ -56,6 +63,8 @@ class Replay {
   readonly #session: Session;
   readonly #waitMs: number;
   readonly #requestTypes = new Map<string, string>();
+  /** Requests that others put an end to. */
+  readonly #cutOff = new Set<string>();
   #messages = 0;
 
   constructor(recording: Recording, player: Player, session: Session, waitMs: number) {
@@ -78,25 +87,41 @@ class Replay {
 
   /** What came from outside is given in the order of the recording, and not before what the session had said by then. */
   async #findDivergence(): Promise<Divergence | undefined> {
-    const cutOff = new Set<string>();
     for (const entry of this.#recording.entries) {
-      let divergence: Divergence | undefined;
-      if (entry[0] === "in") this.#receive(entry[1]);
-      else if (entry[0] === "expire") this.#session.expireCall(entry[1]);
-      else if (entry[0] === "out") divergence = await this.#compareNext(entry[1]);
-      else if (entry[0] === "aside" && entry[2] !== undefined) await this.#hearAside(entry[1], entry[2]);
-      else if (entry[0] === "aside") cutOff.add(streamOf(entry[1]));
-      else if (entry[0] === "event") {
-        const [, id, isAtOnce, kind, data] = entry;
-        if (!isAtOnce) divergence = await this.#release(id, (effect) => effect.emit(kind, data as JsonObject));
-      } else if (entry[0] === "effect") {
-        const [, id, , , outcome] = entry;
-        divergence = await this.#release(id, (effect) => effect.settle(outcome));
-      }
+      const played = this.#play(entry);
+      // What came in together is handled together: nothing else happens between lines of one turn.
+      const divergence = played === undefined ? undefined : await played;
       if (divergence !== undefined) return divergence;
     }
     // A recording that was cut may lack what the session said to its last requests.
-    return this.#recording.cut === undefined ? this.#findLeftLine(cutOff) : undefined;
+    return this.#recording.cut === undefined ? this.#findLeftLine() : undefined;
+  }
+
+  #play(entry: RecordingEntry): Promise<Divergence | undefined> | undefined {
+    switch (entry[0]) {
+      case "in":
+        this.#receive(entry[1]);
+        return undefined;
+      case "expire":
+        this.#session.expireCall(entry[1]);
+        return undefined;
+      case "out":
+        return this.#compareNext(entry[1]);
+      case "aside":
+        return this.#hearAside(entry[1], entry[2]);
+      case "tools":
+        return this.#changeTools(entry[1]);
+      case "event": {
+        const [, id, isAtOnce, kind, data] = entry;
+        return isAtOnce ? undefined : this.#release(id, (effect) => effect.emit(kind, data as JsonObject));
+      }
+      case "effect": {
+        const [, id, , , outcome] = entry;
+        return this.#release(id, (effect) => effect.settle(outcome));
+      }
+      default:
+        return undefined;
+    }
   }
 
   #receive(line: string | null): void {
@@ -114,11 +139,19 @@ class Replay {
     }
   }
 
-  /** What an effect said. Where that runs again, it says so before anything comes in that may answer it. */
-  async #hearAside(line: string, effectId: string): Promise<void> {
+  /** What others said, or an effect. Where that runs again, it says so before anything comes in that may answer it. */
+  async #hearAside(line: string, effectId: string | undefined): Promise<undefined> {
     const message = JSON.parse(line) as Message;
-    if (!this.#player.isRunAgain(effectId)) this.#session.recallAside(message);
-    else await this.#waitFor(() => this.#player.hasSaidAside(message.id) || undefined);
+    if (effectId === undefined) this.#cutOff.add(streamOf(line));
+    if (effectId !== undefined && this.#player.isRunAgain(effectId))
+      await this.#waitFor(() => this.#player.hasSaidAside(message.id) || undefined);
+    else this.#session.recallAside(message);
+  }
+
+  async #changeTools(tools: RecordedTools): Promise<undefined> {
+    // Whoever is at something goes on first, with what there was until now.
+    await nextTurn();
+    this.#player.changeTools(tools);
   }
 
   async #compareNext(expected: string): Promise<Divergence | undefined> {
@@ -147,9 +180,9 @@ class Replay {
     return undefined;
   }
 
-  async #findLeftLine(cutOff: ReadonlySet<string>): Promise<Divergence | undefined> {
+  async #findLeftLine(): Promise<Divergence | undefined> {
     await nextTurn();
-    const line = this.#player.leftLine(cutOff);
+    const line = this.#player.leftLine(this.#cutOff);
     if (line === undefined) return undefined;
     return this.#diverge(
       streamOf(line),

@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Clock, IdSource } from "../../protocol/envelope.ts";
 import type { CallContext } from "../call-context.ts";
+import type { ToolCatalogue } from "../tool-catalogue.ts";
 
 /** Where a session takes time, ids and chance from. */
 export interface Sources {
@@ -28,6 +29,8 @@ export interface Tape {
   /** Something that happens outside and may take a while. Events that it sends by its context come from outside too. */
   effect<Result>(kind: EffectKind, run: () => Result): Result;
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context: CallContext): Result;
+  /** The session is about to look at its tools for the first time. Of those that others offer, a replay has what it is told. */
+  showTools(catalogue: ToolCatalogue): void;
   /** Everything so far, as text; undefined where it cannot be had. */
   read(): Promise<string | undefined>;
   close(): void;

@@ -97,6 +97,7 @@ function toCatalogueTool(
     isStreaming: true,
     isDeferred: false,
     source: `mcp:${id}`,
+    isOutside: true,
     annotations: { ...(title === undefined ? {} : { title }), ...annotations } as JsonObject,
     timeoutMs,
     // The server checks its own input; see createClient for why its schema is not run here.
