@@ -42,6 +42,7 @@ export function createSessionContext(given: Partial<SessionContext> = {}): Sessi
     unsentBytes: () => 0,
     ask: () => Promise.reject(new Error("no agent here")),
     outside: (work) => work(),
+    fromOutside: (receive) => receive,
     call: () => Promise.reject(new Error("no other capability here")),
     ...given,
   };

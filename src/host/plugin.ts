@@ -78,6 +78,12 @@ export interface SessionContext {
    * so is that, which must be JSON then: a replay gives it back and does nothing.
    */
   outside<Result>(work: () => Result): Result;
+  /**
+   * For what comes from outside unasked, as from a thread or a connection: returns what to hand it to, which hands it on to
+   * `receive`. Of a session that is recorded, so is what comes, which must be JSON then: a replay hands on what came then,
+   * and nothing else.
+   */
+  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void;
   /** Calls any capability of this session outside of a request; what is still running ends with the session. */
   readonly call: CallOther;
 }

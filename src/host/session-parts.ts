@@ -364,6 +364,9 @@ class PartContext implements SessionContext {
       return scope === undefined ? work() : scope.tape.effect("outside", work);
     };
   }
+  get fromOutside(): SessionContext["fromOutside"] {
+    return (receive) => this.#kernel.scopes?.getStore()?.tape.fromOutside(receive) ?? receive;
+  }
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
       this.#session.callInBackground(call, request, options)) as CallOther;

@@ -54,6 +54,7 @@ export class Player implements Tape {
   /** Those that effects sent as they began. */
   readonly #events = new Map<string, RecordedEvent[]>();
   readonly #pending = new Map<string, PendingEffect>();
+  readonly #receivers = new Map<string, (message: JsonValue) => void>();
   /** Lines by the request they belong to: those of calls that ran at once may come in another order. */
   readonly #said = new Map<string, string[]>();
   /** Ids of the lines that effects said which run again. */
@@ -146,6 +147,20 @@ export class Player implements Tape {
   /** Whether the session waits for this effect until the recording goes on. One without an end was a tool's, cut off. */
   isWaitedFor(id: string): boolean {
     return !this.isRunAgain(id) && this.#effects.get(id)?.isAtOnce !== true;
+  }
+
+  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void {
+    const scope = this.#scopes.getStore();
+    if (scope?.tape !== this) return receive;
+    const deliver = (message: JsonValue) => this.#scopes.run(scope, () => receive(message as Message));
+    this.#receivers.set(scopeOfEffect(scope).id, deliver);
+    this.#wake();
+    return () => {};
+  }
+
+  /** Who receives what came unasked to the effect of this id. */
+  receiver(id: string): ((message: JsonValue) => void) | undefined {
+    return this.#receivers.get(id);
   }
 
   showTools(catalogue: ToolCatalogue): void {

@@ -154,6 +154,16 @@ export class Recorder implements Tape {
     }
   }
 
+  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void {
+    const scope = this.#scope;
+    if (scope === undefined) return receive;
+    const { id } = scopeOfEffect(scope);
+    return (message) => {
+      this.#write(() => ["message", id, message as JsonValue]);
+      this.#scopes.run(scope, () => receive(message));
+    };
+  }
+
   showTools(catalogue: ToolCatalogue): void {
     if (this.#isEnded) return;
     this.#tools = new ToolsOnRecord(catalogue);

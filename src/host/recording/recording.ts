@@ -59,6 +59,8 @@ export type RecordingEntry =
   | ["event", string, boolean, string, JsonValue]
   /** Effect, kind, whether it ended at once, and how. */
   | ["effect", string, EffectKind, boolean, Outcome]
+  /** What came unasked to the effect of this id, which receives it. */
+  | ["message", string, JsonValue]
   /** The tools that others offer to the session: first as it looks at its tools, then whenever they have changed. */
   | ["tools", RecordedTools]
   /** `closed`, or why the rest is missing. */
@@ -94,6 +96,7 @@ const shapes: Record<RecordingEntry[0], z.ZodType> = {
     z.boolean(),
     outcome,
   ]),
+  message: z.tuple([z.literal("message"), z.string(), json]),
   tools: z.tuple([z.literal("tools"), recordedTools]),
   end: z.tuple([z.literal("end"), z.string()]),
 };

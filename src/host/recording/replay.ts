@@ -109,6 +109,8 @@ class Replay {
         return this.#compareNext(entry[1]);
       case "aside":
         return this.#hearAside(entry[1], entry[2]);
+      case "message":
+        return this.#deliver(entry[1], entry[2]);
       case "tools":
         return this.#changeTools(entry[1]);
       case "event": {
@@ -148,8 +150,22 @@ class Replay {
     else this.#session.recallAside(message);
   }
 
+  async #deliver(id: string, message: JsonValue): Promise<Divergence | undefined> {
+    // Whoever is at something goes on first.
+    await nextTurn();
+    const receive = await this.#waitFor(() => this.#player.receiver(id));
+    if (receive === undefined) return this.#diverge(callOfEffect(id), { field: "" }, "nobody received what had come");
+    try {
+      receive(message);
+    } catch {
+      // What made no sense then makes none now.
+    }
+    await nextTurn();
+    return undefined;
+  }
+
   async #changeTools(tools: RecordedTools): Promise<undefined> {
-    // Whoever is at something goes on first, with what there was until now.
+    // As above, with what there was until now.
     await nextTurn();
     this.#player.changeTools(tools);
   }

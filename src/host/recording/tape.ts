@@ -29,6 +29,8 @@ export interface Tape {
   /** Something that happens outside and may take a while. Events that it sends by its context come from outside too. */
   effect<Result>(kind: EffectKind, run: () => Result): Result;
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context: CallContext): Result;
+  /** What comes from outside unasked and is JSON; returns what it is handed to. */
+  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void;
   /** The session is about to look at its tools for the first time. Of those that others offer, a replay has what it is told. */
   showTools(catalogue: ToolCatalogue): void;
   /** Everything so far, as text; undefined where it cannot be had. */

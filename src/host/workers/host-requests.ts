@@ -23,6 +23,7 @@ export class HostRequests {
   }
 
   send(
+    session: number,
     createMessage: (nested: number) => FromPluginThread,
     { signal, onEvent }: Pick<CallOptions, "signal" | "onEvent">,
   ): Promise<JsonObject> {
@@ -32,7 +33,7 @@ export class HostRequests {
       const nested = this.#count;
       // First, since a request without a JSON form throws here and is not waited for.
       const message = createMessage(nested);
-      const stop = () => this.#post({ kind: "abortNested", nested });
+      const stop = () => this.#post({ kind: "abortNested", session, nested });
       const release = () => signal?.removeEventListener("abort", stop);
       signal?.addEventListener("abort", stop, { once: true });
       this.#waits.set(nested, { resolve, reject, onEvent, release });

@@ -1,16 +1,15 @@
 // A plugin in a thread of its own. It looks like any other; one that blocks, loops or crashes hurts its own calls alone:
 // they end with `timeout` or `sandbox_crash`, the thread is replaced, and its sessions go on with the state they had.
-import { AsyncResource } from "node:async_hooks";
 import type { ResourceLimits } from "node:worker_threads";
 import { A2EError } from "../../protocol/errors.ts";
-import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
 import { closeWithin } from "../close-within.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import type { Handlers, Plugin, PluginContext, SessionContext, SessionPart } from "../plugin.ts";
-import { PluginLink } from "./plugin-link.ts";
-import type { AgentRequest, FromPluginThread, NestedRequest, StateEntries, ThreadSetup } from "./plugin-messages.ts";
-import { ThreadRequests } from "./thread-requests.ts";
+import { IsolatedSession, refuseRequest, type ThreadPort } from "./isolated-session.ts";
+import { PluginLink, type SaidByThread } from "./plugin-link.ts";
+import type { ThreadSetup } from "./plugin-messages.ts";
 
 export interface IsolationOptions {
   /** The plugin as loaded here: only its table and its place are used, never its handlers. */
@@ -26,19 +25,9 @@ export interface IsolationOptions {
 /** How long a plugin may take to close in its thread: less than the host waits for it. */
 const closeMs = 2_000;
 
-interface IsolatedSession {
-  readonly number: number;
-  readonly context: SessionContext;
-  /** Does something in the name of the session: what comes from a thread comes in nobody's. */
-  readonly inScope: <Result>(work: () => Result) => Result;
-  /** What its part holds beside its state, as of the last snapshot or restore. */
-  saved: JsonValue | undefined;
-}
-
 /** A thread, and what is open in it. */
 interface Thread {
   readonly link: PluginLink;
-  readonly requests: ThreadRequests;
   readonly ready: Promise<unknown>;
   /** By session: whether it can be saved. */
   readonly opened: Map<number, Promise<boolean>>;
@@ -62,7 +51,8 @@ export function isolatePlugin({
 
   /** The thread that serves now, set up; another one where the last was lost. */
   async function useThread(): Promise<Thread> {
-    if (isClosed || setup === undefined) throw new A2EError("sandbox_crash", "the plugin is not running");
+    if (isClosed || setup === undefined || setup.isReplay)
+      throw new A2EError("sandbox_crash", "the plugin is not running");
     current ??= startThread(setup);
     const thread = current;
     await thread.ready;
@@ -76,16 +66,16 @@ export function isolatePlugin({
       resourceLimits,
       stuckAfterMs,
       watchMs,
-      receive: (message) => receive(thread, message),
+      hasCalls: () => [...sessions.values()].some(({ isBusy }) => isBusy),
+      receive: (message) => receive(link, message),
       onBadMessage: (error) => log.error("a message of a plugin's thread was not taken", { plugin: name, error }),
       onEnded(error) {
         if (current === thread) current = undefined;
-        requests.end();
+        for (const number of thread.opened.keys()) sessions.get(number)?.lose(error);
         // One that was never ready is told to whoever started it.
         if (isReady && !isClosed) log.error("a plugin's thread was lost", { plugin: name, error });
       },
     });
-    const requests = new ThreadRequests((message) => link.post(message));
     const ready = link.ask({ what: "setup", setup: threadSetup }).then(
       () => {
         isReady = true;
@@ -96,65 +86,27 @@ export function isolatePlugin({
         throw error;
       },
     );
-    const thread: Thread = { link, requests, ready, opened: new Map() };
+    const thread: Thread = { link, ready, opened: new Map() };
     return thread;
   }
 
-  function receive({ link, requests }: Thread, message: FromPluginThread): void {
-    switch (message.kind) {
-      case "state":
-        return takeState(message.session, message.changes);
-      case "push":
-        return push(message.session, message.type, message.payload);
-      case "nested":
-        return requests.start(message.nested, (signal) => callOther(link, message, signal));
-      case "askAgent":
-        return requests.start(message.nested, (signal) => askAgent(message, signal));
-      case "abortNested":
-        return requests.abort(message.nested);
-      case "log":
-        return log[message.level](message.message, message.fields);
-    }
-  }
-
-  /** The host's copy is the one that lasts: the change is written with whatever is said after it. */
-  function takeState(number: number, changes: StateEntries): void {
-    const session = sessions.get(number);
-    for (const [key, value] of changes) {
-      if (value === undefined) session?.context.state.delete(key);
-      else session?.context.state.set(key, value);
-    }
-  }
-
-  function push(number: number, type: string, payload: JsonObject): void {
-    const table = Object.values(capability.pushes).find((candidate) => candidate.type === type);
-    if (table === undefined) throw new Error(`the capability "${capability.name}" has no push "${type}"`);
-    const session = sessions.get(number);
-    session?.inScope(() => session.context.push(table, payload));
-  }
-
-  async function callOther(link: PluginLink, message: NestedRequest, signal: AbortSignal): Promise<JsonObject> {
-    const { from, nested, type, request, timeoutMs, id } = message;
-    const caller = "call" in from ? link.runningCall(from.call) : sessions.get(from.session);
-    if (caller === undefined) throw new A2EError("cancelled", "the call has ended");
-    const options = {
-      signal,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(id === undefined ? {} : { id }),
-      onEvent: (event: { kind: string; data: JsonObject; seq: number }) =>
-        link.post({ kind: "nestedEvent", nested, event }),
-    };
-    return caller.inScope(() => caller.context.call(type, request, options));
-  }
-
-  async function askAgent(message: AgentRequest, signal: AbortSignal): Promise<JsonObject> {
-    const { type, request, timeoutMs } = message;
+  function receive(link: PluginLink, message: SaidByThread): void {
+    if (message.kind === "log") return log[message.level](message.message, message.fields);
     const session = sessions.get(message.session);
-    const table = Object.values(capability.asks).find((candidate) => candidate.type === type);
-    if (session === undefined || table === undefined) throw new A2EError("cancelled", "there is nobody to ask");
-    const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-    return session.inScope(() => session.context.ask(table, request, options)) as Promise<JsonObject>;
+    if (session !== undefined) return session.receive(message);
+    refuseRequest(message, "the session has ended", (answer) => link.post(answer));
   }
+
+  const port: ThreadPort = {
+    capability,
+    async deliver(session, message, isWanted) {
+      if (setup?.isReplay === true) return;
+      const { link } = await openIn(session);
+      if (isWanted()) link.post(message);
+    },
+    post: (message) => current?.link.post(message),
+    abort: (session, call, reason) => current?.link.abort(session, call, reason),
+  };
 
   /** Opens the session in the thread that serves now, once. */
   async function openIn(session: IsolatedSession): Promise<{ link: PluginLink; isSaved: boolean }> {
@@ -184,12 +136,10 @@ export function isolatePlugin({
     if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number, isForGood });
   }
 
+  /** What is asked of the thread is outside of the session: a replay has what came of it. */
   function createPart(session: IsolatedSession, isSaved: boolean): SessionPart {
-    const { number } = session;
-    const handle = (name: string) => async (request: JsonObject, context: CallContext) => {
-      const { link } = await openIn(session);
-      return link.call(number, name, request, context);
-    };
+    const { number, context } = session;
+    const handle = (name: string) => (request: JsonObject, call: CallContext) => session.call(name, request, call);
     const handlers = Object.fromEntries(Object.keys(capability.calls).map((name) => [name, handle(name)]));
     const part: SessionPart = {
       handlers: handlers as unknown as Handlers<typeof capability>,
@@ -197,13 +147,17 @@ export function isolatePlugin({
     };
     if (!isSaved) return part;
     part.snapshot = async () => {
-      const { link } = await openIn(session);
-      session.saved = (await link.ask({ what: "snapshot", session: number })) ?? null;
+      session.saved = await context.outside(async () => {
+        const { link } = await openIn(session);
+        return (await link.ask({ what: "snapshot", session: number })) ?? null;
+      });
       return session.saved;
     };
     part.restore = async (state) => {
-      const { link } = await openIn(session);
-      await link.ask({ what: "restore", session: number, state });
+      await context.outside(async () => {
+        const { link } = await openIn(session);
+        await link.ask({ what: "restore", session: number, state });
+      });
       session.saved = state;
     };
     return part;
@@ -216,15 +170,14 @@ export function isolatePlugin({
       isClosed = false;
       log = hostLog;
       setup = { ...source, name, dataDir, workspaceDir, isReplay };
-      await useThread();
+      if (!isReplay) await useThread();
     },
     async session(context: SessionContext): Promise<SessionPart> {
       numbers += 1;
-      const inScope = AsyncResource.bind((work: () => unknown) => work()) as IsolatedSession["inScope"];
-      const session: IsolatedSession = { number: numbers, context, inScope, saved: undefined };
+      const session = new IsolatedSession(numbers, context, port);
       sessions.set(session.number, session);
       try {
-        const { isSaved } = await openIn(session);
+        const isSaved = await context.outside(async () => (await openIn(session)).isSaved);
         return createPart(session, isSaved);
       } catch (error) {
         sessions.delete(session.number);

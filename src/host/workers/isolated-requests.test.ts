@@ -156,3 +156,22 @@ test("whatever a plugin throws, sends or forgets costs its own call, not its thr
   const odd = { count: "(bigint without a JSON form)", error: expect.stringContaining("Error: mine") };
   expect(raw.log.entries).toContainEqual({ level: "info", message: "odd", fields: odd });
 });
+
+test("a part that asks for something as it is closed is refused, and not left waiting", async () => {
+  const loaded = await folder.load(`
+    let log;
+    return {
+      setup(context) { log = context.log; },
+      session: ({ call, ask }) => ({
+        ...part({}),
+        async close() {
+          const codes = await Promise.all([call("test/run/req", {}), ask(question, { text: "" })].map((asked) => asked.catch(({ code }) => code)));
+          log.info("closed", { codes });
+        },
+      }),
+    };`);
+  await using raw = await startRawHost([loaded, probePlugin()]);
+  const peer = await raw.open(caps);
+  await peer.session.close();
+  expect(raw.log.entries).toMatchObject([{ message: "closed", fields: { codes: ["cancelled", "cancelled"] } }]);
+});

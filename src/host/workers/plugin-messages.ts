@@ -41,18 +41,17 @@ export type Question =
 export type ToPluginThread =
   | { kind: "ask"; ask: number; question: Question }
   | { kind: "call"; session: number; call: number; id: string; name: string; request: JsonObject }
-  | { kind: "abort"; call: number; error: ThreadError }
+  | { kind: "abort"; session: number; call: number; error: ThreadError }
   | { kind: "nested"; nested: number; result?: JsonObject; error?: ThreadError }
   | { kind: "nestedEvent"; nested: number; event: { kind: string; data: JsonObject; seq: number } }
   | { kind: "ping" };
 
-/** A call that is running, or a session outside of any call. */
-export type NestedFrom = { call: number } | { session: number };
-
 /** What the thread asks of the host, which answers each once. */
 export interface NestedRequest {
   kind: "nested";
-  from: NestedFrom;
+  session: number;
+  /** The call that makes it; absent where the session does so outside of any. */
+  call?: number;
   nested: number;
   type: string;
   request: JsonObject;
@@ -70,18 +69,22 @@ export interface AgentRequest {
   timeoutMs?: number;
 }
 
-export type FromPluginThread =
-  | { kind: "answer"; ask: number; state?: JsonValue; error?: ThreadError }
-  | { kind: "result"; call: number; result: JsonObject | undefined }
-  | { kind: "error"; call: number; error: ThreadError }
-  | { kind: "event"; call: number; event: string; data: JsonObject }
-  | { kind: "timeout"; call: number; timeoutMs: number }
+/** What the thread says of one session, whose calls and requests have numbers of their own. */
+export type SessionMessage =
+  | { kind: "result"; session: number; call: number; result: JsonObject | undefined }
+  | { kind: "error"; session: number; call: number; error: ThreadError }
+  | { kind: "event"; session: number; call: number; event: string; data: JsonObject }
+  | { kind: "timeout"; session: number; call: number; timeoutMs: number }
   /** Comes before whatever the plugin says after the change. */
   | { kind: "state"; session: number; changes: StateEntries }
   | { kind: "push"; session: number; type: string; payload: JsonObject }
   | NestedRequest
   | AgentRequest
   /** Whoever waits for it has given up. */
-  | { kind: "abortNested"; nested: number }
+  | { kind: "abortNested"; session: number; nested: number };
+
+export type FromPluginThread =
+  | SessionMessage
+  | { kind: "answer"; ask: number; state?: JsonValue; error?: ThreadError }
   | { kind: "log"; level: "info" | "warn" | "error"; message: string; fields: Record<string, unknown> }
   | { kind: "pong" };

@@ -14,7 +14,7 @@ import { createKey, createSecrets } from "../secrets.ts";
 import { SessionState } from "../session-state.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
 import { HostRequests } from "./host-requests.ts";
-import type { FromPluginThread, NestedFrom, Question, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
+import type { FromPluginThread, Question, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
 import { fromThreadError, toThreadError } from "./thread-errors.ts";
 import { redirectOutput } from "./thread-output.ts";
 import { ThreadStates } from "./thread-states.ts";
@@ -22,7 +22,8 @@ import { ThreadStates } from "./thread-states.ts";
 const log: Logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 const nextId = createIdSource();
 const sessions = new Map<number, { info: SessionInfo; part: SessionPart }>();
-const controllers = new Map<number, AbortController>();
+/** Of the calls that run, by session and number. */
+const controllers = new Map<string, AbortController>();
 const requests = new HostRequests(post);
 const states = new ThreadStates((message) => parentPort?.postMessage(message));
 let plugin: Plugin | undefined;
@@ -36,7 +37,7 @@ parentPort?.on("message", (message: ToPluginThread) => {
     case "call":
       return void call(message);
     case "abort":
-      return controllers.get(message.call)?.abort(fromThreadError(message.error));
+      return controllers.get(keyOf(message))?.abort(fromThreadError(message.error));
     case "nested":
       return requests.settle(message);
     case "nestedEvent":
@@ -103,57 +104,73 @@ async function open({ session, info, state: entries }: Extract<Question, { what:
     // Nobody in this thread can know; what it sends is bounded on the other side.
     unsentBytes: () => 0,
     ask: askFrom(session),
-    // In a replay all of the plugin runs again.
+    // What a thread says is recorded on the other side, whatever it comes from.
     outside: (work) => work(),
-    call: callFrom({ session }),
+    fromOutside: (receive) => receive,
+    call: callFrom(session),
   });
   sessions.set(session, { info, part });
   return part.snapshot !== undefined && part.restore !== undefined;
 }
 
 async function call(message: Extract<ToPluginThread, { kind: "call" }>): Promise<void> {
-  const { session, call: number, id, name, request } = message;
+  const { session, call: number, name, request } = message;
   const controller = new AbortController();
-  controllers.set(number, controller);
+  const key = keyOf(message);
+  controllers.set(key, controller);
   try {
     const { info, part } = sessions.get(session) ?? raise("the session is not open");
     const handler = (part.handlers as Record<string, (request: unknown, context: CallContext) => unknown>)[name];
     if (handler === undefined) throw new Error(`the plugin has no handler "${name}"`);
-    const result = (await handler(request, contextFor(number, id, info, controller.signal))) as JsonObject | undefined;
-    post({ kind: "result", call: number, result: copyJson(result) });
+    const result = (await handler(request, contextFor(message, info, controller.signal))) as JsonObject | undefined;
+    post({ kind: "result", session, call: number, result: copyJson(result) });
   } catch (error) {
-    post({ kind: "error", call: number, error: toThreadError(error) });
+    post({ kind: "error", session, call: number, error: toThreadError(error) });
   } finally {
-    controllers.delete(number);
+    controllers.delete(key);
   }
 }
 
-function contextFor(number: number, id: string, session: SessionInfo, signal: AbortSignal): CallContext {
+function keyOf({ session, call: number }: { session: number; call: number }): string {
+  return `${session} ${number}`;
+}
+
+function contextFor(
+  message: Extract<ToPluginThread, { kind: "call" }>,
+  info: SessionInfo,
+  signal: AbortSignal,
+): CallContext {
+  const { session, call: number, id } = message;
+  const key = keyOf(message);
   return {
     id,
-    session,
+    session: info,
     log,
     clock: systemClock,
     startedAt: systemClock.now(),
     signal,
     get isEnded() {
-      return signal.aborted || !controllers.has(number);
+      return signal.aborted || !controllers.has(key);
     },
     emit: (event, data) =>
-      guarded("event has no JSON form", () => post({ kind: "event", call: number, event, data: copyJson(data) })),
-    setTimeout: (timeoutMs) => post({ kind: "timeout", call: number, timeoutMs }),
-    call: callFrom({ call: number }),
-    callNow: callFrom({ call: number }),
+      guarded("event has no JSON form", () =>
+        post({ kind: "event", session, call: number, event, data: copyJson(data) }),
+      ),
+    setTimeout: (timeoutMs) => post({ kind: "timeout", session, call: number, timeoutMs }),
+    call: callFrom(session, number),
+    callNow: callFrom(session, number),
   };
 }
 
 /** The gate is the host's, so a call of another capability goes there and back. */
-function callFrom(from: NestedFrom): CallOther {
+function callFrom(session: number, from?: number): CallOther {
   const call = (table: Call | string, request: unknown, { timeoutMs, id, ...options }: CallOptions = {}) =>
     requests.send(
+      session,
       (nested) => ({
         kind: "nested",
-        from,
+        session,
+        ...(from === undefined ? {} : { call: from }),
         nested,
         type: typeof table === "string" ? table : table.type,
         request: copyJson(request) as JsonObject,
@@ -168,6 +185,7 @@ function callFrom(from: NestedFrom): CallOther {
 function askFrom(session: number): SessionContext["ask"] {
   const ask = (table: Call, request: unknown, { timeoutMs, ...options }: AskOptions = {}) =>
     requests.send(
+      session,
       (nested) => ({
         kind: "askAgent",
         session,

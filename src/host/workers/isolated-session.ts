@@ -1,0 +1,182 @@
+// A session of a plugin that runs in a thread, as the host has it: its calls, and what the thread asks and says in its name.
+// All of that comes in by `receive`, which a recording writes down: so a replay has it without a thread.
+import { AsyncResource } from "node:async_hooks";
+import { A2EError } from "../../protocol/errors.ts";
+import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import type { CallContext } from "../call-context.ts";
+import type { Plugin, SessionContext } from "../plugin.ts";
+import type { AgentRequest, NestedRequest, SessionMessage, StateEntries, ToPluginThread } from "./plugin-messages.ts";
+import { fromThreadError, toThreadError } from "./thread-errors.ts";
+import { ThreadRequests } from "./thread-requests.ts";
+
+/** What a session needs of the thread in which it is open. */
+export interface ThreadPort {
+  readonly capability: Plugin["capability"];
+  /** Opens the session in a thread where it is open in none, and says this there, if it is still wanted then. */
+  deliver(session: IsolatedSession, message: ToPluginThread, isWanted: () => boolean): Promise<void>;
+  /** To the thread that is there now, if any. */
+  post(message: ToPluginThread): void;
+  abort(session: number, call: number, reason: unknown): void;
+}
+
+interface RunningCall {
+  readonly context: CallContext;
+  /** Does something in the name of the call: what comes from a thread comes in nobody's. */
+  readonly inScope: <Result>(work: () => Result) => Result;
+  /** Its request is in the thread, and lost with it. */
+  isSent: boolean;
+  resolve(result: JsonObject | undefined): void;
+  reject(error: Error): void;
+}
+
+/** Its thread was lost: what that had asked for is nobody's any more. */
+type Lost = { kind: "lost" };
+
+export class IsolatedSession {
+  readonly number: number;
+  readonly context: SessionContext;
+  /** What its part holds beside its state, as of the last snapshot or restore. */
+  saved: JsonValue | undefined;
+  readonly #port: ThreadPort;
+  readonly #receive: (message: SessionMessage | Lost) => void;
+  readonly #calls = new Map<number, RunningCall>();
+  readonly #requests: ThreadRequests;
+  #callCount = 0;
+
+  constructor(number: number, context: SessionContext, port: ThreadPort) {
+    this.number = number;
+    this.context = context;
+    this.#port = port;
+    this.#requests = new ThreadRequests((message) => port.post(message));
+    this.#receive = context.fromOutside((message) => this.#handle(message));
+  }
+
+  get isBusy(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  /** The thread has said this. May throw where it makes no sense. */
+  receive(message: SessionMessage): void {
+    // What comes of a call that has ended concerns nobody.
+    if ("call" in message && !this.#calls.has(message.call))
+      return refuseRequest(message, "the call has ended", (answer) => this.#port.post(answer));
+    this.#receive(message);
+  }
+
+  /** The thread is gone, and with it whatever ran there. */
+  lose(thrown: Error): void {
+    const error = toThreadError(thrown);
+    this.#receive({ kind: "lost" });
+    for (const [call, { isSent }] of [...this.#calls])
+      if (isSent) this.#receive({ kind: "error", session: this.number, call, error });
+  }
+
+  async call(name: string, request: JsonObject, context: CallContext): Promise<JsonObject | undefined> {
+    const { id, signal } = context;
+    signal.throwIfAborted();
+    this.#callCount += 1;
+    const call = this.#callCount;
+    const { number: session } = this;
+    const abort = () => {
+      const running = this.#take(call);
+      if (running?.isSent === true) this.#port.abort(session, call, signal.reason);
+      running?.reject(signal.reason as Error);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await new Promise<JsonObject | undefined>((resolve, reject) => {
+        const inScope = AsyncResource.bind((work: () => unknown) => work()) as RunningCall["inScope"];
+        const running: RunningCall = { context, inScope, isSent: false, resolve, reject };
+        this.#calls.set(call, running);
+        const isWanted = () => {
+          running.isSent = this.#calls.has(call);
+          return running.isSent;
+        };
+        const message: ToPluginThread = { kind: "call", session, call, id, name, request };
+        this.#port
+          .deliver(this, message, isWanted)
+          .catch((error: unknown) => this.receive({ kind: "error", session, call, error: toThreadError(error) }));
+      });
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #handle(message: SessionMessage | Lost): void {
+    switch (message.kind) {
+      case "result":
+        return this.#take(message.call)?.resolve(message.result);
+      case "error":
+        return this.#take(message.call)?.reject(fromThreadError(message.error));
+      case "event": {
+        const { call, event, data } = message;
+        const running = this.#calls.get(call);
+        return running?.inScope(() => running.context.emit(event, data));
+      }
+      case "timeout":
+        return this.#calls.get(message.call)?.context.setTimeout(message.timeoutMs);
+      case "state":
+        return this.#takeState(message.changes);
+      case "push":
+        return this.#push(message.type, message.payload);
+      case "nested":
+        return this.#requests.start(message.nested, (signal) => this.#callOther(message, signal));
+      case "askAgent":
+        return this.#requests.start(message.nested, (signal) => this.#askAgent(message, signal));
+      case "abortNested":
+        return this.#requests.abort(message.nested);
+      case "lost":
+        return this.#requests.end();
+    }
+  }
+
+  #take(call: number): RunningCall | undefined {
+    const running = this.#calls.get(call);
+    this.#calls.delete(call);
+    return running;
+  }
+
+  /** The host's copy is the one that lasts: the change is written with whatever is said after it. */
+  #takeState(changes: StateEntries): void {
+    const { state } = this.context;
+    for (const [key, value] of changes) {
+      if (value === undefined) state.delete(key);
+      else state.set(key, value);
+    }
+  }
+
+  #push(type: string, payload: JsonObject): void {
+    const { capability } = this.#port;
+    const table = Object.values(capability.pushes).find((candidate) => candidate.type === type);
+    if (table === undefined) throw new Error(`the capability "${capability.name}" has no push "${type}"`);
+    this.context.push(table, payload);
+  }
+
+  async #callOther(message: NestedRequest, signal: AbortSignal): Promise<JsonObject> {
+    const { call, nested, type, request, timeoutMs, id } = message;
+    const options = {
+      signal,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(id === undefined ? {} : { id }),
+      onEvent: (event: { kind: string; data: JsonObject; seq: number }) =>
+        this.#port.post({ kind: "nestedEvent", nested, event }),
+    };
+    if (call === undefined) return this.context.call(type, request, options);
+    const running = this.#calls.get(call);
+    if (running === undefined) throw new A2EError("cancelled", "the call has ended");
+    return running.inScope(() => running.context.call(type, request, options));
+  }
+
+  async #askAgent({ type, request, timeoutMs }: AgentRequest, signal: AbortSignal): Promise<JsonObject> {
+    const table = Object.values(this.#port.capability.asks).find((candidate) => candidate.type === type);
+    if (table === undefined) throw new A2EError("cancelled", "there is nobody to ask");
+    const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    return (await this.context.ask(table, request, options)) as JsonObject;
+  }
+}
+
+/** Whoever asks for something in the name of what has ended is told so. */
+export function refuseRequest(message: SessionMessage, why: string, post: (answer: ToPluginThread) => void): void {
+  if (message.kind !== "nested" && message.kind !== "askAgent") return;
+  post({ kind: "nested", nested: message.nested, error: toThreadError(new A2EError("cancelled", why)) });
+}
