@@ -42,6 +42,46 @@ test("what reaches out is not done again: its result or its failure comes from t
   expect(reached).toBe(before);
 });
 
+test("what is done outside by what is outside itself is left alone, with all that came of it", async () => {
+  let reached = 0;
+  const reaching = () =>
+    probing(({ outside, fromOutside }) => async () => {
+      const look = async () => {
+        reached += 1;
+        const receive = fromOutside(() => {});
+        await new Promise(setImmediate);
+        receive("a message");
+        return Math.random();
+      };
+      return { value: JSON.stringify(await outside(async () => [await outside(look), await look()])) };
+    });
+  const recorded = await record([reaching()], async (peer) => {
+    await Promise.all(["1", "2//", "/3/4"].map((id) => peer.ask(id, "looks")));
+  });
+  const before = reached;
+  expect(await replay(recorded, [reaching()], { waitMs: 500 })).toEqual(identical);
+  expect(reached).toBe(before);
+});
+
+test("what comes unasked from outside comes again when it came, and nothing else does", async () => {
+  const receiving = () =>
+    probing(({ fromOutside }) => {
+      const heard: number[] = [];
+      const receive = fromOutside((number: number) => void heard.push(number));
+      return async ({ name }) => {
+        if (name === "tell") setImmediate(() => receive(Math.random()));
+        if (name === "wait") while (heard.length === 0) await new Promise(setImmediate);
+        return { value: JSON.stringify(heard) };
+      };
+    });
+  const recorded = await record([receiving()], async (peer) => {
+    expect(await peer.ask("1", "listen")).toMatchObject({ value: "[]" });
+    await peer.ask("2", "tell");
+    expect(await peer.ask("3", "wait")).toMatchObject({ value: expect.stringMatching(/^\[0\.\d+\]$/) });
+  });
+  expect(await replay(recorded, [receiving()])).toEqual(identical);
+});
+
 test("an id that looks like the number of an effect is a call of its own", async () => {
   const drawing = () =>
     probing(({ outside, random }) => async ({ name }) => {

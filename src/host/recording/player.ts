@@ -8,6 +8,7 @@ import type { Outcome, Recording } from "./recording.ts";
 import {
   createSources,
   type EffectKind,
+  outerEffect,
   replaceIn,
   type Scope,
   type Scopes,
@@ -146,7 +147,13 @@ export class Player implements Tape {
 
   /** Whether the session waits for this effect until the recording goes on. One without an end was a tool's, cut off. */
   isWaitedFor(id: string): boolean {
-    return !this.isRunAgain(id) && this.#effects.get(id)?.isAtOnce !== true;
+    return this.isReached(id) && !this.isRunAgain(id) && this.#effects.get(id)?.isAtOnce !== true;
+  }
+
+  /** False for what is within an effect that is not run again. */
+  isReached(id: string): boolean {
+    const outer = outerEffect(id);
+    return outer === undefined || (this.isRunAgain(outer) && this.isReached(outer));
   }
 
   fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void {

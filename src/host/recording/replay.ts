@@ -151,6 +151,7 @@ class Replay {
   }
 
   async #deliver(id: string, message: JsonValue): Promise<Divergence | undefined> {
+    if (!this.#player.isReached(id)) return undefined;
     // Whoever is at something goes on first.
     await nextTurn();
     const receive = await this.#waitFor(() => this.#player.receiver(id));

@@ -65,6 +65,12 @@ export function scopeOfEffect(scope: Scope): Scope {
   return { tape: scope.tape, id: `${scope.id}/${scope.effectCount}`, isEffect: true, effectCount: 0 };
 }
 
+/** The effect in which an effect of this id was; undefined where it was in the call itself. */
+export function outerEffect(id: string): string | undefined {
+  const [, outer] = /^((?:[^/]|\/\/)*(?:\/\d+)+)\/\d+$/.exec(id) ?? [];
+  return outer;
+}
+
 /** The call in which an effect of this id was. */
 export function callOfEffect(id: string): string {
   const [scope = ""] = /^(?:[^/]|\/\/)*/.exec(id) ?? [];
