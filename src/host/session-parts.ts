@@ -147,13 +147,15 @@ export class SessionParts {
   }
 
   /** What a plugin keeps for this session. */
-  stateOf(loaded: LoadedPlugin): SessionState {
-    const known = this.#states?.get(loaded.name);
-    if (known !== undefined) return known;
+  stateOf({ name }: LoadedPlugin): SessionState {
+    return this.#states?.get(name) ?? this.#createState(name);
+  }
+
+  #createState(name: string): SessionState {
     const state = new SessionState();
     this.#states ??= new Map();
-    this.#states.set(loaded.name, state);
-    this.#session.onState(loaded.name, state);
+    this.#states.set(name, state);
+    this.#session.onState(name, state);
     return state;
   }
 
@@ -258,10 +260,12 @@ export class SessionParts {
     return changes;
   }
 
-  /** Makes the same changes; where they were made already, nothing is touched. */
+  /** Makes the same changes, in the states of the same plugins; where they were made already, nothing is touched. */
   adopt(changes: ForkChanges): void {
-    for (const [name, state] of this.#states ?? []) {
-      for (const [key, value] of changes[name] ?? []) {
+    for (const name of [...(this.#states?.keys() ?? [])]) if (!Object.hasOwn(changes, name)) this.#states?.delete(name);
+    for (const [name, changed] of Object.entries(changes)) {
+      const state = this.#states?.get(name) ?? this.#createState(name);
+      for (const [key, value] of changed) {
         if (JSON.stringify(state.get(key)) === JSON.stringify(value)) continue;
         if (value === undefined) state.delete(key);
         else state.set(key, value);

@@ -24,8 +24,8 @@ export interface CatalogueTool {
   /** Where it came from: the plugin, or the server behind it. */
   readonly source: string;
   /**
-   * Others offer it, as servers do, and it comes and goes with them: a recording holds what there was of it, and a replay
-   * takes it from there. Then `check` takes any arguments, for they are checked out there as well.
+   * Others offer it, as servers do, and it comes and goes with them: a recording holds what there was of it and what came of
+   * it. A replay takes that from there, and nobody adds such a tool to its catalogues.
    */
   readonly isOutside?: boolean;
   readonly annotations?: JsonObject;

@@ -9,6 +9,7 @@ import { type ParsedToolkitsOptions, parseToolkitsOptions, type ToolkitsOptions 
 import { toolkits } from "./protocol.ts";
 import { createSessionHandlers } from "./session-toolkits.ts";
 import { startOperatorToolkits } from "./shelf/operator-toolkits.ts";
+import { seenFromSession } from "./shelf/shared-shelf.ts";
 import { recordsInMemory, recordsOfHost, recordsOfSession, type ToolkitRecords } from "./shelf/toolkit-record.ts";
 import { ToolkitShelf } from "./shelf/toolkit-shelf.ts";
 import { loadToolkits } from "./toolkit-modules.ts";
@@ -66,8 +67,8 @@ function createToolkitsPlugin(options: ParsedToolkitsOptions, own: Iterable<Tool
       const handlers = createSessionHandlers({
         known,
         own,
-        shared,
-        fixed,
+        shared: seenFromSession(shared, context.outside),
+        fixed: seenFromSession(fixed, context.outside),
         maxInstalled: options.max_installed,
         mayChangeShared: (session) => isAdmin(session, options.shared_admins),
       });
@@ -104,14 +105,17 @@ async function setUp(
   const isShared = [...known.values()].some(({ scope }) => scope === "host");
   const fixed = openShelf(recordsInMemory(), context.tools);
   closers.push(() => fixed.close());
-  const stopRetrying = await startOperatorToolkits(fixed, options, known, log);
-  closers.push(async () => stopRetrying());
+  if (!context.isReplay) {
+    const stopRetrying = await startOperatorToolkits(fixed, options, known, log);
+    closers.push(async () => stopRetrying());
+  }
   const shared = openShelf(isShared ? recordsOfHost(context.database) : recordsInMemory(), context.tools);
   closers.push(() => shared.close());
   return {
     known,
     shared,
     fixed,
-    openShelf: (session) => openShelf(recordsOfSession(session.state), session.tools),
+    openShelf: ({ state, tools: catalogue, outside }) =>
+      new ToolkitShelf({ toolkits: known, catalogue, records: recordsOfSession(state), secrets, environment, outside }),
   };
 }

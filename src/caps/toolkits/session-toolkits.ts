@@ -6,17 +6,18 @@ import { type A2EError, fail } from "../../protocol/errors.ts";
 import { isToolkitName, type Toolkit } from "./define-toolkit.ts";
 import { badAlias, nameTaken, notInstalled, notYours, operatorsOwn, tooMany, unknownToolkit } from "./problems.ts";
 import type { ToolkitDefinition, toolkits } from "./protocol.ts";
+import type { SessionShelf } from "./shelf/shared-shelf.ts";
 import type { ToolkitRecord } from "./shelf/toolkit-record.ts";
-import type { ToolkitShelf } from "./shelf/toolkit-shelf.ts";
+
 import { isWanted, toDefinition } from "./toolkit-list.ts";
 
 export interface SessionToolkitsOptions {
   readonly known: ReadonlyMap<string, Toolkit>;
-  readonly own: ToolkitShelf;
+  readonly own: SessionShelf;
   /** Those of scope host. */
-  readonly shared: ToolkitShelf;
+  readonly shared: SessionShelf;
   /** Those that the operator's config set up. */
-  readonly fixed: ToolkitShelf;
+  readonly fixed: SessionShelf;
   readonly maxInstalled: number;
   mayChangeShared(session: SessionInfo): boolean;
 }
@@ -27,7 +28,7 @@ type Result = ResultInputOf<(typeof toolkits)["calls"]["configure"]>;
 interface Place {
   readonly instance: string;
   readonly toolkit: Toolkit | undefined;
-  readonly shelf: ToolkitShelf;
+  readonly shelf: SessionShelf;
 }
 
 export function createSessionHandlers(options: SessionToolkitsOptions): Handlers<typeof toolkits> {
@@ -65,7 +66,7 @@ export function createSessionHandlers(options: SessionToolkitsOptions): Handlers
 
   const configure = async (
     place: Place,
-    config: Parameters<ToolkitShelf["configure"]>[2],
+    config: Parameters<SessionShelf["configure"]>[2],
     mustStart: boolean,
     context: CallContext,
   ): Promise<Result> => {

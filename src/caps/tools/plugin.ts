@@ -1,4 +1,5 @@
 // The host side of the tools capability: contributes tools to the catalogue, and lists and calls whatever is in it.
+import { AsyncResource } from "node:async_hooks";
 import { lookup } from "node:dns/promises";
 import { isPublicAddress } from "../../host/confinement/public-address.ts";
 import { Workspace } from "../../host/confinement/workspace.ts";
@@ -39,6 +40,11 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
   /** What this plugin has and its policy keeps back; a call of it is denied, not unknown. */
   const deniedNames = new Set<string>();
   const pools: WorkerPool[] = [];
+  /**
+   * Runs something in nobody's name. Which changes are told together is a matter of time, so a recording that had them said by
+   * the request that made them would be replayed in vain.
+   */
+  const aside = AsyncResource.bind((work: () => void) => work());
   let removeTools: (() => void) | undefined;
 
   const define = (tool: CatalogueTool): ToolDefinition => {
@@ -84,7 +90,9 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
         maxResultBytes: options.max_result_bytes,
         maxCollectedEvents: options.max_collected_events,
       };
-      const stopWatching = watchCatalogue(catalogue, isAllowed, (change) => context.push(toolsChanged, change));
+      const stopWatching = watchCatalogue(catalogue, isAllowed, (change) =>
+        aside(() => context.push(toolsChanged, change)),
+      );
       return {
         handlers: {
           list: (request) => ({ tools: listTools(catalogue, isAllowed, request).map(define) }),

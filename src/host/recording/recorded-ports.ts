@@ -1,22 +1,35 @@
 // The ports of a host, such that what they return to a session goes through its tape. Code that runs on nobody's behalf
 // reaches them as they are.
 import { createHash } from "node:crypto";
+import type { JsonObject } from "../../protocol/json.ts";
 import type { Database, SqlRow, SqlStatement, SqlValue } from "../database.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import type { CatalogueTool } from "../tool-catalogue.ts";
-import type { Scopes } from "./tape.ts";
+import type { Scopes, Tape } from "./tape.ts";
 
 export function recordTool(tool: CatalogueTool, scopes: Scopes): CatalogueTool {
+  const isOutside = tool.isOutside === true;
   return {
     ...tool,
-    check: (args) => tool.check(args),
+    check(args) {
+      const scope = scopes.getStore();
+      return scope === undefined || !isOutside ? tool.check(args) : checkOutside(tool, args, scope.tape);
+    },
     run(args, context) {
       const scope = scopes.getStore();
       if (scope === undefined) return tool.run(args, context);
-      const kind = tool.isOutside === true ? "outside" : "tool";
-      return scope.tape.effect(kind, (watched) => tool.run(args, watched), context);
+      return scope.tape.effect(isOutside ? "outside" : "tool", (watched) => tool.run(args, watched), context);
     },
   };
+}
+
+/** What checks the arguments is not there in a replay. Most take them as they are, and then nothing else is to be said. */
+function checkOutside(tool: CatalogueTool, args: JsonObject, tape: Tape): ReturnType<CatalogueTool["check"]> {
+  const checked = tape.value("check", () => {
+    const outcome = tool.check(args);
+    return "value" in outcome && outcome.value === args ? undefined : outcome;
+  });
+  return checked ?? { value: args };
 }
 
 export function recordSnapshots(store: SnapshotStore, scopes: Scopes): SnapshotStore {

@@ -144,7 +144,8 @@ class Replay {
   /** What others said, or an effect. Where that runs again, it says so before anything comes in that may answer it. */
   async #hearAside(line: string, effectId: string | undefined): Promise<undefined> {
     const message = JSON.parse(line) as Message;
-    if (effectId === undefined) this.#cutOff.add(streamOf(line));
+    const stream = streamOf(line);
+    if (effectId === undefined && stream !== "") this.#cutOff.add(stream);
     if (effectId !== undefined && this.#player.isRunAgain(effectId))
       await this.#waitFor(() => this.#player.hasSaidAside(message.id) || undefined);
     else this.#session.recallAside(message);

@@ -1,10 +1,11 @@
 // The toolkits installed in one place: a session, or the host. Takes each through its life: installed, configured, running.
 import type { CallContext } from "../../../host/call-context.ts";
+import type { SessionContext } from "../../../host/plugin.ts";
 import { runAsTool } from "../../../host/recording/run-as-tool.ts";
 import type { Secrets } from "../../../host/secrets.ts";
 import type { ToolCatalogue, ToolProblem } from "../../../host/tool-catalogue.ts";
 import { problemsToText, toPath } from "../../../host/validation/problem-text.ts";
-import { A2EError } from "../../../protocol/errors.ts";
+import { A2EError, fail } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import { badConfig, nameTaken, notInstalled, startFailed, unknownToolkit } from "../problems.ts";
@@ -21,6 +22,8 @@ export interface ShelfOptions {
   readonly records: ToolkitRecords;
   readonly secrets: Secrets;
   readonly environment: ToolkitEnvironment;
+  /** The session's, so that what toolkits came to is recorded with it; absent for what all sessions share. */
+  readonly outside?: SessionContext["outside"];
 }
 
 /** What came of an attempt to configure, without anything secret: recorded with the session. */
@@ -55,7 +58,9 @@ export class ToolkitShelf {
     if (record === undefined) return undefined;
     const trouble = this.#troubles.get(name);
     if (trouble !== undefined) return { ...record, state: "configured", error: trouble };
-    const error = this.#running.get(name)?.toolkit.startError ?? "";
+    const running = this.#running.get(name)?.toolkit;
+    // It is started with the first call that needs it, which a replay does not make.
+    const error = running === undefined ? "" : this.#outside(() => running.startError);
     return error === "" ? record : { ...record, error };
   }
 
@@ -150,21 +155,45 @@ export class ToolkitShelf {
   }
 
   #resume(name: string): void {
-    const { records, toolkits, secrets } = this.#options;
+    const { records, toolkits } = this.#options;
     const record = records.get(name);
     if (record?.state !== "running") return;
     try {
-      const toolkit = toolkits.get(record.toolkit);
-      if (toolkit === undefined) throw unknownToolkit(record.toolkit, [...toolkits.keys()]);
-      const config = joinSecrets(record.config, unsealSecrets(secrets, toolkit, record.sealed));
-      // The toolkit, or what the operator allows, may be another than when this was configured.
-      const checked = checkConfig(toolkit, config);
-      if ("problems" in checked)
-        throw new Error(`its config no longer fits: ${problemsToText(checked.problems)}; configure it again`);
-      this.#replace(name, this.#create(name, toolkit, checked));
+      const toolkit = toolkits.get(record.toolkit) ?? fail(unknownToolkit(record.toolkit, [...toolkits.keys()]));
+      let config: SplitConfig | undefined;
+      const trouble = this.#outside(() => {
+        try {
+          config = this.#reopen(record, toolkit);
+          return "";
+        } catch (error) {
+          return textOf(error);
+        }
+      });
+      if (trouble !== "") throw new Error(trouble);
+      // As above: a replay knows that the config was fine, and nothing secret of it.
+      this.#replace(name, this.#create(name, toolkit, config ?? { shown: record.config, secrets: [] }));
     } catch (error) {
       this.#troubles.set(name, textOf(error));
     }
+  }
+
+  #reopen({ config, sealed }: ToolkitRecord, toolkit: Toolkit): SplitConfig {
+    const { secrets } = this.#options;
+    // The toolkit, or what the operator allows, may be another than when this was configured.
+    const checked = checkConfig(toolkit, joinSecrets(config, unsealSecrets(secrets, toolkit, sealed)));
+    if (!("problems" in checked)) return checked;
+    throw new Error(`its config no longer fits: ${problemsToText(checked.problems)}; configure it again`);
+  }
+
+  #outside<Result>(work: () => Result): Result {
+    const { outside } = this.#options;
+    return outside === undefined ? work() : outside(work);
+  }
+
+  #add({ tools }: RunningToolkit): () => void {
+    const { catalogue, outside } = this.#options;
+    // What all share comes and goes without a session's doing.
+    return catalogue.add(outside === undefined ? tools.map((tool) => ({ ...tool, isOutside: true })) : tools);
   }
 
   #create(instance: string, toolkit: Toolkit, config: SplitConfig): RunningToolkit {
@@ -173,14 +202,12 @@ export class ToolkitShelf {
 
   /** Puts a toolkit in the place of the one of this name; where its tools cannot be added, nothing changes. */
   #replace(name: string, toolkit: RunningToolkit): void {
-    const { catalogue } = this.#options;
     const before = this.#running.get(name);
     before?.removeTools();
     try {
-      this.#running.set(name, { toolkit, removeTools: catalogue.add(toolkit.tools) });
+      this.#running.set(name, { toolkit, removeTools: this.#add(toolkit) });
     } catch (error) {
-      if (before !== undefined)
-        this.#running.set(name, { ...before, removeTools: catalogue.add(before.toolkit.tools) });
+      if (before !== undefined) this.#running.set(name, { ...before, removeTools: this.#add(before.toolkit) });
       void toolkit.stop();
       throw nameTaken(name, textOf(error));
     }
