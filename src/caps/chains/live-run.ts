@@ -8,7 +8,6 @@ import type { ChainRun } from "./run/chain-run.ts";
 import type { Followers } from "./run/followers.ts";
 import type { SessionPort } from "./run/ports.ts";
 import type { StateJournal } from "./run/state-journal.ts";
-import { startTimer } from "./run/waiting.ts";
 
 export type RunRequest = RequestOf<(typeof chains.calls)["run"]>;
 export type RunResult = ResultInputOf<(typeof chains.calls)["run"]>;
@@ -30,14 +29,14 @@ interface LiveRunParts {
 export class LiveRun {
   readonly answered: Promise<RunResult>;
   readonly #parts: LiveRunParts;
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #stopTimer: (() => void) | undefined;
 
   constructor(parts: LiveRunParts) {
-    const { run, request, answered } = parts;
+    const { run, request, port, answered } = parts;
     const { timeout } = request;
     this.#parts = parts;
     this.answered = answered;
-    if (timeout > 0) this.#timer = startTimer(timeout * 1000, () => run.abort(timedOut(timeout)));
+    if (timeout > 0) this.#stopTimer = port.startTimer(timeout * 1000, () => run.abort(timedOut(timeout)));
   }
 
   /** Gives a request the time that the chain has, and a little more. */
@@ -74,7 +73,7 @@ export class LiveRun {
 
   /** It has ended. */
   release(): void {
-    clearTimeout(this.#timer);
+    this.#stopTimer?.();
     this.#parts.port.close();
   }
 

@@ -88,7 +88,8 @@ export class NodeWorker {
         if (attempt >= node.retries || !isRetryable(error) || this.#isClosed) throw error;
         const delayMs = Math.min(chainLimits.maxRetryDelayMs, node.retryDelayMs * 2 ** attempt);
         // Spread, so that many that failed together do not all come back together.
-        await pause(delayMs * (0.75 + this.#settings.port.random() / 2), this.#signalWith(signal));
+        const { port } = this.#settings;
+        await pause(port, delayMs * (0.75 + port.random() / 2), this.#signalWith(signal));
         scope.work.begin();
       }
     }
@@ -214,7 +215,7 @@ export class NodeWorker {
     outer: AbortSignal | undefined,
   ): Awaitable<JsonValue> {
     const list = this.#takeItems(node.id, items.evaluate(scope));
-    const time = startTime(node.id, node.timeoutMs, outer);
+    const time = startTime(this.#settings.port, node.id, node.timeoutMs, outer);
     const journal = new ItemJournal(this.#settings, place);
     const run = (item: JsonValue, index: number): Awaitable<JsonValue> => {
       scope.work.begin();

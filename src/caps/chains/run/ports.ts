@@ -3,13 +3,14 @@ import type { CallContext } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
 import { chains } from "../protocol.ts";
 import type { RunPort } from "./run-port.ts";
+import { createStartTimer } from "./waiting.ts";
 
 export interface SessionPort extends RunPort {
   /** The run is over: what it has begun ends as well. */
   close(): void;
 }
 
-type Common = Pick<RunPort, "ask" | "callBeside" | "hasTool" | "now" | "random">;
+type Common = Pick<RunPort, "ask" | "callBeside" | "hasTool" | "now" | "random" | "startTimer">;
 
 function commonOf(context: SessionContext, chain_id: string, run_id: string): Common {
   return {
@@ -18,6 +19,7 @@ function commonOf(context: SessionContext, chain_id: string, run_id: string): Co
     hasTool: (name) => context.tools.get(name) !== undefined,
     now: () => context.clock.now(),
     random: () => context.random(),
+    startTimer: createStartTimer(context),
   };
 }
 

@@ -29,6 +29,8 @@ export interface RunPort {
   hasTool(name: string): boolean;
   now(): number;
   random(): number;
+  /** Calls back once when this time is over, unless the returned function is called before. */
+  startTimer(ms: number, callback: () => void): () => void;
 }
 
 /** What became of a node, or of an item of a map, as it is written down. */

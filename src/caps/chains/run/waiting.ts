@@ -1,32 +1,43 @@
 // Pauses and deadlines that end early where their work does.
+import type { SessionContext } from "../../../host/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
+import type { RunPort } from "./run-port.ts";
 
 /** The longest time that a timer takes; of a longer one it makes a millisecond. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** As setTimeout, for times that others have chosen. */
-export function startTimer(ms: number, callback: () => void): NodeJS.Timeout {
-  return setTimeout(callback, Math.min(ms, maxTimerMs));
+/** A timer of a session: that a time is over comes from outside, so a replay waits for none. */
+export function createStartTimer({ fromOutside }: Pick<SessionContext, "fromOutside">): RunPort["startTimer"] {
+  return (ms, callback) => {
+    const ring = fromOutside((_message: null) => {
+      stop();
+      callback();
+    });
+    const timer = setTimeout(() => ring(null), Math.min(ms, maxTimerMs));
+    const stop = () => clearTimeout(timer);
+    return stop;
+  };
 }
 
 /** Rejects with the signal's reason. */
-export function pause(ms: number, stop: AbortSignal): Promise<void> {
+export function pause({ startTimer }: Pick<RunPort, "startTimer">, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      stop.removeEventListener("abort", cancel);
+    const stop = startTimer(ms, () => {
+      signal.removeEventListener("abort", cancel);
       resolve();
-    }, ms);
+    });
     const cancel = () => {
-      clearTimeout(timer);
-      reject(stop.reason);
+      stop();
+      reject(signal.reason);
     };
-    if (stop.aborted) cancel();
-    else stop.addEventListener("abort", cancel, { once: true });
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel, { once: true });
   });
 }
 
 /** The time of a node that consists of others: when it is over, `signal` stops them. 0 is no limit. */
 export function startTime(
+  { startTimer }: Pick<RunPort, "startTimer">,
   nodeId: string,
   timeoutMs: number,
   outer: AbortSignal | undefined,
@@ -34,7 +45,7 @@ export function startTime(
   if (timeoutMs === 0) return { signal: outer, end: () => {} };
   const controller = new AbortController();
   const expired = new A2EError("timeout", `"${nodeId}" did not end within ${timeoutMs / 1000} s`);
-  const timer = startTimer(timeoutMs, () => controller.abort(expired));
+  const end = startTimer(timeoutMs, () => controller.abort(expired));
   const signal = outer === undefined ? controller.signal : AbortSignal.any([controller.signal, outer]);
-  return { signal, end: () => clearTimeout(timer) };
+  return { signal, end };
 }
