@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { tools } from "../caps/tools/protocol.ts";
 import { A2EClient } from "../client/client.ts";
@@ -122,6 +123,7 @@ describe("a start that fails", () => {
     const config = toHostConfig({ plugins }, { baseDir: nextFolder(), env });
     const start = startConfiguredHost(config, { plugins: { tools: failing } });
     await expect(start).rejects.toThrow(/^plugin "tools" failed to start: cannot reach \$\{LINK\}$/);
+    expect(inspect(await start.catch((error: unknown) => error))).not.toContain("hunter2");
   });
 
   test("closes what it had opened", async () => {

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
 import { type AuditLog, noAudit } from "../host/audit.ts";
-import { concealVariables } from "../host/config/environment.ts";
+import { concealInError } from "../host/config/environment.ts";
 import { toLimits } from "../host/config/limits.ts";
 import { loadPlugins } from "../host/config/plugin-loading.ts";
 import { toSandboxLimits } from "../host/config/sandbox.ts";
@@ -93,7 +93,7 @@ export async function startConfiguredHost(
     });
   } catch (error) {
     for (const part of opened.reverse()) await closeFailed(part, log);
-    if (error instanceof Error) error.message = concealVariables(error.message, config.variables);
+    concealInError(error, config.variables);
     throw error;
   }
 }

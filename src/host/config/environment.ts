@@ -45,3 +45,21 @@ export function concealVariables(text: string, variables: Readonly<Record<string
     return shown.replaceAll(value, written).replaceAll(quoted, written);
   }, text);
 }
+
+/** The same for all that an error says: its message, its stack, and those of what caused it. */
+export function concealInError(error: unknown, variables: Readonly<Record<string, string>> = {}): void {
+  const seen = new Set<unknown>();
+  const conceal = (thrown: unknown): void => {
+    if (!(thrown instanceof Error) || seen.has(thrown)) return;
+    seen.add(thrown);
+    for (const name of ["message", "stack"] as const) {
+      const text = thrown[name];
+      // Not to be written to is an error that somebody else has frozen, and to fail here would show even more of it.
+      if (typeof text === "string") Reflect.set(thrown, name, concealVariables(text, variables));
+    }
+    if (typeof thrown.cause === "string") Reflect.set(thrown, "cause", concealVariables(thrown.cause, variables));
+    conceal(thrown.cause);
+    if (thrown instanceof AggregateError) thrown.errors.forEach(conceal);
+  };
+  conceal(error);
+}

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { capability } from "../../protocol/capability.ts";
@@ -237,6 +238,22 @@ test("what variables of the environment hold is not shown, whatever a plugin say
   };
   const loading = loadPlugins(config, { builtin: { tools: async () => factory }, log: silentLogger });
   await expect(loading).rejects.toThrow('plugin "tools": failed: expected true, found ${LINK} and ["${QUOTED}"]');
+});
+
+test("what variables hold is in no stack and in no cause either, however deep", async () => {
+  const env = { LINK: "postgres://me:hunter2@db" };
+  const config = toHostConfig({ plugins: [{ type: "tools", metadata: { link: "${LINK}" } }] }, { env });
+  const factory: PluginFactory = ({ link }) => {
+    const first = new Error(`no route to ${link}`, { cause: `tried ${link}` });
+    const all = new AggregateError([first, Object.freeze(new Error("frozen"))], `all of ${link} failed`);
+    first.cause = new Error(`tried ${link}`, { cause: all });
+    throw new Error(`cannot reach ${link}`, { cause: all });
+  };
+  const loading = loadPlugins(config, { builtin: { tools: async () => factory }, log: silentLogger });
+  const error = await loading.catch((thrown: Error) => thrown);
+  const shown = inspect(error, { depth: 10 });
+  expect(shown).toContain("no route to ${LINK}");
+  expect(shown).not.toContain("hunter2");
 });
 
 test("one that takes long to load is named in the log while it does", async () => {

@@ -5,7 +5,7 @@ import type { Logger } from "../logger.ts";
 import type { Plugin, PluginFactory } from "../plugin.ts";
 import { warnWhileSlow } from "../slow-work.ts";
 import { isolatePlugin } from "../workers/isolated-plugin.ts";
-import { concealVariables } from "./environment.ts";
+import { concealInError, concealVariables } from "./environment.ts";
 import { createPluginFrom, didYouMean, messageOf, PluginRefusal, toPlugin } from "./plugin-export.ts";
 import { ConfigError, countProblems, renderProblemLines } from "./problem.ts";
 import type { A2EHostConfig } from "./schema.ts";
@@ -60,7 +60,9 @@ export async function loadPlugins(
     try {
       return await loadPlugin(entry, config.base_dir, sources);
     } catch (error) {
-      return toFailure(entry, concealVariables(explain(error, index), config.variables), error);
+      const message = concealVariables(explain(error, index), config.variables);
+      concealInError(error, config.variables);
+      return toFailure(entry, message, error);
     }
   });
   const outcomes = (await Promise.all(loading)).filter((outcome) => outcome !== undefined);
