@@ -177,3 +177,15 @@ describe("a client of a host", () => {
     await test.close();
   });
 });
+
+test("a call under an id that is too long for its host is told so at once, whatever the host takes", async () => {
+  await using host = await startHost({ plugins: [benchPlugin((value) => value)], limits: { maxIdLength: 40 } });
+  const answers = await Promise.allSettled([
+    host.client.bench.run({ value: 1 }, { id: "x".repeat(41) }),
+    host.client.bench.run({ value: 2 }, { id: "x".repeat(40) }),
+  ]);
+  expect(answers).toMatchObject([
+    { reason: { name: "A2EClientError", code: "schema_violation", message: "id: longer than 40 characters" } },
+    { value: { value: 2 } },
+  ]);
+});

@@ -43,12 +43,14 @@ function readError(message: Message): ReturnType<typeof errorPayload.parse> {
 }
 
 /**
- * A line that was too long for the host was skipped unread, so that its answer cannot name the call. Returns those of
- * the calls that it can only be about.
+ * A line that was too long for the host was skipped unread, and an id that was is not repeated, so that the answer cannot
+ * name the call. Returns those of the calls that it can only be about.
  */
 export function findTooLong(message: Message, calls: readonly PendingCall[]): PendingCall[] {
   const { type, req_id, detail } = message;
-  if (type !== "error" || req_id !== undefined || !isJsonObject(detail) || detail.limit !== "maxLineBytes") return [];
-  const max = Number(detail.max_bytes);
-  return calls.filter((pending) => new TextEncoder().encode(encodeMessage(pending.message)).length > max);
+  if (type !== "error" || req_id !== undefined || !isJsonObject(detail)) return [];
+  const { limit, max_bytes, max_length } = detail;
+  if (limit === "maxIdLength") return calls.filter((pending) => pending.message.id.length > Number(max_length));
+  if (limit !== "maxLineBytes") return [];
+  return calls.filter((pending) => new TextEncoder().encode(encodeMessage(pending.message)).length > Number(max_bytes));
 }

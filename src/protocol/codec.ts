@@ -1,7 +1,7 @@
 // Lines in, messages out, and back. Hostile input yields a refusal, never an exception.
 import { type Message, protocolVersion } from "./envelope.ts";
 import { A2EError } from "./errors.ts";
-import { isDeeperThan, parseJson, writeJson } from "./json.ts";
+import { isDeeperThan, type JsonObject, parseJson, writeJson } from "./json.ts";
 import type { Limits } from "./limits.ts";
 
 /**
@@ -49,15 +49,18 @@ export function decodeValue(value: unknown, limits: LineLimits, nextId: () => st
   if (req_id !== undefined) {
     if (typeof req_id !== "string")
       return badField("id", "expected a string", typeof req_id === "number" ? String(req_id) : undefined);
-    if (req_id.length > limits.maxIdLength)
-      return badField("id", `longer than ${limits.maxIdLength} characters`, undefined);
+    if (req_id.length > limits.maxIdLength) {
+      // Too long to be repeated: by the limit its sender knows which it was.
+      const limit = { limit: "maxIdLength", max_length: limits.maxIdLength };
+      return badField("id", `longer than ${limits.maxIdLength} characters`, undefined, limit);
+    }
   }
   if (typeof type !== "string" || type === "") return badField("type", "expected a message type", req_id);
   return req_id === undefined ? { message: { ...message, id: nextId() } } : { message, req_id };
 }
 
-function badField(path: string, problem: string, req_id: string | undefined): Decoded {
-  const detail = { issues: [{ path, message: problem }] };
+function badField(path: string, problem: string, req_id: string | undefined, more: JsonObject = {}): Decoded {
+  const detail = { issues: [{ path, message: problem }], ...more };
   return refused(new A2EError("schema_violation", `${path}: ${problem}`, { detail }), req_id);
 }
 
