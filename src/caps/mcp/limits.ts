@@ -43,7 +43,7 @@ export const mcpLimits = {
   requestTimeoutMs: 300_000,
   /** How long a server may be silent before others are asked for what nobody in particular was asked for. */
   maxSilenceMs: 1_000,
-  /** How long one that is being connected may take over its resources and prompts, before it is of use without. */
+  /** The longest that one that is being connected may take over its resources and prompts, before it is of use without. */
   resourcesTimeoutMs: 5_000,
   /** The longest that a timer can wait; a longer one would not wait at all. */
   maxTimerMs: 2 ** 31 - 1,

@@ -92,6 +92,13 @@ test("a server that hangs over its resources and prompts is ready for its tools"
   expect(await bridge.call("hanging__echo", { text: "well" })).toMatchObject({ success: true });
 });
 
+test("so is one that has little time to be ready in", async () => {
+  const options = { connect_timeout_ms: 3_000 };
+  await using bridge = await startBridge({ hanging: library("hanging", "--mute-library") }, options);
+
+  expect(await bridge.status("hanging", "ready")).toMatchObject({ resources_count: 0, prompts_count: 0 });
+});
+
 test("a subscription goes to the server that has the resource, where several could", async () => {
   const unwatched = library("unwatched", "--unwatched");
   await using bridge = await startBridge({ unwatched, one: library("one"), other: library("other") });

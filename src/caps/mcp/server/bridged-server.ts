@@ -4,7 +4,6 @@ import type { ServerCapabilities } from "@modelcontextprotocol/client";
 import type { ToolCatalogue } from "../../../host/tool-catalogue.ts";
 import type { Authorization } from "../authorization/authorization.ts";
 import type { BridgeEnvironment } from "../environment.ts";
-import { mcpLimits } from "../limits.ts";
 import type { ServerInfo } from "../protocol.ts";
 import type { Redaction } from "../redaction.ts";
 import { loadSdk } from "../sdk.ts";
@@ -25,7 +24,7 @@ import type { ServerListener } from "./listening.ts";
 import { toServerInfo } from "./server-info.ts";
 import { ServerLink } from "./server-link.ts";
 import { Subscriptions } from "./subscriptions.ts";
-import { synchronize } from "./synchronization.ts";
+import { patienceOf, synchronize } from "./synchronization.ts";
 
 /** Where a server lives: in the host, for all sessions, or in one of them. */
 export interface ServerHome {
@@ -223,11 +222,13 @@ export class BridgedServer {
     const sdk = await loadSdk();
     this.#faults.sdk = sdk;
     const { environment, authorization } = this.#home;
+    const { connect_timeout_ms, max_message_bytes } = environment.options;
+    const patienceMs = patienceOf(connect_timeout_ms);
     const connection = await openConnection({
       sdk,
       config: this.config,
-      connectTimeoutMs: environment.options.connect_timeout_ms,
-      maxMessageBytes: environment.options.max_message_bytes,
+      connectTimeoutMs: connect_timeout_ms,
+      maxMessageBytes: max_message_bytes,
       stderr: this.#stderr,
       keeper: environment.keeper,
       fetch: environment.fetch,
@@ -239,8 +240,8 @@ export class BridgedServer {
       onError: (error) => this.#faults.report("mcp server", error),
     });
     try {
-      const { tools, resources, prompts } = await synchronize(connection, this.config, signal);
-      await inTime(this.subscriptions.renew(connection, signal), mcpLimits.resourcesTimeoutMs, undefined);
+      const { tools, resources, prompts } = await synchronize(connection, this.config, patienceMs, signal);
+      await inTime(this.subscriptions.renew(connection, signal), patienceMs, undefined);
       this.#counts.resources = resources;
       this.#counts.prompts = prompts;
       if (!signal.aborted) this.#tools.learn(tools, connection);

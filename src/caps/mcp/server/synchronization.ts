@@ -11,17 +11,29 @@ export interface ServerContents {
   readonly prompts: number;
 }
 
-/** Asks for the tools, and how many resources and prompts there are. Only what concerns tools may fail, or hang. */
+/**
+ * How long a server may take over what is not about its tools, before it is of use without. A part of the time that it has in
+ * all, or that would be over first.
+ */
+export function patienceOf(connectTimeoutMs: number): number {
+  return Math.min(mcpLimits.resourcesTimeoutMs, connectTimeoutMs / 4);
+}
+
+/**
+ * Asks for the tools, and how many resources and prompts there are. Only what concerns tools may fail, or hang; the rest has
+ * `patienceMs`.
+ */
 export async function synchronize(
   { client, isStateless }: Connection,
   { logLevel, timeoutMs }: ServerConfig,
+  patienceMs: number,
   signal: AbortSignal,
 ): Promise<ServerContents> {
   const { tools, resources, prompts, logging } = client.getServerCapabilities() ?? {};
   const options = { signal, timeout: timeoutMs };
-  const aside = { signal, timeout: Math.min(timeoutMs, mcpLimits.resourcesTimeoutMs) };
+  const aside = { signal, timeout: Math.min(timeoutMs, patienceMs) };
   const count = async (isOffered: unknown, listPage: (cursor?: string) => Promise<Page>) =>
-    isOffered === undefined ? 0 : within(inTime(countPages(listPage), mcpLimits.resourcesTimeoutMs, 0), signal);
+    isOffered === undefined ? 0 : within(inTime(countPages(listPage), patienceMs, 0), signal);
   const [listed, resourceCount, promptCount] = await Promise.all([
     tools === undefined ? [] : within(client.listTools(undefined, options), signal).then((list) => list.tools),
     count(resources, async (cursor) => {
