@@ -16,6 +16,8 @@ export const mcpLimits = {
   lastAnswersMs: 1_000,
   /** How long servers behind the host may take to list what they have; what is not there by then is not listed. */
   bridgedListMs: 5_000,
+  /** How long they may take to begin to watch a resource; what is not watched by then is not promised. */
+  bridgedWatchMs: 2_000,
   /** Messages kept per session for a client whose stream was cut. */
   maxReplayedEvents: 1_000,
   /** Bytes of them. */

@@ -39,6 +39,25 @@ test("what cannot be watched is not promised", async () => {
   expect(calls).toEqual(["+workspace:///notes.md", "+a:1", "-a:1"]);
 });
 
+test("what is not watched in time is not promised, holds nothing else up, and is ended when it is watched after all", async () => {
+  const calls: string[] = [];
+  let answer = () => {};
+  const watch = (uri: string, isWatched: boolean) => {
+    calls.push(`${isWatched ? "+" : "-"}${uri}`);
+    return uri === "a:1" ? Promise.resolve() : new Promise<void>((resolve) => (answer = resolve));
+  };
+  const watches = new ResourceWatches(watch, 10);
+  const params = { notifications: { resourceSubscriptions: ["hung:1", "a:1"] } };
+
+  const { body, end } = await watches.begin({ method: "subscriptions/listen", params });
+
+  expect(body).toMatchObject({ params: { notifications: { resourceSubscriptions: ["a:1"] } } });
+  end();
+  expect(calls).toEqual(["+hung:1", "+a:1", "-a:1"]);
+  answer();
+  await expect.poll(() => calls.at(-1)).toBe("-hung:1");
+});
+
 test("other requests are left as they are", async () => {
   const { watches, calls } = start();
   const bodies = [

@@ -1,6 +1,7 @@
 // Subscriptions to single resources in the revision of 2026-07-28. A client names them when it opens the stream on which
 // it wants to be told, and the SDK keeps that to itself: the servers behind the host have to hear of it too.
 import { isJsonObject, type JsonObject } from "../../protocol/json.ts";
+import { mcpLimits } from "./limits.ts";
 
 interface Watched {
   /** Streams on which it is told. */
@@ -17,10 +18,15 @@ export interface Listening {
 export class ResourceWatches {
   readonly #watched = new Map<string, Watched>();
   readonly #watch: (uri: string, isWatched: boolean) => Promise<void>;
+  readonly #patienceMs: number;
 
   /** `watch` rejects where a resource cannot be watched. */
-  constructor(watch: (uri: string, isWatched: boolean) => Promise<void>) {
+  constructor(
+    watch: (uri: string, isWatched: boolean) => Promise<void>,
+    patienceMs: number = mcpLimits.bridgedWatchMs,
+  ) {
     this.#watch = watch;
+    this.#patienceMs = patienceMs;
   }
 
   /** Watches what a request names for as long as its stream is open. Other requests are returned as they are. */
@@ -28,7 +34,7 @@ export class ResourceWatches {
     const filter = filterOf(body);
     if (filter === undefined) return { body, end() {} };
     const uris = [...new Set(filter.resourceSubscriptions.filter((uri) => typeof uri === "string"))];
-    const areWatched = await Promise.all(uris.map((uri) => this.#begin(uri)));
+    const areWatched = await Promise.all(uris.map((uri) => this.#beginInTime(uri)));
     const watched = uris.filter((_uri, index) => areWatched[index]);
     filter.resourceSubscriptions = watched;
     let isEnded = false;
@@ -39,6 +45,22 @@ export class ResourceWatches {
         isEnded = true;
       },
     };
+  }
+
+  /** One server that hangs must not keep a client from what the others have. */
+  async #beginInTime(uri: string): Promise<boolean> {
+    const begun = this.#begin(uri);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<"late">((resolve) => {
+      timer = setTimeout(resolve, this.#patienceMs, "late");
+    });
+    const outcome = await Promise.race([begun, late]);
+    clearTimeout(timer);
+    if (outcome !== "late") return outcome;
+    void begun.then((isWatched) => {
+      if (isWatched) this.#end(uri);
+    });
+    return false;
   }
 
   async #begin(uri: string): Promise<boolean> {
