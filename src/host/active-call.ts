@@ -35,6 +35,8 @@ export interface CallParent {
   readonly isEnded: boolean;
   readonly depth: number;
   children: Set<ActiveCall> | undefined;
+  /** Calls that it made and that its entry in the audit log counts; undefined where it will have none. */
+  nestedCalls: number | undefined;
 }
 
 /** How such a call is answered. */
@@ -68,6 +70,7 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   eventCount = 0;
   /** Calls that this one made and that end with it. */
   children: Set<ActiveCall> | undefined;
+  nestedCalls = 0;
   /** How often the same request has come again while this one was in flight: each is owed an answer. */
   repeats = 0;
 

@@ -1,7 +1,10 @@
 // The port for audit entries. An audit log never fails a call and is never waited for.
 import type { Logger } from "./logger.ts";
 
-/** One handled message. */
+/**
+ * One handled message; or a call that was made within one and failed, or that a session made in the background. Calls
+ * within a message that went well are counted in its entry.
+ */
 export interface AuditEntry {
   /** Milliseconds since 1970. */
   ts: number;
@@ -17,6 +20,8 @@ export interface AuditEntry {
   /** Zero where nothing was serialised: the direct transport. */
   bytes_in: number;
   bytes_out: number;
+  /** Calls that were made within this one, at any depth, and have no entry of their own. */
+  nested_calls: number;
 }
 
 /** What executors fill in for each message. */
@@ -34,6 +39,7 @@ export function createAuditEntry(): AuditEntry {
     duration_ms: 0,
     bytes_in: 0,
     bytes_out: 0,
+    nested_calls: 0,
   };
 }
 

@@ -47,7 +47,12 @@ export class CallRunner implements NestedPort {
   readonly sources: Sources;
   readonly #onEnded: CallEnded;
   readonly #calls: CallTable;
-  readonly #background = { isEnded: false, depth: 0, children: undefined } as { isEnded: boolean } & CallParent;
+  readonly #background: CallParent & { isEnded: boolean } = {
+    isEnded: false,
+    depth: 0,
+    children: undefined,
+    nestedCalls: undefined,
+  };
   #queue: ActiveCall[] = [];
   #running = 0;
   #isStartingQueued = false;
@@ -255,7 +260,7 @@ export class CallRunner implements NestedPort {
       this.#running -= 1;
       this.#averageMs += (now - call.startedAt - this.#averageMs) / 16;
     }
-    this.#onEnded(call, now, errorCode, answer);
+    if (error !== undefined || !isCounted(call)) this.#onEnded(call, now, errorCode, answer);
     if (this.#queue.length > 0) this.#startQueued();
     if (this.#idleWaiters.length > 0 && this.#calls.inFlight === 0) {
       for (const resume of this.#idleWaiters.splice(0)) resume();
@@ -383,6 +388,13 @@ export class CallRunner implements NestedPort {
     }
     return this.pendingIds;
   }
+}
+
+/** Whether the entry of the call that made this one tells of it, so that it needs none of its own. */
+function isCounted({ nested, nestedCalls }: ActiveCall): boolean {
+  if (nested?.parent.nestedCalls === undefined) return false;
+  nested.parent.nestedCalls += 1 + nestedCalls;
+  return true;
 }
 
 /** Looks among these and those that they have made. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { A2EError } from "../protocol/errors.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
+import { plugin } from "./plugin.ts";
 import { createGate, probe, probePlugin, startRawHost } from "./raw-session.suite.ts";
 
 test.each([
@@ -190,6 +191,7 @@ test("a handled call has one audit entry with every field", async () => {
       duration_ms: 25,
       bytes_in: JSON.stringify({ type: "test/run/req", id: "1", version: "1.0", name: "x" }).length,
       bytes_out: JSON.stringify(answer).length,
+      nested_calls: 0,
     },
   ]);
 });
@@ -232,15 +234,50 @@ test("refused, failed, cut off and core messages have one audit entry each, with
   ]);
 });
 
-test("a nested call has an audit entry of its own", async () => {
+test("nested calls that went well, at any depth, are counted in the audit entry of their message", async () => {
   await using raw = await startRawHost([
-    probePlugin((_, context) => context.call(probe.calls.other, { name: "inner" })),
+    probePlugin(
+      async ({ name }, context) => {
+        await context.call(probe.calls.other, { name: "first" });
+        return name === "inner" ? { value: name } : context.call(probe.calls.run, { name: "inner" });
+      },
+      ({ name }) => (name === "first" ? { value: name } : Promise.resolve({ value: name })),
+    ),
   ]);
   const peer = await raw.open();
   await peer.ask("1");
-  expect(raw.audit.slice(1).map(({ type, success }) => [type, success])).toEqual([
-    ["test/other/req", true],
-    ["test/run/req", true],
+  await peer.ask("2", "inner");
+  expect(raw.audit.slice(1).map(({ req_id, nested_calls }) => [req_id, nested_calls])).toEqual([
+    ["1", 3],
+    ["2", 1],
+  ]);
+});
+
+test("a nested call that fails has an audit entry of its own, and so has one in the background", async () => {
+  const begins = plugin(probe, {
+    session: (session) => ({
+      handlers: {
+        async run(_, context) {
+          await context.call(probe.calls.other, { name: "good" });
+          await context.call(probe.calls.other, { name: "bad" }).catch(() => {});
+          return session.call(probe.calls.other, { name: "behind" });
+        },
+        async other({ name }, context) {
+          if (name === "again") return { value: name };
+          await context.call(probe.calls.other, { name: "again" });
+          if (name === "bad") throw probe.error("probe_failed", "bad");
+          return { value: name };
+        },
+      },
+    }),
+  });
+  await using raw = await startRawHost([begins]);
+  const peer = await raw.open();
+  await peer.ask("1");
+  expect(raw.audit.slice(1).map(({ type, error_code, nested_calls }) => [type, error_code, nested_calls])).toEqual([
+    ["test/other/req", "probe_failed", 1],
+    ["test/other/req", "", 1],
+    ["test/run/req", "", 2],
   ]);
 });
 

@@ -42,6 +42,7 @@ export class Executor {
         duration_ms,
         call.bytesIn,
         sizeOf(answer),
+        call.nestedCalls,
       );
     });
   }
@@ -121,6 +122,7 @@ export class Executor {
     duration_ms: number,
     bytes_in: number,
     bytes_out: number,
+    nested_calls = 0,
   ): void {
     const entry = this.#kernel.auditEntry;
     entry.ts = ts;
@@ -135,6 +137,7 @@ export class Executor {
     entry.duration_ms = duration_ms;
     entry.bytes_in = bytes_in;
     entry.bytes_out = bytes_out;
+    entry.nested_calls = nested_calls;
     this.#kernel.audit.record(entry);
   }
 }

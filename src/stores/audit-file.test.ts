@@ -22,6 +22,7 @@ function entryOf(number: number): AuditEntry {
     duration_ms: 0.25,
     bytes_in: 1,
     bytes_out: 2,
+    nested_calls: 3,
   };
 }
 

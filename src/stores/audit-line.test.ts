@@ -16,6 +16,7 @@ const entry: AuditEntry = {
   duration_ms: 1.5,
   bytes_in: 304,
   bytes_out: 0,
+  nested_calls: 100,
 };
 
 /** The writer as one that returns its lines; the buffer is small at first, so that room runs out. */
@@ -35,7 +36,8 @@ function createTextWriter(): (entry: AuditEntry) => string {
 test("a line has exactly the fields of an entry, in their order, with the time in seconds", () => {
   expect(createTextWriter()(entry)).toBe(
     '{"ts":1700000000.123,"session_id":"5f0c","agent_id":"agent-1","type":"tools/call/req","capability":"tools",' +
-      '"req_id":"r1","correlation_id":"","success":true,"error_code":"","duration_ms":1.500,"bytes_in":304,"bytes_out":0}\n',
+      '"req_id":"r1","correlation_id":"","success":true,"error_code":"","duration_ms":1.500,"bytes_in":304,"bytes_out":0,' +
+      '"nested_calls":100}\n',
   );
 });
 
@@ -60,6 +62,7 @@ test("any entry comes back from its line, which is one line of ASCII", () => {
     duration_ms: fc.nat(10_000_000).map((microseconds) => microseconds / 1000),
     bytes_in: fc.nat(),
     bytes_out: fc.nat(),
+    nested_calls: fc.nat(100),
   });
   fc.assert(
     fc.property(anyEntry, (any) => {

@@ -126,6 +126,7 @@ function isSameOutcome(entry: AuditEntry, outcome: Outcome): boolean {
     entry.duration_ms === outcome.duration_ms &&
     entry.bytes_in === outcome.bytes_in &&
     entry.bytes_out === outcome.bytes_out &&
+    entry.nested_calls === outcome.nested_calls &&
     entry.success === outcome.success &&
     entry.error_code === outcome.error_code &&
     entry.correlation_id === outcome.correlation_id
@@ -133,15 +134,16 @@ function isSameOutcome(entry: AuditEntry, outcome: Outcome): boolean {
 }
 
 function toOutcome(entry: AuditEntry) {
-  const { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out } = entry;
+  const { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
   const bytes = Buffer.from(outcomeText(entry), "latin1");
-  return { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, bytes };
+  return { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls, bytes };
 }
 
-function outcomeText({ correlation_id, success, error_code, duration_ms, bytes_in, bytes_out }: AuditEntry): string {
+function outcomeText(entry: AuditEntry): string {
+  const { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
   const result = `","correlation_id":${quote(correlation_id)},"success":${success},"error_code":${quote(error_code)}`;
-  const cost = `,"duration_ms":${thousandths(duration_ms * 1000)},"bytes_in":${bytes_in},"bytes_out":${bytes_out}}\n`;
-  return result + cost;
+  const cost = `,"duration_ms":${thousandths(duration_ms * 1000)},"bytes_in":${bytes_in},"bytes_out":${bytes_out}`;
+  return `${result}${cost},"nested_calls":${nested_calls}}\n`;
 }
 
 function quote(text: string): string {
