@@ -34,19 +34,12 @@ export interface CallOwner {
 export interface CallParent {
   readonly isEnded: boolean;
   readonly depth: number;
+  /** The call that was begun last, until its handler returns: most have ended then, and never become children. */
+  running: ActiveCall | undefined;
+  /** Calls that it made and that go on. */
   children: Set<ActiveCall> | undefined;
   /** Calls that it made and that its entry in the audit log counts; undefined where it will have none. */
   nestedCalls: number | undefined;
-}
-
-/** How such a call is answered. */
-export interface NestedCall {
-  readonly parent: CallParent;
-  readonly onEvent: CallOptions["onEvent"];
-  /** Where it is recorded, if not under its id: whoever gave it that may give it to others. */
-  readonly scope: string | undefined;
-  resolve(result: JsonObject): void;
-  reject(error: A2EError): void;
 }
 
 export class ActiveCall implements CallContext, CallParent, Expirable {
@@ -54,7 +47,12 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   readonly entry: RequestEntry;
   readonly request: JsonObject;
   readonly bytesIn: number;
-  readonly nested: NestedCall | undefined;
+  /** Who made it, where it did not come from the wire: a nested call. */
+  readonly parent: CallParent | undefined;
+  /** Who is told of the events of a nested call. */
+  readonly onEvent: CallOptions["onEvent"];
+  /** Under what a tape keeps what this call draws: not its id where others may have been given the same. */
+  scope: string;
   readonly #owner: CallOwner;
   #controller: AbortController | undefined;
   #endError: A2EError | undefined;
@@ -68,11 +66,15 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   isEnded = false;
   isRunning = false;
   eventCount = 0;
-  /** Calls that this one made and that end with it. */
+  running: ActiveCall | undefined;
   children: Set<ActiveCall> | undefined;
   nestedCalls = 0;
   /** How often the same request has come again while this one was in flight: each is owed an answer. */
   repeats = 0;
+  /** What a nested call came to. */
+  outcome: JsonObject | A2EError | undefined;
+  /** Told of the outcome by whoever has to wait for it. */
+  onOutcome: ((outcome: JsonObject | A2EError) => void) | undefined;
 
   constructor(
     owner: CallOwner,
@@ -80,14 +82,17 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     id: string,
     request: JsonObject,
     bytesIn: number,
-    nested?: NestedCall,
+    parent?: CallParent,
+    onEvent?: CallOptions["onEvent"],
   ) {
     this.#owner = owner;
     this.entry = entry;
     this.id = id;
     this.request = request;
     this.bytesIn = bytesIn;
-    this.nested = nested;
+    this.parent = parent;
+    this.onEvent = onEvent;
+    this.scope = id;
   }
 
   get session(): SessionInfo {
@@ -131,14 +136,9 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return (type, request, options) => this.#owner.startNested(this, type, request, options);
   }
 
-  /** Under what a tape keeps what this call draws. */
-  get scope(): string {
-    return this.nested?.scope ?? this.id;
-  }
-
   /** How many calls this one is in. */
   get depth(): number {
-    return this.nested === undefined ? 0 : this.nested.parent.depth + 1;
+    return this.parent === undefined ? 0 : this.parent.depth + 1;
   }
 
   limitTime(timeoutMs: number): void {

@@ -511,6 +511,26 @@ test("a nested call ends with its parent, and with the signal it was given", asy
   expect(gate.started).not.toContain("late");
 });
 
+test("a nested call whose handler ends its parent, be it before it returns, ends with it", async () => {
+  const seen: unknown[] = [];
+  await using raw = await startRawHost([
+    probePlugin(
+      async (_, context) => {
+        await context.call(probe.calls.other, { name: "a" }).catch(({ code }) => seen.push(code));
+        return { value: "nobody hears this" };
+      },
+      (_, context) => {
+        peer.session.cancel("1", "");
+        seen.push(context.isEnded, context.signal.aborted);
+        return { value: "nor this" };
+      },
+    ),
+  ]);
+  const peer = await raw.open();
+  expect(await peer.ask("1")).toMatchObject({ code: "cancelled" });
+  await vi.waitFor(() => expect(seen).toEqual([true, true, "cancelled"]));
+});
+
 test("a nested call that nobody waits for ends with its parent and leaves no unhandled rejection", async () => {
   const gate = createGate();
   await using raw = await startRawHost([

@@ -50,6 +50,7 @@ export class CallRunner implements NestedPort {
   readonly #background: CallParent & { isEnded: boolean } = {
     isEnded: false,
     depth: 0,
+    running: undefined,
     children: undefined,
     nestedCalls: undefined,
   };
@@ -161,7 +162,7 @@ export class CallRunner implements NestedPort {
 
   #runNow(call: ActiveCall, now: number): void {
     // Control calls must get through when all slots are taken; a nested call runs in the slot of its parent.
-    if (call.nested === undefined && !call.entry.call.isControl) {
+    if (call.parent === undefined && !call.entry.call.isControl) {
       this.#running += 1;
       call.isRunning = true;
     }
@@ -235,36 +236,43 @@ export class CallRunner implements NestedPort {
 
   /** The one place where a call ends: answers, remembers, frees its slot, reports. */
   #end(call: ActiveCall, outcome: JsonObject | A2EError, isLeft = false): void {
-    const now = this.clock.now();
     const error = outcome instanceof A2EError ? outcome : undefined;
     call.end(error);
     if (call.expiresAt !== Number.POSITIVE_INFINITY) this.#kernel.deadlines.delete(call);
-    if (call.children !== undefined && call.children.size > 0) this.#endChildren(call.children);
+    if (call.children !== undefined || call.running !== undefined) this.#endChildren(call);
     this.#port.noteChange(call.entry.capability.name);
+    if (call.parent !== undefined) return this.#endNested(call, call.parent, outcome);
+    const now = this.clock.now();
     let answer: Answer | undefined;
     let errorCode = error?.code ?? "";
     if (isLeft) this.#calls.remove(call);
-    else if (call.nested === undefined) {
+    else {
       answer = this.#answer(call, outcome, now);
       if (answer === undefined) {
         errorCode = "internal_error";
         answer = this.#answer(call, internalError(call.entry.capability.name), now);
       }
-    } else {
-      call.nested.parent.children?.delete(call);
-      if (error === undefined) call.nested.resolve(outcome as JsonObject);
-      else call.nested.reject(error);
     }
     if (call.isRunning) {
       call.isRunning = false;
       this.#running -= 1;
       this.#averageMs += (now - call.startedAt - this.#averageMs) / 16;
     }
-    if (error !== undefined || !isCounted(call)) this.#onEnded(call, now, errorCode, answer);
+    this.#onEnded(call, now, errorCode, answer);
     if (this.#queue.length > 0) this.#startQueued();
     if (this.#idleWaiters.length > 0 && this.#calls.inFlight === 0) {
       for (const resume of this.#idleWaiters.splice(0)) resume();
     }
+  }
+
+  /** What goes well is counted in the audit entry of the call that made it, where that has one. */
+  #endNested(call: ActiveCall, parent: CallParent, outcome: JsonObject | A2EError): void {
+    parent.children?.delete(call);
+    const errorCode = outcome instanceof A2EError ? outcome.code : "";
+    if (errorCode === "" && parent.nestedCalls !== undefined) parent.nestedCalls += 1 + call.nestedCalls;
+    else this.#onEnded(call, this.clock.now(), errorCode, undefined);
+    call.outcome = outcome;
+    call.onOutcome?.(outcome);
   }
 
   /** Sends the answer as often as the request came; undefined where it has no JSON form. */
@@ -283,9 +291,11 @@ export class CallRunner implements NestedPort {
     }
   }
 
-  #endChildren(children: Set<ActiveCall>): void {
+  #endChildren({ children, running }: ActiveCall): void {
+    const left = [...(children ?? []), ...(running === undefined ? [] : [running])];
+    if (left.length === 0) return;
     const error = new A2EError("cancelled", "the call that made this one has ended");
-    for (const child of [...children]) this.endWithError(child, error);
+    for (const child of left) this.endWithError(child, error);
   }
 
   #startQueued(): void {
@@ -315,12 +325,12 @@ export class CallRunner implements NestedPort {
     const seq = call.eventCount;
     const payload = toEventData(data);
     try {
-      if (call.nested !== undefined) return call.nested.onEvent?.({ kind, data: payload, seq });
+      if (call.parent !== undefined) return call.onEvent?.({ kind, data: payload, seq });
       const fields: JsonObject = { kind, req_id: call.id, data: payload, seq };
       for (const name of capability.eventFields) if (payload[name] !== undefined) fields[name] = payload[name];
       this.#port.send(createMessage(capability.event, this.sources.nextId(), this.clock.now(), fields));
     } catch (cause) {
-      if (call.nested !== undefined) return this.log.error("event was not taken", { type: table.type, error: cause });
+      if (call.parent !== undefined) return this.log.error("event was not taken", { type: table.type, error: cause });
       // Never sent, so its number is the next one's.
       call.eventCount -= 1;
       this.log.error("event has no JSON form", { type: table.type, error: cause });
@@ -388,13 +398,6 @@ export class CallRunner implements NestedPort {
     }
     return this.pendingIds;
   }
-}
-
-/** Whether the entry of the call that made this one tells of it, so that it needs none of its own. */
-function isCounted({ nested, nestedCalls }: ActiveCall): boolean {
-  if (nested?.parent.nestedCalls === undefined) return false;
-  nested.parent.nestedCalls += 1 + nestedCalls;
-  return true;
 }
 
 /** Looks among these and those that they have made. */

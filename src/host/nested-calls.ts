@@ -3,7 +3,7 @@
 import type { Call } from "../protocol/capability.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import { ActiveCall, type CallOwner, type CallParent, type NestedCall, type RequestEntry } from "./active-call.ts";
+import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
 import type { CallOptions } from "./call-context.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
@@ -17,47 +17,6 @@ export interface NestedPort extends CallOwner {
   endWithError(call: ActiveCall, error: A2EError): void;
 }
 
-/** What came of the call, at once or later. */
-class Outcome implements NestedCall {
-  readonly parent: CallParent;
-  readonly onEvent: CallOptions["onEvent"];
-  readonly scope: string | undefined;
-  /** Stops listening to the caller's signal. */
-  release: (() => void) | undefined;
-  #settled: JsonObject | A2EError | undefined;
-  #waiting: { resolve(result: JsonObject): void; reject(error: A2EError): void } | undefined;
-
-  constructor(parent: CallParent, onEvent: CallOptions["onEvent"], scope: string | undefined) {
-    this.parent = parent;
-    this.onEvent = onEvent;
-    this.scope = scope;
-  }
-
-  resolve(result: JsonObject): void {
-    this.release?.();
-    if (this.#waiting === undefined) this.#settled = result;
-    else this.#waiting.resolve(result);
-  }
-
-  reject(error: A2EError): void {
-    this.release?.();
-    if (this.#waiting === undefined) this.#settled = error;
-    else this.#waiting.reject(error);
-  }
-
-  take(): JsonObject | Promise<JsonObject> {
-    const settled = this.#settled;
-    if (settled instanceof A2EError) throw settled;
-    if (settled !== undefined) return settled;
-    const later = new Promise<JsonObject>((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-    });
-    // A handler that does not wait for it has no use for its error, and an unhandled one would end the process.
-    later.catch(() => {});
-    return later;
-  }
-}
-
 /** Starts a call and returns its result where the handler has it at once, else a promise. Throws an A2EError. */
 export function startNested(
   kernel: Kernel,
@@ -67,24 +26,56 @@ export function startNested(
   request: JsonObject,
   options: CallOptions = {},
 ): JsonObject | Promise<JsonObject> {
-  const entry = admit(kernel, port, parent, typeof table === "string" ? table : table.type, options.signal);
+  const { id, timeoutMs, signal, onEvent } = options;
+  const entry = admit(kernel, port, parent, typeof table === "string" ? table : table.type, signal);
   const parsed = entry.call.parseRequest(request, entry.capability.name);
   if (parsed instanceof A2EError) throw parsed;
-  const isNamed = options.id !== undefined && port.tape !== undefined;
-  const outcome = new Outcome(parent, options.onEvent, isNamed ? port.sources.nextId() : undefined);
-  const call = new ActiveCall(port, entry, options.id ?? port.sources.nextId(), parsed, 0, outcome);
-  if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
-  if (options.signal !== undefined) endWith(port, options.signal, call, outcome);
-  parent.children ??= new Set();
-  parent.children.add(call);
-  port.run(call);
-  return outcome.take();
+  const scope = id !== undefined && port.tape !== undefined ? port.sources.nextId() : undefined;
+  const call = new ActiveCall(port, entry, id ?? port.sources.nextId(), parsed, 0, parent, onEvent);
+  if (scope !== undefined) call.scope = scope;
+  if (timeoutMs !== undefined) call.limitTime(timeoutMs);
+  const release = signal === undefined ? undefined : endWith(port, signal, call);
+  runWithin(parent, port, call);
+  const { outcome } = call;
+  if (outcome === undefined) return waitFor(call, release);
+  release?.();
+  if (outcome instanceof A2EError) throw outcome;
+  return outcome;
 }
 
-function endWith(port: NestedPort, signal: AbortSignal, call: ActiveCall, outcome: Outcome): void {
+/** Where the call does not end at once, it is one of its parent's children from then on. */
+function runWithin(parent: CallParent, port: NestedPort, call: ActiveCall): void {
+  const isFirst = parent.running === undefined;
+  if (isFirst) parent.running = call;
+  else addChild(parent, call);
+  port.run(call);
+  if (!isFirst) return;
+  parent.running = undefined;
+  if (!call.isEnded) addChild(parent, call);
+}
+
+function addChild(parent: CallParent, call: ActiveCall): void {
+  parent.children ??= new Set();
+  parent.children.add(call);
+}
+
+function waitFor(call: ActiveCall, release: (() => void) | undefined): Promise<JsonObject> {
+  const later = new Promise<JsonObject>((resolve, reject) => {
+    call.onOutcome = (outcome) => {
+      release?.();
+      if (outcome instanceof A2EError) reject(outcome);
+      else resolve(outcome);
+    };
+  });
+  // A handler that does not wait for it has no use for its error, and an unhandled one would end the process.
+  later.catch(() => {});
+  return later;
+}
+
+function endWith(port: NestedPort, signal: AbortSignal, call: ActiveCall): () => void {
   const stop = () => port.endWithError(call, new A2EError("cancelled", "cancelled by its caller"));
-  outcome.release = () => signal.removeEventListener("abort", stop);
   signal.addEventListener("abort", stop, { once: true });
+  return () => signal.removeEventListener("abort", stop);
 }
 
 /** The same gate as for a message from the wire, and an end to calls that call themselves. */
