@@ -4,6 +4,7 @@ export { type ConfiguredReplayOptions, replayConfigured } from "../compose/repla
 export type { AuditEntry, AuditLog } from "../host/audit.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
 export type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
+export { CheckedResult } from "../host/checked-result.ts";
 export { loadHostConfig, parseConfigText } from "../host/config/file.ts";
 export { toHostConfig } from "../host/config/parsing.ts";
 export { loadPlugins, PluginLoadError } from "../host/config/plugin-loading.ts";

@@ -11,6 +11,7 @@ import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
 import { type Answer, CallTable } from "./call-table.ts";
+import { CheckedResult } from "./checked-result.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Logger, shortId } from "./logger.ts";
@@ -189,13 +190,14 @@ export class CallRunner implements NestedPort {
     return tape.effect("outside", () => dispatch(parts, call));
   }
 
-  #succeed(call: ActiveCall, result: JsonObject | undefined): void {
+  #succeed(call: ActiveCall, result: Awaited<ReturnType<typeof dispatch>>): void {
     if (call.isEnded) return;
     const { capability, call: table } = call.entry;
     if (result === undefined) {
       const message = `no plugin of "${capability.name}" took this request`;
       return this.#fail(call, new A2EError("runtime_error", message, { retryable: false }));
     }
+    if (result instanceof CheckedResult) return this.#end(call, result.fields);
     const fields = table.parseResult(result, capability.name);
     if (fields instanceof A2EError) {
       this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });

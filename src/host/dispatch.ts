@@ -2,10 +2,11 @@
 import { A2EError } from "../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../protocol/json.ts";
 import type { ActiveCall } from "./active-call.ts";
+import type { CheckedResult } from "./checked-result.ts";
 import type { SessionPart } from "./plugin.ts";
 import { isThenable } from "./thenable.ts";
 
-type Outcome = JsonObject | undefined;
+type Outcome = JsonObject | CheckedResult<JsonObject> | undefined;
 type Handler = (request: JsonObject, context: ActiveCall) => Outcome | Promise<Outcome>;
 
 /** The result of the call, or undefined where every plugin declined. Stays synchronous where the handler is. */

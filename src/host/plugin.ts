@@ -12,6 +12,7 @@ import type {
 import type { Clock, IdSource } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { CallContext, CallOther, SessionInfo } from "./call-context.ts";
+import type { CheckedResult } from "./checked-result.ts";
 import type { Database } from "./database.ts";
 import type { Logger } from "./logger.ts";
 import type { Sandboxes } from "./sandbox.ts";
@@ -93,7 +94,7 @@ export type Handlers<C extends Capability> = {
   [Name in keyof C["calls"]]: (
     request: RequestOf<C["calls"][Name]>,
     context: CallContext,
-  ) => Awaitable<ResultInputOf<C["calls"][Name]> | undefined>;
+  ) => Awaitable<ResultInputOf<C["calls"][Name]> | CheckedResult<ResultOf<C["calls"][Name]>> | undefined>;
 };
 
 /** A plugin within one session: its handlers and the state they share. */

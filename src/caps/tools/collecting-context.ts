@@ -15,9 +15,8 @@ interface CollectedEvent {
 export class CollectingContext implements CallContext {
   readonly #context: CallContext;
   readonly #maxEvents: number;
-  #events: CollectedEvent[] | undefined;
-  #dropped = 0;
-  #room: number = toolLimits.maxCollectedEventBytes;
+  /** Made by the first event: most tools have none. */
+  #collected: { readonly events: CollectedEvent[]; dropped: number; room: number } | undefined;
 
   constructor(context: CallContext, maxEvents: number) {
     this.#context = context;
@@ -60,19 +59,21 @@ export class CollectingContext implements CallContext {
 
   /** The events so far, and a last one that counts those for which there was no room. */
   takeEvents(): CollectedEvent[] {
-    if (this.#events === undefined) return [];
-    if (this.#dropped > 0)
-      this.#events.push({ kind: "log", data: { dropped_events: this.#dropped }, seq: this.#events.length + 1 });
-    return this.#events;
+    if (this.#collected === undefined) return [];
+    const { events, dropped } = this.#collected;
+    if (dropped > 0) events.push({ kind: "log", data: { dropped_events: dropped }, seq: events.length + 1 });
+    return events;
   }
 
   #collect(kind: string, given: JsonObject): void {
-    this.#events ??= [];
+    this.#collected ??= { events: [], dropped: 0, room: toolLimits.maxCollectedEventBytes };
+    const collected = this.#collected;
+    const { events } = collected;
     const data = toEventData(given);
-    const room = remainingBytes(data, this.#room);
-    if (this.#events.length < this.#maxEvents && room >= 0) {
-      this.#room = room;
-      this.#events.push({ kind, data: copyJson(data), seq: this.#events.length + 1 });
-    } else this.#dropped++;
+    const room = remainingBytes(data, collected.room);
+    if (events.length < this.#maxEvents && room >= 0) {
+      collected.room = room;
+      events.push({ kind, data: copyJson(data), seq: events.length + 1 });
+    } else collected.dropped++;
   }
 }

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallContext } from "../../host/call-context.ts";
+import { CheckedResult } from "../../host/checked-result.ts";
 import { silentLogger } from "../../host/logger.ts";
 import type { Plugin } from "../../host/plugin.ts";
 import { createPluginContext, createSessionContext } from "../../host/plugin-contexts.suite.ts";
@@ -78,7 +79,8 @@ export async function startTools(options: ToolsPluginOptions = {}, catalogue = n
     call = createTestCall(),
   ) => {
     const parsed = tools.calls[name].request.parse(request);
-    return part.handlers[name](parsed as never, call) as ResultInputOf<(typeof tools.calls)[Name]>;
+    const result = part.handlers[name](parsed as never, call);
+    return toFields(result) as ResultInputOf<(typeof tools.calls)[Name]>;
   };
   return {
     catalogue,
@@ -98,4 +100,10 @@ export async function startTools(options: ToolsPluginOptions = {}, catalogue = n
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What the kernel would answer with, of a result that was checked already. */
+function toFields(result: unknown): unknown {
+  if (result instanceof Promise) return result.then(toFields);
+  return result instanceof CheckedResult ? result.fields : result;
 }

@@ -1,16 +1,19 @@
 // Runs one tool for one request and shapes what comes of it. A synchronous tool is answered synchronously.
 import type { CallContext } from "../../host/call-context.ts";
+import { CheckedResult } from "../../host/checked-result.ts";
 import type { CatalogueTool, ToolCatalogue, ToolOutput } from "../../host/tool-catalogue.ts";
 import { cutText, isLargerThan } from "../../host/validation/json-size.ts";
-import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
+import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
+import { copyJson } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { CollectingContext } from "./collecting-context.ts";
 import { schemaViolation } from "./problems.ts";
 import { tools } from "./protocol.ts";
 
 type CallRequest = RequestOf<(typeof tools.calls)["call"]>;
-type CallResult = ResultInputOf<(typeof tools.calls)["call"]>;
+type CallTable = (typeof tools.calls)["call"];
+type CallResult = ResultInputOf<CallTable> | CheckedResult<ResultOf<CallTable>>;
 
 interface ToolCallSettings {
   readonly catalogue: ToolCatalogue;
@@ -26,7 +29,6 @@ export function callTool(
   context: CallContext,
   settings: ToolCallSettings,
 ): CallResult | Promise<CallResult> {
-  const { startedAt } = context;
   const tool = findTool(request.tool_name, settings);
   const checked = tool.check(request.arguments);
   if ("problems" in checked) throw schemaViolation(tool.name, checked.problems);
@@ -38,13 +40,24 @@ export function callTool(
   } catch (error) {
     throw toToolError(error, tool);
   }
-  if (!(output instanceof Promise))
-    return toResult(tool, output, startedAt, context, collector, settings.maxResultBytes);
+  if (output instanceof Promise) return settle(output, tool, request, context, collector, settings.maxResultBytes);
+  return toResult(output, tool, context, collector, settings.maxResultBytes);
+}
+
+/** Apart from `callTool`, which every call would pay for its variables otherwise. */
+function settle(
+  output: Promise<ToolOutput>,
+  tool: CatalogueTool,
+  request: CallRequest,
+  context: CallContext,
+  collector: CollectingContext | undefined,
+  maxResultBytes: number,
+): Promise<CallResult> {
   // Only what is still running can run out of time; the time counts from the start of the call all the same.
   const timeoutMs = request.timeout > 0 ? request.timeout * 1000 : tool.timeoutMs;
   if (timeoutMs !== undefined) context.setTimeout(timeoutMs);
   return output.then(
-    (settled) => toResult(tool, settled, startedAt, context, collector, settings.maxResultBytes),
+    (settled) => toResult(settled, tool, context, collector, maxResultBytes),
     (error: unknown) => {
       throw toToolError(error, tool);
     },
@@ -98,14 +111,15 @@ function toToolError(error: unknown, tool: CatalogueTool): A2EError {
 }
 
 function toResult(
-  tool: CatalogueTool,
   output: ToolOutput,
-  startedAt: number,
+  tool: CatalogueTool,
   context: CallContext,
   collector: CollectingContext | undefined,
   maxResultBytes: number,
 ): CallResult {
   const now = context.clock.now();
+  const duration_ms = Math.max(0, Math.round(now - context.startedAt));
+  const events = collector?.takeEvents() ?? [];
   let { data } = output;
   let truncated = output.truncated ?? false;
   if (isLargerThan(data, maxResultBytes)) {
@@ -113,21 +127,28 @@ function toResult(
     data = cutText(data, maxResultBytes);
     truncated = true;
   }
-  return {
+  const copy = hasDataOnly(output) && events.length === 0 ? copyJson(data) : undefined;
+  const result = {
     data: {
       success: output.error === undefined,
       tool_name: tool.name,
-      data,
+      data: copy ?? data,
       summary: output.summary ?? null,
       truncated,
       exit_code: output.exit_code ?? null,
       error: output.error ?? null,
       error_code: output.error_code ?? (output.error === undefined ? null : "tool_error"),
-      duration_ms: Math.max(0, Math.round(now - startedAt)),
-      events: collector?.takeEvents() ?? [],
+      duration_ms,
+      events,
     },
     created_at: now / 1000,
   };
+  return copy === undefined ? result : new CheckedResult(result);
+}
+
+/** Whether all the rest is ours: what tools say beside their data may be anything, whatever its type promises. */
+function hasDataOnly({ summary, truncated, exit_code, error, error_code }: ToolOutput): boolean {
+  return (summary ?? truncated ?? exit_code ?? error ?? error_code) === undefined;
 }
 
 function tooLarge(tool: CatalogueTool, maxBytes: number): A2EError {
