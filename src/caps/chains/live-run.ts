@@ -1,16 +1,18 @@
 // A run that does not end at once: its time, those who wait for it, its place in the list of its session.
 import type { CallContext } from "../../host/call-context.ts";
-import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
+import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
 import type { Plan } from "./plan/plan.ts";
 import { putBack, timedOut } from "./problems.ts";
 import type { ChainRunError, chains } from "./protocol.ts";
 import type { ChainRun } from "./run/chain-run.ts";
 import type { Followers } from "./run/followers.ts";
-import type { SessionPort } from "./run/ports.ts";
+import type { SessionPort } from "./run/session-port.ts";
 import type { StateJournal } from "./run/state-journal.ts";
 
 export type RunRequest = RequestOf<(typeof chains.calls)["run"]>;
 export type RunResult = ResultInputOf<(typeof chains.calls)["run"]>;
+/** Of a run that was begun. */
+export type EndedResult = ResultOf<(typeof chains.calls)["run"]>;
 
 /** The kernel must not be the first to end a chain: it could not say what the chain had come to. */
 const graceMs = 2000;

@@ -1,11 +1,12 @@
 // The runs of one session: those that requests wait for, and those that were under way when the host was last killed.
 import type { CallContext } from "../../host/call-context.ts";
+import { CheckedResult } from "../../host/checked-result.ts";
 import type { Database } from "../../host/database.ts";
 import type { SessionContext } from "../../host/plugin.ts";
 import type { ResultOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { chainLimits } from "./limits.ts";
-import { LiveRun, type RunRequest, type RunResult } from "./live-run.ts";
+import { type EndedResult, LiveRun, type RunRequest, type RunResult } from "./live-run.ts";
 import { findProblems } from "./names.ts";
 import type { ParsedChainsOptions } from "./options.ts";
 import type { Plan } from "./plan/plan.ts";
@@ -16,9 +17,10 @@ import { ChainRun } from "./run/chain-run.ts";
 import { Followers } from "./run/followers.ts";
 import type { OutputStore } from "./run/output-store.ts";
 import { createPhaseEmitter } from "./run/phase-emitter.ts";
-import { createBackgroundPort, createRequestPort, type SessionPort } from "./run/ports.ts";
+
 import type { RunOutcome } from "./run/run-outcome.ts";
 import type { Awaitable, EmitPhase } from "./run/run-port.ts";
+import { SessionPort } from "./run/session-port.ts";
 import {
   findUnfinished,
   forgetRuns,
@@ -60,7 +62,7 @@ export class SessionRuns {
     return this.#live.has(runId) || this.#unfinished.has(runId);
   }
 
-  run(request: RunRequest, call: CallContext): Awaitable<RunResult> {
+  run(request: RunRequest, call: CallContext): Awaitable<RunResult | CheckedResult<EndedResult>> {
     const live = this.#live.get(call.id);
     if (live !== undefined) return live.join(call);
     const kept = takeAnswer(this.#context.state, call.id);
@@ -77,18 +79,21 @@ export class SessionRuns {
     plan: Plan | undefined,
     call: CallContext,
     problems: readonly ChainProblem[],
-  ): Awaitable<RunResult> {
+  ): Awaitable<RunResult | CheckedResult<EndedResult>> {
     const { id: runId, startedAt } = call;
     if (plan === undefined || problems.length > 0)
       return { chain_id: request.chain_id || runId, run_id: runId, success: false, error: invalidChain(problems) };
     const followers = new Followers(call);
     const emit = request.streaming ? createPhaseEmitter(this.#context.clock, startedAt, followers) : undefined;
-    const port = createRequestPort(this.#context, call, request.chain_id || runId);
+    const port = new SessionPort(this.#context, request.chain_id || runId, runId, call);
     const readHeader = () => ({ ...request, started_at: startedAt }) as unknown as JsonObject;
     const journal = new StateJournal(this.#context.state, this.#shared.database, runId, readHeader);
     const run = this.#createRun(runId, request, plan, port, journal, emit);
     const outcome = run.start();
-    if (!(outcome instanceof Promise)) return this.#toResult(request, runId, startedAt, outcome);
+    if (!(outcome instanceof Promise)) {
+      const result = this.#toResult(request, runId, startedAt, outcome);
+      return outcome.isOwn ? new CheckedResult(result) : result;
+    }
     if (plan.needsSignal) call.signal.addEventListener("abort", () => run.stop(), { once: true });
     const answered = outcome.then((ended) => this.#toResult(request, runId, startedAt, ended));
     const live = new LiveRun({ run, request, plan, port, journal, followers, answered, isResumed: false });
@@ -133,9 +138,11 @@ export class SessionRuns {
     this.#live.delete(runId);
   }
 
-  #toResult(request: RunRequest, run_id: string, startedAt: number, outcome: RunOutcome): RunResult {
+  #toResult(request: RunRequest, run_id: string, startedAt: number, outcome: RunOutcome): EndedResult {
     const duration_ms = Math.max(0, Math.round(this.#context.clock.now() - startedAt));
-    return { chain_id: request.chain_id || run_id, run_id, ...outcome, duration_ms };
+    const { success, outputs, final_output, nodes_run, error, failed, skipped, errors } = outcome;
+    const chain_id = request.chain_id || run_id;
+    return { chain_id, run_id, success, outputs, final_output, duration_ms, nodes_run, error, failed, skipped, errors };
   }
 
   /** The session is open: goes on with what another process has begun. */
@@ -164,7 +171,7 @@ export class SessionRuns {
     // The host takes less than it did: the request is refused with the reason when it comes again.
     if (plan === undefined) return journal.clear();
     log.info("a chain goes on where it was", { chain: request.chain_id, finished: steps.size });
-    const port = createBackgroundPort(this.#context, request.chain_id || runId, runId);
+    const port = new SessionPort(this.#context, request.chain_id || runId, runId);
     const followers = new Followers();
     const emit = request.streaming ? createPhaseEmitter(clock, started_at, followers) : undefined;
     const run = this.#createRun(runId, request, plan, port, journal, emit);

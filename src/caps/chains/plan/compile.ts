@@ -1,4 +1,6 @@
 // From nodes as they came to a plan, or to everything that is wrong with them.
+
+import type { JsonObject } from "../../../protocol/json.ts";
 import type { ParseExpression } from "../expressions/expression.ts";
 import type { ChainNode, ChainProblem } from "../protocol.ts";
 import { findCycle, findReached, toLevels } from "./graph.ts";
@@ -54,7 +56,13 @@ export function compileChain(nodes: readonly ChainNode[], entry: string, options
   const names = { indexOf, ...planner.summary() };
   if (problems.all.length > 0) return { plan: undefined, problems: problems.all, names };
   const nodesWithSources = planned.map((node) => withSources(node, graph.awaited[node.index] ?? []));
-  return { plan: { nodes: nodesWithSources, ...graph, ...names }, problems: [], names };
+  const outputs = toEmptyOutputs(main.map(({ id }) => id));
+  return { plan: { nodes: nodesWithSources, outputs, ...graph, ...names }, problems: [], names };
+}
+
+/** By way of text: an object that fields were added to one by one takes the engine far longer to copy. */
+function toEmptyOutputs(ids: readonly string[]): JsonObject {
+  return JSON.parse(JSON.stringify(Object.fromEntries(ids.map((id) => [id, null])))) as JsonObject;
 }
 
 const noNames: Names = {
@@ -96,7 +104,7 @@ function withSources(node: PlannedNode, sources: readonly number[]): PlannedNode
   return work.kind === "gather" || work.kind === "reduce" ? { ...node, work: { ...work, sources } } : node;
 }
 
-interface Graph extends Pick<Plan, "edges" | "incoming" | "isLedTo" | "roots" | "levels"> {
+interface Graph extends Pick<Plan, "edges" | "incoming" | "isLedTo" | "roots" | "ends" | "levels"> {
   /** By node: those before it, in the order in which they are named. */
   readonly awaited: readonly (readonly number[])[];
   /** By node: those that it names itself, in `deps` or in what it reads. */
@@ -174,22 +182,24 @@ class Compiler {
     const count = this.#main.length;
     const edges: Edge[][] = Array.from({ length: count }, () => []);
     const before: Set<number>[] = Array.from({ length: count }, () => new Set());
-    const incoming = new Int32Array(count);
-    const isLedTo = new Uint8Array(count);
+    const incoming = new Array<number>(count).fill(0);
+    const isLedTo = new Array<boolean>(count).fill(false);
     for (const edge of this.#edges.values()) {
       edges[edge.from]?.push(edge);
       before[edge.to]?.add(edge.from);
       incoming[edge.to] = (incoming[edge.to] as number) + 1;
-      if (edge.kind !== "wait") isLedTo[edge.to] = 1;
+      if (edge.kind !== "wait") isLedTo[edge.to] = true;
     }
     // `deps` were added after what expressions read; their order is the one that an author sees.
     const awaited = this.#main.map(({ deps }, index) => {
       const named = deps.flatMap((dep) => this.indexOf.get(dep) ?? []);
       return [...new Set([...named, ...(before[index] ?? [])])];
     });
-    const roots = Array.from({ length: count }, (_, node) => node).filter((node) => incoming[node] === 0);
+    const nodes = Array.from({ length: count }, (_, node) => node);
+    const roots = nodes.filter((node) => incoming[node] === 0);
+    const ends = nodes.filter((node) => edges[node]?.length === 0);
     const levels = toLevels(count, edges, incoming);
-    return { edges, incoming, isLedTo, roots, awaited, needed: this.#needed, levels };
+    return { edges, incoming, isLedTo, roots, ends, awaited, needed: this.#needed, levels };
   }
 
   /** Cycles, and nodes that no way leads to. */

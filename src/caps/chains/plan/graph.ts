@@ -48,7 +48,7 @@ export function findReached(
 }
 
 /** Nodes of a graph without cycles, by the length of the longest way to each. */
-export function toLevels(count: number, edges: readonly (readonly Edge[])[], incoming: Int32Array): number[][] {
+export function toLevels(count: number, edges: readonly (readonly Edge[])[], incoming: readonly number[]): number[][] {
   const left = incoming.slice();
   const levels: number[][] = [];
   let level = Array.from({ length: count }, (_, node) => node).filter((node) => left[node] === 0);

@@ -25,7 +25,13 @@ export const callKinds = ["tool", "skill", "proc", "action"] as const;
 export type CallKind = (typeof callKinds)[number];
 
 export type Work =
-  | { readonly kind: CallKind; readonly name: string; readonly input: InputPlan }
+  | {
+      readonly kind: CallKind;
+      readonly name: string;
+      readonly input: InputPlan;
+      /** What is sent to a tool or skill, where that is the same in every run that nobody follows. */
+      readonly request?: JsonObject | undefined;
+    }
   | { readonly kind: "branch"; readonly condition: Expression }
   | { readonly kind: "map"; readonly items: Expression; readonly each: PlannedNode; readonly maxParallel: number }
   | { readonly kind: "gather"; readonly sources: readonly number[]; readonly input: InputPlan }
@@ -60,11 +66,15 @@ export interface Plan {
   /** By the node that they leave. */
   readonly edges: readonly (readonly Edge[])[];
   /** How many edges come in, by node. */
-  readonly incoming: Int32Array;
-  /** 1 where an edge leads to the node. */
-  readonly isLedTo: Uint8Array;
+  readonly incoming: readonly number[];
+  /** Whether an edge leads to the node. */
+  readonly isLedTo: readonly boolean[];
   /** Nodes that wait for nothing, in the order of the chain. */
   readonly roots: readonly number[];
+  /** Nodes that no other comes after. */
+  readonly ends: readonly number[];
+  /** The outputs of a run in which every node has one, still empty: filling in a copy is several times cheaper than adding fields. */
+  readonly outputs: JsonObject;
   /** Nodes by the earliest step at which they can run. */
   readonly levels: readonly (readonly number[])[];
   /** Names that expressions want of the initial input, each with the nodes that do. */

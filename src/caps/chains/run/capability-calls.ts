@@ -1,25 +1,20 @@
 // How nodes call other capabilities: by their types on the wire, as an agent would.
-import type { CallOptions } from "../../../host/call-context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { toolFailed } from "./node-error.ts";
-import type { Awaitable, RunPort } from "./run-port.ts";
 
-/** Calls a tool or a skill; what comes back still has to go through `toOutput`. */
-export function startCall(
-  port: RunPort,
+/** What answers these requests still has to go through `toOutput`. */
+export const callTypes = { tool: "tool/call/req", skill: "skill/call/req" } as const;
+
+export function toRequest(
   kind: "tool" | "skill",
   name: string,
   args: JsonObject,
   timeoutMs: number,
-  options: CallOptions,
-): Awaitable<JsonObject> {
+  streaming: boolean,
+): JsonObject {
   const timeout = timeoutMs / 1000;
-  // A node without a time of its own has that of the chain, not that of a call which names none.
-  options.timeoutMs = timeoutMs > 0 ? timeoutMs : Number.MAX_SAFE_INTEGER;
-  const streaming = options.onEvent !== undefined;
-  if (kind === "tool")
-    return port.call("tool/call/req", { tool_name: name, arguments: args, timeout, streaming }, options);
-  return port.call("skill/call/req", { name, arguments: args, timeout, streaming }, options);
+  if (kind === "tool") return { tool_name: name, arguments: args, timeout, streaming };
+  return { name, arguments: args, timeout, streaming };
 }
 
 /** What a tool or skill returned, out of its answer. Throws where that says that it has failed. */

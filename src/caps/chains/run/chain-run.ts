@@ -19,10 +19,10 @@ export class ChainRun {
   readonly #scope: RunScope;
   readonly #worker: NodeWorker;
   /** Edges that have not been settled, by node. */
-  readonly #pending: Int32Array;
-  readonly #isLed: Uint8Array;
-  readonly #isFed: Uint8Array;
-  readonly #states: Uint8Array;
+  readonly #pending: number[];
+  /** Whether one of the edges that count is live, by node. */
+  readonly #isFed: boolean[];
+  readonly #states: number[];
   readonly #ready: number[];
   #nextReady = 0;
   #running = 0;
@@ -33,6 +33,8 @@ export class ChainRun {
   #isOver = false;
   #settle: ((outcome: RunOutcome) => void) | undefined;
   #reject: ((error: unknown) => void) | undefined;
+  /** Whether what it comes to is written down: not before it is known that it does not end at once. */
+  #isNoted: boolean;
   #isPausing = false;
   /** Set when nothing more may begin: called when nothing runs any more. */
   #onWoundDown: (() => void) | undefined;
@@ -45,9 +47,9 @@ export class ChainRun {
     this.#scope = new RunScope(plan, settings.input);
     this.#worker = new NodeWorker(settings);
     this.#pending = plan.incoming.slice();
-    this.#isLed = new Uint8Array(count);
-    this.#isFed = new Uint8Array(count);
-    this.#states = new Uint8Array(count);
+    this.#isFed = new Array<boolean>(count).fill(false);
+    this.#states = new Array<number>(count).fill(0);
+    this.#isNoted = settings.journal.isResumed;
     this.#ready = plan.roots.slice();
     this.#bytesLeft = settings.maxAnswerBytes;
   }
@@ -64,7 +66,7 @@ export class ChainRun {
     try {
       this.#pump();
       if (this.#outcome !== undefined) return this.#outcome;
-      this.#settings.journal.open();
+      this.#open();
     } catch (error) {
       this.suspend();
       throw error;
@@ -73,6 +75,27 @@ export class ChainRun {
       this.#settle = resolve;
       this.#reject = reject;
     });
+  }
+
+  #open(): void {
+    this.#settings.journal.open();
+    if (this.#isNoted) return;
+    this.#isNoted = true;
+    for (const node of this.#plan.nodes) this.#note(node);
+  }
+
+  /** Writes down what has become of a node, where anything has. */
+  #note({ index, id, onError }: PlannedNode): void {
+    if (!this.#isNoted) return;
+    const { journal } = this.#settings;
+    const state = this.#states[index];
+    if (state === hasFailed && onError !== "abort")
+      journal.note(String(index), { error: this.#scope.errors[id] as NodeError });
+    if (state !== isDone) return;
+    const reference = this.#references?.get(index);
+    const recorded = reference === undefined ? { output: this.#scope.outputs[index] ?? null } : { reference };
+    const errors = this.#worker.takeItemErrors(index);
+    journal.note(String(index), errors === undefined ? recorded : { ...recorded, errors });
   }
 
   /** Ends it with an error, now, and all that it has begun. */
@@ -148,8 +171,7 @@ export class ChainRun {
     const node = this.#plan.nodes[index] as PlannedNode;
     const { emit, journal } = this.#settings;
     this.#scope.work.begin();
-    const recorded = journal.recall(String(index));
-    if (recorded !== undefined && this.#recall(node, recorded)) return;
+    if (journal.isResumed && this.#recall(node, journal.recall(String(index)))) return;
     emit?.(node.id, "start", {});
     let direct: Awaitable<JsonObject> | undefined;
     let output: Awaitable<JsonValue> = null;
@@ -159,30 +181,23 @@ export class ChainRun {
     } catch (error) {
       return this.#thrown(node, error);
     }
-    if (direct instanceof Promise) {
-      this.#running += 1;
-      this.#follow(
-        direct,
-        (answer) => {
-          this.#running -= 1;
-          this.#arrived(node, answer);
-          this.#pump();
-        },
-        (error: unknown) => this.#rejected(node, error),
-      );
-    } else if (direct !== undefined) this.#arrived(node, direct);
-    else if (output instanceof Promise) {
-      this.#running += 1;
-      this.#follow(
-        output,
-        (value) => {
-          this.#running -= 1;
-          if (!this.#isOver) this.#done(node, value);
-          this.#pump();
-        },
-        (error: unknown) => this.#rejected(node, error),
-      );
-    } else this.#done(node, output);
+    if (direct instanceof Promise) this.#await(node, direct, (answer) => this.#arrived(node, answer));
+    else if (direct !== undefined) this.#arrived(node, direct);
+    else if (output instanceof Promise) this.#await(node, output, (value) => this.#done(node, value));
+    else this.#done(node, output);
+  }
+
+  #await<Value>(node: PlannedNode, work: Promise<Value>, then: (value: Value) => void): void {
+    this.#running += 1;
+    this.#follow(
+      work,
+      (value) => {
+        this.#running -= 1;
+        if (!this.#isOver) then(value);
+        this.#pump();
+      },
+      (error: unknown) => this.#rejected(node, error),
+    );
   }
 
   #arrived(node: PlannedNode, answer: JsonObject): void {
@@ -209,7 +224,7 @@ export class ChainRun {
 
   #done(node: PlannedNode, output: JsonValue): void {
     const { index, id } = node;
-    const { emit, journal, maxInlineBytes, outputs, runId } = this.#settings;
+    const { emit, maxInlineBytes, outputs, runId } = this.#settings;
     const budget = Math.min(maxInlineBytes, this.#bytesLeft);
     const left = remainingBytes(output, budget);
     let reference: OutputReference | undefined;
@@ -226,11 +241,13 @@ export class ChainRun {
     this.#nodesRun += 1;
     const errors = this.#worker.takeItemErrors(index);
     if (errors !== undefined) this.#addItemErrors(id, errors);
-    const recorded = reference === undefined ? { output } : { reference };
-    journal.note(String(index), errors === undefined ? recorded : { ...recorded, errors });
-    const shown = reference ?? output;
-    emit?.(id, "done", errors === undefined ? { output: shown } : { output: shown, errors });
-    this.#leave(node, isDone);
+    this.#states[index] = isDone;
+    this.#note(node);
+    if (emit !== undefined) {
+      const shown = reference ?? output;
+      emit(id, "done", errors === undefined ? { output: shown } : { output: shown, errors });
+    }
+    this.#leave(node);
   }
 
   #refer(index: number, reference: OutputReference): void {
@@ -244,8 +261,9 @@ export class ChainRun {
   }
 
   /** What this node has come to in an earlier process. False where that is no longer to be had. */
-  #recall(node: PlannedNode, recorded: Recorded): boolean {
+  #recall(node: PlannedNode, recorded: Recorded | undefined): boolean {
     const { index, id } = node;
+    if (recorded === undefined) return false;
     if ("error" in recorded) {
       this.#failed(node, recorded.error, true);
       return true;
@@ -257,7 +275,8 @@ export class ChainRun {
     else this.#bytesLeft = Math.max(0, remainingBytes(output, this.#bytesLeft));
     this.#nodesRun += 1;
     if (recorded.errors !== undefined) this.#addItemErrors(id, recorded.errors);
-    this.#leave(node, isDone);
+    this.#states[index] = isDone;
+    this.#leave(node);
     return true;
   }
 
@@ -266,29 +285,30 @@ export class ChainRun {
     const { code, message } = error;
     this.#nodesRun += 1;
     this.#scope.errors[id] = error;
+    this.#states[index] = hasFailed;
     if (!isRecalled) {
       this.#settings.emit?.(id, "error", { error: message, code });
-      if (node.onError !== "abort") this.#settings.journal.note(String(index), { error });
+      this.#note(node);
     }
-    this.#states[index] = hasFailed;
-    if (node.onError !== "abort") return this.#leave(node, hasFailed);
+    if (node.onError !== "abort") return this.#leave(node);
     const detail = { ...error.detail, code };
     this.#finish({ code: "chain_node_error", message: `"${id}" failed: ${message}`, node_id: id, detail });
   }
 
   /** Settles the edges that leave a node, and those of nodes that are passed over by that. */
-  #leave(node: PlannedNode, state: number): void {
+  #leave(node: PlannedNode): void {
     let open: number[] | undefined;
     let from: PlannedNode | undefined = node;
-    this.#states[node.index] = state;
     while (from !== undefined) {
-      const outcome = this.#states[from.index] as number;
+      const state = this.#states[from.index] as number;
       for (const { to, kind } of this.#plan.edges[from.index] ?? []) {
-        if (this.#isLive(from, kind, outcome)) (kind === "wait" ? this.#isFed : this.#isLed)[to] = 1;
+        // Where an edge leads to the node, those that only hold it back do not let it run.
+        const counts = kind !== "wait" || this.#plan.isLedTo[to] === false;
+        if (counts && this.#isLive(from, kind, state)) this.#isFed[to] = true;
         const left = (this.#pending[to] as number) - 1;
         this.#pending[to] = left;
         if (left > 0) continue;
-        if ((this.#plan.isLedTo[to] === 1 ? this.#isLed : this.#isFed)[to] === 1) this.#ready.push(to);
+        if (this.#isFed[to] === true) this.#ready.push(to);
         else {
           this.#states[to] = isSkipped;
           this.#settings.emit?.(this.#plan.nodes[to]?.id ?? "", "skip", {});

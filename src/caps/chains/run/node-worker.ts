@@ -5,13 +5,13 @@ import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { isTrue, type Scope } from "../expressions/expression.ts";
 import { chainLimits } from "../limits.ts";
 import type { PlannedNode, Work } from "../plan/plan.ts";
-import { startCall, toOutput } from "./capability-calls.ts";
+import { callTypes, toOutput, toRequest } from "./capability-calls.ts";
 import { ItemJournal, type RecalledItem, readRecorded } from "./item-journal.ts";
 import { runMap } from "./map-node.ts";
 import { approvalDenied, isRetryable, noList, tooManyItems, tooManyItemsInAll } from "./node-error.ts";
 import { runProgram } from "./proc-node.ts";
 import { reducers } from "./reducers.ts";
-import type { Awaitable, Recorded } from "./run-port.ts";
+import type { Awaitable, EmitPhase, Recorded } from "./run-port.ts";
 import { type RunScope, toInput, withItem } from "./run-scope.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { pause, startTime } from "./waiting.ts";
@@ -25,9 +25,12 @@ export class NodeWorker {
   /** By place: the number of the map's node, then those of items. */
   #itemErrors: Map<string, JsonValue> | undefined;
   #itemCount = 0;
+  /** What the keys of all calls of the run begin with. */
+  readonly #keyPrefix: string;
 
   constructor(settings: RunSettings) {
     this.#settings = settings;
+    this.#keyPrefix = `${settings.runId}:`;
   }
 
   /** Aborted when the run is over. */
@@ -51,7 +54,7 @@ export class NodeWorker {
     const { work } = node;
     if (node.retries > 0) return undefined;
     if (work.kind !== "tool" && work.kind !== "skill" && work.kind !== "action") return undefined;
-    return this.#startCall(node, work, scope, `${this.#settings.runId}:${node.key}`, undefined);
+    return this.#startCall(node, work, scope, this.#keyPrefix + node.key, undefined);
   }
 
   /** What was written down of a node; undefined where its large output is no longer kept. */
@@ -60,7 +63,7 @@ export class NodeWorker {
   }
 
   perform(node: PlannedNode, scope: Scope): Awaitable<JsonValue> {
-    return this.#attempts(node, scope, `${this.#settings.runId}:${node.key}`, String(node.index), undefined);
+    return this.#attempts(node, scope, this.#keyPrefix + node.key, String(node.index), undefined);
   }
 
   #attempts(
@@ -133,17 +136,19 @@ export class NodeWorker {
 
   #startCall(
     { id, timeoutMs }: PlannedNode,
-    { kind, name, input }: WorkOf<"tool" | "skill" | "proc" | "action">,
+    { kind, name, input, request }: WorkOf<"tool" | "skill" | "proc" | "action">,
     scope: Scope,
     key: string,
     signal: AbortSignal | undefined,
   ): Awaitable<JsonObject> {
     const { emit, port } = this.#settings;
-    const isSkill = kind === "skill" || (kind === "action" && !port.hasTool(name));
-    const options: CallOptions = { id: key };
-    if (signal !== undefined) options.signal = signal;
-    if (emit !== undefined) options.onEvent = (event) => emit(id, "event", { kind: event.kind, event: event.data });
-    return startCall(port, isSkill ? "skill" : "tool", name, toInput(input, scope), timeoutMs, options);
+    const options = toOptions(key, timeoutMs, signal);
+    if (emit !== undefined) options.onEvent = createEventListener(emit, id);
+    else if (request !== undefined)
+      return port.call(kind === "skill" ? callTypes.skill : callTypes.tool, request, options);
+    const called = kind === "skill" || (kind === "action" && !port.hasTool(name)) ? "skill" : "tool";
+    const args = toInput(input, scope);
+    return port.call(callTypes[called], toRequest(called, name, args, timeoutMs, emit !== undefined), options);
   }
 
   #gather({ sources, input }: WorkOf<"gather">, scope: Scope): JsonValue {
@@ -173,8 +178,8 @@ export class NodeWorker {
     const reduce = Object.hasOwn(reducers, work.name) ? reducers[work.name] : undefined;
     if (reduce !== undefined) return reduce(items);
     const args = { ...toInput(work.input, scope), items };
-    const options = { id: key, ...(signal === undefined ? {} : { signal }) };
-    const answer = startCall(this.#settings.port, "tool", work.name, args, node.timeoutMs, options);
+    const request = toRequest("tool", work.name, args, node.timeoutMs, false);
+    const answer = this.#settings.port.call(callTypes.tool, request, toOptions(key, node.timeoutMs, signal));
     if (!(answer instanceof Promise)) return toOutput(node.id, answer);
     return answer.then((result) => toOutput(node.id, result));
   }
@@ -281,6 +286,17 @@ export class NodeWorker {
     if (below.length === 0) return undefined;
     return Object.fromEntries(below.map(([place, error]) => [place.slice(prefix.length), error]));
   }
+}
+
+/** A node without a time of its own has that of the chain, not that of a call which names none. */
+function toOptions(id: string, timeoutMs: number, signal: AbortSignal | undefined): CallOptions {
+  const options: CallOptions = { id, timeoutMs: timeoutMs > 0 ? timeoutMs : Number.MAX_SAFE_INTEGER };
+  if (signal !== undefined) options.signal = signal;
+  return options;
+}
+
+function createEventListener(emit: EmitPhase, nodeId: string): NonNullable<CallOptions["onEvent"]> {
+  return (event) => emit(nodeId, "event", { kind: event.kind, event: event.data });
 }
 
 function over(): A2EError {

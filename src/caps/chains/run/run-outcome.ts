@@ -1,6 +1,6 @@
 // What a run has come to, for its agent to read.
-import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
-import type { Plan } from "../plan/plan.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
+import type { Plan, PlannedNode, Work } from "../plan/plan.ts";
 import type { ChainRunError } from "../protocol.ts";
 import type { OutputReference } from "./output-store.ts";
 import type { RunScope } from "./run-scope.ts";
@@ -14,6 +14,8 @@ export interface RunOutcome {
   readonly failed: string[];
   readonly skipped: string[];
   readonly errors: JsonObject;
+  /** Every node has done what it was there for, and no part of this is held by anybody else. */
+  readonly isOwn: boolean;
 }
 
 /** What became of a node; 0 stands for nothing yet. */
@@ -22,7 +24,7 @@ export const [isDone, hasFailed, isSkipped] = [1, 2, 3] as const;
 interface EndedRun {
   readonly plan: Plan;
   /** By node. */
-  readonly states: Uint8Array;
+  readonly states: readonly number[];
   readonly scope: RunScope;
   /** Outputs that are too large for a message. */
   readonly references: ReadonlyMap<number, OutputReference> | undefined;
@@ -30,7 +32,43 @@ interface EndedRun {
   readonly error: ChainRunError | null;
 }
 
-export function toOutcome({ plan, states, scope, references, nodesRun, error }: EndedRun): RunOutcome {
+export function toOutcome(run: EndedRun): RunOutcome {
+  const isComplete = run.error === null && run.nodesRun === run.plan.nodes.length && isEmpty(run.scope.errors);
+  return isComplete ? toCompleteOutcome(run) : toPartialOutcome(run);
+}
+
+/** The usual case: nothing failed and nothing was passed over, so that all but the outputs is known beforehand. */
+function toCompleteOutcome({ plan, scope, references, nodesRun }: EndedRun): RunOutcome {
+  const outputs = { ...plan.outputs };
+  for (const { id, index, work } of plan.nodes) {
+    const output = scope.outputs[index] ?? null;
+    // What was called has answered with a value of its own; others may have passed on what they were given.
+    outputs[id] = references?.get(index) ?? (isCall(work) ? output : copyJson(output));
+  }
+  const lasts = plan.ends.map((index) => (plan.nodes[index] as PlannedNode).id);
+  return {
+    success: true,
+    outputs,
+    final_output: copyJson(toFinal(lasts, outputs)),
+    nodes_run: nodesRun,
+    error: null,
+    failed: [],
+    skipped: [],
+    errors: {},
+    isOwn: true,
+  };
+}
+
+function isCall({ kind }: Work): boolean {
+  return kind === "tool" || kind === "skill" || kind === "action";
+}
+
+function isEmpty(object: JsonObject): boolean {
+  for (const _ in object) return false;
+  return true;
+}
+
+function toPartialOutcome({ plan, states, scope, references, nodesRun, error }: EndedRun): RunOutcome {
   const outputs: JsonObject = {};
   const lasts: string[] = [];
   const failed: string[] = [];
@@ -62,11 +100,12 @@ export function toOutcome({ plan, states, scope, references, nodesRun, error }: 
     failed,
     skipped,
     errors: scope.errors,
+    isOwn: false,
   };
 }
 
 /** Whether the way ended at this node. */
-function isLast(plan: Plan, states: Uint8Array, index: number): boolean {
+function isLast(plan: Plan, states: readonly number[], index: number): boolean {
   for (const { to } of plan.edges[index] ?? []) {
     const state = states[to];
     if (state === isDone || state === hasFailed) return false;

@@ -41,6 +41,8 @@ export type Recorded =
 
 /** Where a run writes down what has ended, so that another process can go on with it. Keys are a node's number, or that and an item's. */
 export interface RunJournal {
+  /** Whether another process has begun the run: there may be something to recall. */
+  readonly isResumed: boolean;
   recall(key: string): Recorded | undefined;
   /** The run does not end at once: from now on it is written down that there is one. */
   open(): void;

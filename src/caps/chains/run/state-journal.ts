@@ -49,6 +49,10 @@ export class StateJournal implements RunJournal {
     this.#written.push(runPrefix + runId, ...Array.from(unfinished.steps.keys(), (key) => this.#stepKey(key)));
   }
 
+  get isResumed(): boolean {
+    return this.#known !== undefined;
+  }
+
   recall(key: string): Recorded | undefined {
     return this.#known?.get(key);
   }

@@ -7,22 +7,20 @@ import type { RunPort } from "./run-port.ts";
 const maxTimerMs = 2 ** 31 - 1;
 
 /** A timer of a session: that a time is over comes from outside, so a replay waits for none. */
-export function createStartTimer({ fromOutside }: Pick<SessionContext, "fromOutside">): RunPort["startTimer"] {
-  return (ms, callback) => {
-    const ring = fromOutside((_message: null) => {
-      stop();
-      callback();
-    });
-    const timer = setTimeout(() => ring(null), Math.min(ms, maxTimerMs));
-    const stop = () => clearTimeout(timer);
-    return stop;
-  };
+export function startTimer(context: Pick<SessionContext, "fromOutside">, ms: number, callback: () => void): () => void {
+  const ring = context.fromOutside((_message: null) => {
+    stop();
+    callback();
+  });
+  const timer = setTimeout(() => ring(null), Math.min(ms, maxTimerMs));
+  const stop = () => clearTimeout(timer);
+  return stop;
 }
 
 /** Rejects with the signal's reason. */
-export function pause({ startTimer }: Pick<RunPort, "startTimer">, ms: number, signal: AbortSignal): Promise<void> {
+export function pause(port: Pick<RunPort, "startTimer">, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = startTimer(ms, () => {
+    const stop = port.startTimer(ms, () => {
       signal.removeEventListener("abort", cancel);
       resolve();
     });
@@ -37,7 +35,7 @@ export function pause({ startTimer }: Pick<RunPort, "startTimer">, ms: number, s
 
 /** The time of a node that consists of others: when it is over, `signal` stops them. 0 is no limit. */
 export function startTime(
-  { startTimer }: Pick<RunPort, "startTimer">,
+  port: Pick<RunPort, "startTimer">,
   nodeId: string,
   timeoutMs: number,
   outer: AbortSignal | undefined,
@@ -45,7 +43,7 @@ export function startTime(
   if (timeoutMs === 0) return { signal: outer, end: () => {} };
   const controller = new AbortController();
   const expired = new A2EError("timeout", `"${nodeId}" did not end within ${timeoutMs / 1000} s`);
-  const end = startTimer(timeoutMs, () => controller.abort(expired));
+  const end = port.startTimer(timeoutMs, () => controller.abort(expired));
   const signal = outer === undefined ? controller.signal : AbortSignal.any([controller.signal, outer]);
   return { signal, end };
 }

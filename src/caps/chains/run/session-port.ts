@@ -1,0 +1,69 @@
+// A run's way to its session: through the request that waits for it, or through the session itself once that is gone.
+import type { CallContext, CallOptions } from "../../../host/call-context.ts";
+import type { SessionContext } from "../../../host/plugin.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { chains } from "../protocol.ts";
+import type { Approval, ApprovalRequest, Awaitable, RunPort } from "./run-port.ts";
+import { startTimer } from "./waiting.ts";
+
+export class SessionPort implements RunPort {
+  readonly #context: SessionContext;
+  readonly #chainId: string;
+  readonly #runId: string;
+  readonly #request: CallContext | undefined;
+  readonly #callNow: CallContext["callNow"] | undefined;
+  #over: AbortController | undefined;
+
+  /** Without a request nobody waits for the run: what it has begun is stopped by a signal of its own. */
+  constructor(context: SessionContext, chainId: string, runId: string, request?: CallContext) {
+    this.#context = context;
+    this.#chainId = chainId;
+    this.#runId = runId;
+    this.#request = request;
+    this.#callNow = request?.callNow;
+    if (request === undefined) this.#over = new AbortController();
+  }
+
+  /** A session that ends has suspended its runs before it cancels anything. */
+  get isEnded(): boolean {
+    return this.#request?.isEnded ?? false;
+  }
+
+  call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject> {
+    // Ends with the request that it belongs to, so that nothing has to be told to stop.
+    if (this.#callNow !== undefined) return this.#callNow(type, request, options);
+    const over = (this.#over as AbortController).signal;
+    const signal = options.signal === undefined ? over : AbortSignal.any([options.signal, over]);
+    return this.#context.call(type, request, { ...options, signal });
+  }
+
+  callBeside(type: string, request: JsonObject, id?: string): Promise<JsonObject> {
+    return this.#context.call(type, request, id === undefined ? {} : { id });
+  }
+
+  ask(request: ApprovalRequest, options: { signal: AbortSignal; timeoutMs?: number }): Promise<Approval> {
+    const ids = { chain_id: this.#chainId, run_id: this.#runId };
+    return this.#context.ask(chains.asks.approve, { ...ids, ...request }, options);
+  }
+
+  hasTool(name: string): boolean {
+    return this.#context.tools.get(name) !== undefined;
+  }
+
+  now(): number {
+    return this.#context.clock.now();
+  }
+
+  random(): number {
+    return this.#context.random();
+  }
+
+  startTimer(ms: number, callback: () => void): () => void {
+    return startTimer(this.#context, ms, callback);
+  }
+
+  /** The run is over: what it has begun ends as well. */
+  close(): void {
+    this.#over?.abort();
+  }
+}
