@@ -1,8 +1,9 @@
 // Chains that were compiled before. Agents send the same ones over and over: comparing is much cheaper than compiling.
+import * as z from "zod";
 import { isLargerThan } from "../../../host/validation/json-size.ts";
-import { isJsonObject, type JsonObject } from "../../../protocol/json.ts";
+import { createComparison } from "../../../protocol/same-json.ts";
 import { chainLimits } from "../limits.ts";
-import type { ChainNode } from "../protocol.ts";
+import { type ChainNode, chainNode } from "../protocol.ts";
 import { type Compiled, type CompileOptions, compileChain } from "./compile.ts";
 
 interface Entry {
@@ -16,6 +17,7 @@ export class PlanCache {
   readonly #maxPlans: number;
   /** By a mark that equal chains share; of those that share one by chance, the last stays. */
   readonly #entries = new Map<string, Entry>();
+  readonly #isSame = createComparison(z.array(chainNode));
 
   constructor(options: CompileOptions, maxPlans: number) {
     this.#options = options;
@@ -26,7 +28,7 @@ export class PlanCache {
   compile(nodes: readonly ChainNode[], entry: string): Compiled {
     const mark = `${nodes.length} ${nodes[0]?.node_id ?? ""} ${nodes.at(-1)?.node_id ?? ""} ${nodes.at(-1)?.name ?? ""}`;
     const known = this.#entries.get(mark);
-    if (known !== undefined && known.entry === entry && isSameJson(known.nodes, nodes)) return known.compiled;
+    if (known !== undefined && known.entry === entry && this.#isSame(known.nodes, nodes)) return known.compiled;
     const compiled = compileChain(nodes, entry, this.#options);
     this.#entries.delete(mark);
     if (isLargerThan(nodes, chainLimits.maxPlanBytes)) return compiled;
@@ -34,22 +36,4 @@ export class PlanCache {
     this.#entries.set(mark, { nodes, entry, compiled });
     return compiled;
   }
-}
-
-/** Field by field: cheaper than any hash of the two. */
-function isSameJson(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (Array.isArray(one)) {
-    if (!Array.isArray(other) || one.length !== other.length) return false;
-    for (let index = 0; index < one.length; index++) if (!isSameJson(one[index], other[index])) return false;
-    return true;
-  }
-  if (!isJsonObject(one) || !isJsonObject(other)) return false;
-  let fields = 0;
-  for (const key in one) {
-    if (!isSameJson(one[key], (other as JsonObject)[key])) return false;
-    fields += 1;
-  }
-  for (const _ in other) fields -= 1;
-  return fields === 0;
 }
