@@ -4,4 +4,5 @@ export { toolLimits } from "../caps/tools/limits.ts";
 export { type ToolsPluginOptions, toolsPlugin } from "../caps/tools/plugin.ts";
 export { type ToolDefinition, type ToolParameter, type ToolResult, tools } from "../caps/tools/protocol.ts";
 export type { CallContext } from "../host/call-context.ts";
-export type { CatalogueTool, ToolOutput, ToolProblem } from "../host/tool-catalogue.ts";
+export type { CatalogueTool, ToolProblem } from "../host/tool-catalogue.ts";
+export type { ToolOutput } from "../host/tool-output.ts";

@@ -9,6 +9,7 @@ import type { CallContext, CallOptions, CallOther, SessionInfo } from "./call-co
 import type { Expirable } from "./deadlines.ts";
 import type { Logger } from "./logger.ts";
 import { toPromise } from "./thenable.ts";
+import type { ToolOutput } from "./tool-output.ts";
 
 export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
 
@@ -26,6 +27,13 @@ export interface CallOwner {
     request: JsonObject,
     options?: CallOptions,
   ): JsonObject | Promise<JsonObject>;
+  /** The same for a tool; undefined where nobody calls tools for others. */
+  startTool(
+    parent: CallParent,
+    name: string,
+    args: JsonObject,
+    options?: CallOptions,
+  ): ToolOutput | Promise<ToolOutput> | undefined;
   /** Answers the call, now: its time is over. */
   expire(call: ActiveCall): void;
 }
@@ -71,6 +79,9 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   nestedCalls = 0;
   /** How often the same request has come again while this one was in flight: each is owed an answer. */
   repeats = 0;
+  /** Of a nested call that has no message around it: `request` is then the tool's arguments. */
+  toolName: string | undefined;
+  isTimed = false;
   /** What a nested call came to. */
   outcome: JsonObject | A2EError | undefined;
   /** Told of the outcome by whoever has to wait for it. */
@@ -134,6 +145,10 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
 
   get callNow(): CallContext["callNow"] {
     return (type, request, options) => this.#owner.startNested(this, type, request, options);
+  }
+
+  get callTool(): CallContext["callTool"] {
+    return (name, args, options) => this.#owner.startTool(this, name, args, options);
   }
 
   /** How many calls this one is in. */

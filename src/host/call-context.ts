@@ -5,6 +5,7 @@ import type { Clock } from "../protocol/envelope.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Logger } from "./logger.ts";
 import type { Principal } from "./principal.ts";
+import type { ToolOutput } from "./tool-output.ts";
 
 export interface SessionInfo {
   readonly id: string;
@@ -48,4 +49,10 @@ export interface CallContext {
   readonly call: CallOther;
   /** The same for whoever makes many calls: the result itself where it is there at once. Throws an A2EError. */
   callNow(type: string, request: JsonObject, options?: CallOptions): JsonObject | Promise<JsonObject>;
+  /**
+   * Calls a tool in the same way, for what it returns and without a message around it. It has the time of its tool where no
+   * other is given. Undefined where nobody in this session calls tools for others, as where several plugins answer for
+   * them: there it takes a message.
+   */
+  callTool(name: string, args: JsonObject, options?: CallOptions): ToolOutput | Promise<ToolOutput> | undefined;
 }

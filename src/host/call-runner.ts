@@ -15,10 +15,11 @@ import { CheckedResult } from "./checked-result.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Logger, shortId } from "./logger.ts";
-import { type NestedPort, startNested } from "./nested-calls.ts";
-import type { SessionPart } from "./plugin.ts";
+import { type NestedPort, startNested, startTool } from "./nested-calls.ts";
+import type { SessionPart, ToolCaller } from "./plugin.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
 import { toPromise } from "./thenable.ts";
+import type { ToolOutput } from "./tool-output.ts";
 
 /** What running calls needs of their session. */
 export interface RunnerPort {
@@ -28,6 +29,8 @@ export interface RunnerPort {
   readonly tape: Tape | undefined;
   /** Why this message type may not be served now, or undefined. A nested one comes from a call in flight. */
   refuse(entry: RequestEntry, isNested: boolean): A2EError | undefined;
+  /** Who calls tools for other parts of the session, and by which call agents do. */
+  readonly toolCaller: { readonly entry: RequestEntry; readonly callTool: ToolCaller["callTool"] } | undefined;
   /** Parts that handle a capability, in the order in which they are asked. */
   partsOf(capability: string): readonly SessionPart[];
   /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
@@ -184,10 +187,16 @@ export class CallRunner implements NestedPort {
   }
 
   #dispatch(call: ActiveCall): ReturnType<typeof dispatch> {
+    if (call.toolName !== undefined) return this.#callTool(call, call.toolName);
     const parts = this.#port.partsOf(call.entry.capability.name);
     const { tape } = this.#port;
     if (tape === undefined || !parts.some(({ isOutside }) => isOutside)) return dispatch(parts, call);
     return tape.effect("outside", () => dispatch(parts, call));
+  }
+
+  #callTool(call: ActiveCall, name: string): JsonObject | Promise<JsonObject> {
+    const output: unknown = this.#port.toolCaller?.callTool(name, call.request, call.isTimed, call);
+    return output as JsonObject | Promise<JsonObject>;
   }
 
   #succeed(call: ActiveCall, result: Awaited<ReturnType<typeof dispatch>>): void {
@@ -198,6 +207,7 @@ export class CallRunner implements NestedPort {
       return this.#fail(call, new A2EError("runtime_error", message, { retryable: false }));
     }
     if (result instanceof CheckedResult) return this.#end(call, result.fields);
+    if (call.toolName !== undefined) return this.#end(call, result);
     const fields = table.parseResult(result, capability.name);
     if (fields instanceof A2EError) {
       this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });
@@ -351,6 +361,18 @@ export class CallRunner implements NestedPort {
     options?: CallOptions,
   ): JsonObject | Promise<JsonObject> {
     return startNested(this.#kernel, this, parent, call, request, options);
+  }
+
+  startTool(
+    parent: CallParent,
+    name: string,
+    args: JsonObject,
+    options?: CallOptions,
+  ): ToolOutput | Promise<ToolOutput> | undefined {
+    const { toolCaller } = this.#port;
+    if (toolCaller === undefined) return undefined;
+    const output: unknown = startTool(this.#kernel, this, parent, toolCaller.entry, name, args, options);
+    return output as ToolOutput | Promise<ToolOutput>;
   }
 
   refuse(entry: RequestEntry): A2EError | undefined {

@@ -2,7 +2,7 @@
 // from the wire, within the slot of the call that made them, and ended with it.
 import type { Call } from "../protocol/capability.ts";
 import { A2EError } from "../protocol/errors.ts";
-import type { JsonObject } from "../protocol/json.ts";
+import { copyJson, type JsonObject } from "../protocol/json.ts";
 import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
 import type { CallOptions } from "./call-context.ts";
 import type { Kernel } from "./kernel.ts";
@@ -26,14 +26,52 @@ export function startNested(
   request: JsonObject,
   options: CallOptions = {},
 ): JsonObject | Promise<JsonObject> {
-  const { id, timeoutMs, signal, onEvent } = options;
-  const entry = admit(kernel, port, parent, typeof table === "string" ? table : table.type, signal);
+  const entry = admit(kernel, port, parent, typeof table === "string" ? table : table.type, options.signal);
   const parsed = entry.call.parseRequest(request, entry.capability.name);
   if (parsed instanceof A2EError) throw parsed;
+  const call = createCall(port, parent, entry, parsed, options);
+  if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
+  return start(port, parent, call, options.signal);
+}
+
+/** The same for a tool, which has all the time of its caller unless it or the caller says otherwise. */
+export function startTool(
+  kernel: Kernel,
+  port: NestedPort,
+  parent: CallParent,
+  entry: RequestEntry,
+  name: string,
+  args: JsonObject,
+  options: CallOptions = {},
+): JsonObject | Promise<JsonObject> {
+  const { timeoutMs, signal } = options;
+  admitEntry(kernel, port, parent, entry, signal);
+  const call = createCall(port, parent, entry, copyJson(args), options);
+  call.toolName = name;
+  call.isTimed = timeoutMs !== undefined;
+  call.limitTime(timeoutMs ?? Number.MAX_SAFE_INTEGER);
+  return start(port, parent, call, signal);
+}
+
+function createCall(
+  port: NestedPort,
+  parent: CallParent,
+  entry: RequestEntry,
+  request: JsonObject,
+  { id, onEvent }: CallOptions,
+): ActiveCall {
   const scope = id !== undefined && port.tape !== undefined ? port.sources.nextId() : undefined;
-  const call = new ActiveCall(port, entry, id ?? port.sources.nextId(), parsed, 0, parent, onEvent);
+  const call = new ActiveCall(port, entry, id ?? port.sources.nextId(), request, 0, parent, onEvent);
   if (scope !== undefined) call.scope = scope;
-  if (timeoutMs !== undefined) call.limitTime(timeoutMs);
+  return call;
+}
+
+function start(
+  port: NestedPort,
+  parent: CallParent,
+  call: ActiveCall,
+  signal: AbortSignal | undefined,
+): JsonObject | Promise<JsonObject> {
   const release = signal === undefined ? undefined : endWith(port, signal, call);
   runWithin(parent, port, call);
   const { outcome } = call;
@@ -80,19 +118,29 @@ function endWith(port: NestedPort, signal: AbortSignal, call: ActiveCall): () =>
 
 /** The same gate as for a message from the wire, and an end to calls that call themselves. */
 function admit(
-  { registry, limits }: Kernel,
+  kernel: Kernel,
   port: NestedPort,
   parent: CallParent,
   type: string,
   signal: AbortSignal | undefined,
 ): RequestEntry {
-  const entry = registry.get(type);
+  const entry = kernel.registry.get(type);
   if (entry?.kind !== "request")
     throw new A2EError("unknown_type", `no capability of this host has a message "${type}"`);
+  admitEntry(kernel, port, parent, entry, signal);
+  return entry;
+}
+
+function admitEntry(
+  { limits }: Kernel,
+  port: NestedPort,
+  parent: CallParent,
+  entry: RequestEntry,
+  signal: AbortSignal | undefined,
+): void {
   if (parent.isEnded || signal?.aborted === true) throw new A2EError("cancelled", "cancelled by its caller");
   if (parent.depth >= limits.maxCallDepth)
     throw new A2EError("runtime_error", `calls are nested deeper than ${limits.maxCallDepth}`, { retryable: false });
   const refusal = port.refuse(entry);
   if (refusal !== undefined) throw refusal;
-  return entry;
 }

@@ -19,6 +19,7 @@ import type { Sandboxes } from "./sandbox.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SessionState } from "./session-state.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
+import type { ToolOutput } from "./tool-output.ts";
 
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -97,6 +98,14 @@ export type Handlers<C extends Capability> = {
   ) => Awaitable<ResultInputOf<C["calls"][Name]> | CheckedResult<ResultOf<C["calls"][Name]>> | undefined>;
 };
 
+/** How the part that answers for tools calls one for other parts: as its call does for agents, without a message around it. */
+export interface ToolCaller {
+  /** The call of its table that does the same: by this it is let through, limited and audited. */
+  readonly call: Call;
+  /** The arguments are the tool's to keep, and what is returned is the caller's. `isTimed` where the caller has limited the time. */
+  callTool(name: string, args: JsonObject, isTimed: boolean, context: CallContext): Awaitable<ToolOutput>;
+}
+
 /** A plugin within one session: its handlers and the state they share. */
 export interface SessionPart<C extends Capability = Capability> {
   readonly handlers: Handlers<C>;
@@ -105,6 +114,7 @@ export interface SessionPart<C extends Capability = Capability> {
    * replay gives them back without asking. They emit nothing, and what this part pushes is on behalf of no call.
    */
   readonly isOutside?: boolean;
+  readonly toolCaller?: ToolCaller;
   /**
    * What this part holds beside `context.state`, as JSON; with `restore` it is saved with the session. Parts that keep
    * everything in `context.state` need neither: they are opened anew on the state that is put back.

@@ -4,11 +4,12 @@ import { createMessage } from "../protocol/codec.ts";
 import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { CallOptions, CallOther, SessionInfo } from "./call-context.ts";
+import type { RunnerPort } from "./call-runner.ts";
 import { closeWithin } from "./close-within.ts";
 import type { Kernel } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { type Logger, shortId } from "./logger.ts";
-import type { AskOptions, SessionContext, SessionPart } from "./plugin.ts";
+import type { AskOptions, SessionContext, SessionPart, ToolCaller } from "./plugin.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
 import { mergeState, SessionState } from "./session-state.ts";
 import { isThenable } from "./thenable.ts";
@@ -46,6 +47,8 @@ export class SessionParts {
   /** What plugins keep of this session, by their names; made when the first of them keeps something. */
   #states: Map<string, SessionState> | undefined;
   #tools: ToolCatalogue | undefined;
+  /** Who calls tools for other parts. */
+  toolCaller: RunnerPort["toolCaller"];
   /** Parts that were not told yet that their session is open. */
   #untold: SessionPart[] = [];
   #isOpen = false;
@@ -117,6 +120,15 @@ export class SessionParts {
     const order = this.#kernel.handlersOf.get(name) ?? [];
     const parts = order.length === 1 ? [part] : order.flatMap((ranked) => this.#parts.get(ranked) ?? []);
     this.#byCapability.set(name, parts);
+    // Where several are asked, or what they answer is recorded, a tool is called by message.
+    if (parts.some(({ toolCaller }) => toolCaller !== undefined))
+      this.toolCaller = parts.length === 1 && part.isOutside !== true ? this.#resolve(part.toolCaller) : undefined;
+  }
+
+  #resolve(caller: ToolCaller | undefined): RunnerPort["toolCaller"] {
+    const entry = caller && this.#kernel.registry.get(caller.call.type);
+    if (caller === undefined || entry?.kind !== "request") return undefined;
+    return { entry, callTool: (...call) => caller.callTool(...call) };
   }
 
   /** The session is open: whoever waited for that is told. */

@@ -10,6 +10,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { RequestEntry } from "./active-call.ts";
 import { AgentAsks } from "./agent-asks.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
+import type { RunnerPort } from "./call-runner.ts";
 import type { Answer } from "./call-table.ts";
 import { inDocsSpelling } from "./docs-spelling.ts";
 import { DrainTime } from "./drain-time.ts";
@@ -361,6 +362,10 @@ export class Session
     if (capability === core || this.info.granted.has(capability.name)) return undefined;
     const message = `the capability "${capability.name}" was not negotiated: name it in agent_caps of the handshake`;
     return new A2EError("capability_missing", message, { capability_name: capability.name });
+  }
+
+  get toolCaller(): RunnerPort["toolCaller"] {
+    return this.parts.toolCaller;
   }
 
   partsOf(capability: string): readonly SessionPart[] {

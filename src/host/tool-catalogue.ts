@@ -1,6 +1,7 @@
 // Tools that plugins contribute, whichever capability they belong to. The kernel neither lists nor calls them.
-import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type { CallContext } from "./call-context.ts";
+import type { ToolOutput } from "./tool-output.ts";
 
 /** What the catalogue knows of a tool: enough to show it and to run it. */
 export interface CatalogueTool {
@@ -39,16 +40,6 @@ export interface ToolProblem {
   /** Where in the arguments, as in `filters[2].name`. */
   path: string;
   message: string;
-}
-
-/** What a tool returns. A failure that the agent should see as a result, not as an error, has `error`. */
-export interface ToolOutput {
-  data: JsonValue;
-  summary?: string;
-  truncated?: boolean;
-  exit_code?: number;
-  error?: string;
-  error_code?: string;
 }
 
 /** What is told of an addition or a removal: whether it was of tools that others offer. */
@@ -96,7 +87,8 @@ export class ToolCatalogue {
   }
 
   get(name: string): CatalogueTool | undefined {
-    return this.#tools.get(name) ?? this.#parent?.get(name);
+    const own = this.#tools.size === 0 ? undefined : this.#tools.get(name);
+    return own ?? this.#parent?.get(name);
   }
 
   /** What others offer comes last, so that it moves nothing else when it comes and goes. */

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { core } from "../../protocol/core.ts";
+import { defineTool, toolOutput } from "../tools/define-tool.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
 test("a node that fails ends the chain, and what runs beside it is stopped", async () => {
@@ -100,6 +102,42 @@ test("a node's time stops its work, and counts for each attempt", async () => {
 
   expect(result).toMatchObject({ success: false, error: { code: "chain_node_error", detail: { code: "timeout" } } });
   expect(host.recorder.stopped).toEqual(["slow", "slow"]);
+});
+
+test("a node without a time has that of its tool, and one with it has its own, however tools are called", async () => {
+  const never = (name: string, timeoutMs: number) =>
+    defineTool({ name, description: "Never ends.", input: z.object({}), timeoutMs, run: () => new Promise(() => {}) });
+  const tools = [never("hasty", 30), never("patient", 60_000)];
+  for (const hasSecondTools of [false, true]) {
+    await using host = await startChains({ tools, hasSecondTools });
+
+    const own = await host.api.run({ nodes: [tool("a", "hasty")] });
+    const given = await host.api.run({ nodes: [tool("a", "patient", { timeout: 0.03 })] });
+
+    expect(own.error?.detail).toMatchObject({ code: "timeout", timeout_seconds: 0.03 });
+    expect(given.error?.detail).toMatchObject({ code: "timeout", timeout_seconds: 0.03 });
+  }
+});
+
+test("a tool that says in its result that it has failed fails its node, with its code", async () => {
+  const fails = (name: string, error_code?: string) =>
+    defineTool({
+      name,
+      description: "Fails.",
+      input: z.object({}),
+      run: () => toolOutput({ error: "no luck", ...(error_code === undefined ? {} : { error_code }) }),
+    });
+  const nodes = [tool("a", "plain", { on_error: "skip" }), tool("b", "coded", { on_error: "skip" })];
+  for (const hasSecondTools of [false, true]) {
+    await using host = await startChains({ tools: [fails("plain"), fails("coded", "E7")], hasSecondTools });
+
+    const { errors } = await host.api.run({ nodes });
+
+    expect(errors).toMatchObject({
+      a: { code: "runtime_error", message: "no luck", detail: { error_code: "tool_error" } },
+      b: { code: "runtime_error", message: "no luck", detail: { error_code: "E7" } },
+    });
+  }
 });
 
 test("the whole chain's time stops all work, and what had ended is answered", async () => {

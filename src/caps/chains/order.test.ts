@@ -1,4 +1,9 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
+import { A2EClient } from "../../client/client.ts";
+import { createDirectTransport } from "../../transports/direct.ts";
+import { defineTool } from "../tools/define-tool.ts";
+import { chains } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
 test("nodes run after what they wait for, however that is said", async () => {
@@ -157,4 +162,32 @@ test("a chain that was sent before and has changed since is compiled anew", asyn
   for (const v of [1, 2, 2, 1]) outputs.push((await host.api.run({ nodes: chain(v) })).final_output);
 
   expect(outputs).toEqual([{ v: 1 }, { v: 2 }, { v: 2 }, { v: 1 }]);
+});
+
+test("an agent in process that writes to its answer changes neither the rest of it nor the next one", async () => {
+  const shared = { list: [1] };
+  const constant = defineTool({ name: "constant", description: "", input: z.object({}), run: () => shared });
+  await using host = await startChains({ tools: [constant] });
+  const nodes = [
+    tool("a", "constant"),
+    { node_id: "given", kind: "gather", input: { list: [1] } },
+    { node_id: "both", kind: "gather", deps: ["a", "given"] },
+  ];
+  // Without what tests have between an agent and its host, which hands over copies.
+  const transport = createDirectTransport(() => host.host.sessions.create());
+  await using client = await A2EClient.connect({ transport, capabilities: ["tools", "chains"] });
+  type Outputs = { a: typeof shared; given: typeof shared; both: (typeof shared)[] };
+  const run = async () => {
+    const result = await client.use(chains).run({ nodes, streaming: false });
+    return { ...result, outputs: result.outputs as unknown as Outputs };
+  };
+
+  const { outputs, final_output } = await run();
+  for (const each of [outputs.a, outputs.given, ...outputs.both]) each.list.push(each.list.length + 1);
+
+  const one = { list: [1, 2] };
+  expect(outputs).toEqual({ a: one, given: one, both: [one, one] });
+  expect(final_output).toEqual([{ list: [1] }, { list: [1] }]);
+  const fresh = { list: [1] };
+  expect((await run()).outputs).toEqual({ a: fresh, given: fresh, both: [fresh, fresh] });
 });

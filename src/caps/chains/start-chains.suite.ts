@@ -1,7 +1,9 @@
 // A host with a few tools and the chains plugin, for the tests of this folder.
 import * as z from "zod";
 import type { CallContext } from "../../host/call-context.ts";
+import type { PluginEntry } from "../../host/host.ts";
 import type { Plugin } from "../../host/plugin.ts";
+import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
@@ -134,14 +136,22 @@ export function createRecordedTools() {
 interface ChainsHostOptions {
   options?: ChainsOptions;
   limits?: Partial<Limits>;
-  plugins?: readonly Plugin[];
+  plugins?: readonly (Plugin | PluginEntry)[];
+  /** Beside the recorded ones. */
+  tools?: readonly CatalogueTool[];
+  /** A second plugin answers for tools as well, so that none does so alone. */
+  hasSecondTools?: boolean;
 }
 
-export async function startChains({ options = {}, limits = {}, plugins = [] }: ChainsHostOptions = {}) {
+export async function startChains(given: ChainsHostOptions = {}) {
+  const { options = {}, limits = {}, plugins = [], tools: more = [], hasSecondTools = false } = given;
   const { tools, recorder } = createRecordedTools();
   const database = await createSqliteDatabase({ path: ":memory:" });
-  const own = [toolsPlugin({ builtin: false, tools }), chainsPlugin(options)] as const;
-  const host = await startHost({ plugins: [...own, ...(plugins as [])], database, limits });
+  const exclusive = !hasSecondTools;
+  const own = [toolsPlugin({ builtin: false, exclusive, tools: [...tools, ...more] }), chainsPlugin(options)] as const;
+  const second = { plugin: toolsPlugin({ builtin: false, exclusive }), name: "others" };
+  const others = [...plugins, ...(hasSecondTools ? [second] : [])];
+  const host = await startHost({ plugins: [...own, ...(others as [])], database, limits });
   return { ...host, recorder, api: host.client.chains };
 }
 

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import type { CallContext } from "../../host/call-context.ts";
 import type { Logger } from "../../host/logger.ts";
-import type { CatalogueTool, ToolOutput } from "../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../host/tool-output.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { ToolkitScope } from "./protocol.ts";
 import { createCheck } from "./schema-check.ts";

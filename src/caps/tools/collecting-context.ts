@@ -57,6 +57,10 @@ export class CollectingContext implements CallContext {
     return (type, request, options) => this.#context.callNow(type, request, options);
   }
 
+  get callTool(): CallContext["callTool"] {
+    return (name, args, options) => this.#context.callTool(name, args, options);
+  }
+
   /** The events so far, and a last one that counts those for which there was no room. */
   takeEvents(): CollectedEvent[] {
     if (this.#collected === undefined) return [];

@@ -1,7 +1,8 @@
 // Defining a tool is one function call with a schema.
 import type { z } from "zod";
 import type { CallContext } from "../../host/call-context.ts";
-import type { CatalogueTool, ToolOutput } from "../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../host/tool-output.ts";
 import { createSchemaCheck } from "../../host/validation/json-schema.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { createZodCheck, toInputSchema, withoutUnknownKeys } from "./zod-schema.ts";

@@ -1,6 +1,7 @@
 // Tools whose module is loaded and run in worker threads only: one that blocks forever is ended at its timeout, alone.
 import type { CallContext } from "../../host/call-context.ts";
-import type { CatalogueTool, ToolOutput } from "../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../host/tool-output.ts";
 import { createSchemaCheck } from "../../host/validation/json-schema.ts";
 import { siblingModule } from "../../host/workers/thread-entry.ts";
 import type { WorkerPool } from "../../host/workers/worker-pool.ts";

@@ -18,6 +18,7 @@ import { callTool } from "./tool-call.ts";
 import { toToolDefinition } from "./tool-definition.ts";
 import { findModules, loadTools, withSource } from "./tool-modules.ts";
 import { createToolPolicy } from "./tool-policy.ts";
+import { runToolWithin } from "./tool-run.ts";
 import { searchTools } from "./tool-search.ts";
 
 export interface ToolsPluginOptions extends ToolsOptions {
@@ -97,6 +98,10 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
         handlers: {
           list: (request) => ({ tools: listTools(catalogue, isAllowed, request).map(define) }),
           call: (request, call) => callTool(request, call, settings),
+        },
+        toolCaller: {
+          call: tools.calls.call,
+          callTool: (name, args, isTimed, call) => runToolWithin(name, args, isTimed, call, settings),
         },
         close: stopWatching,
       };

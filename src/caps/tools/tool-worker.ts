@@ -2,7 +2,8 @@
 
 import type { CallContext, SessionInfo } from "../../host/call-context.ts";
 import type { LogFields, Logger } from "../../host/logger.ts";
-import type { CatalogueTool, ToolOutput } from "../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../host/tool-output.ts";
 import type { WorkerContext } from "../../host/workers/worker-entry.ts";
 import { systemClock } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
@@ -61,6 +62,7 @@ function createContext({ callId, session }: RunToolArguments, { signal, send }: 
     setTimeout: (timeoutMs) => post({ timeoutMs }),
     call: refuseCall,
     callNow: refuseCall,
+    callTool: () => undefined,
   };
 }
 

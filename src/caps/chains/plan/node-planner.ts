@@ -2,7 +2,6 @@
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { Expression, ParseExpression } from "../expressions/expression.ts";
 import { chainLimits } from "../limits.ts";
-import { toRequest } from "../run/capability-calls.ts";
 import { reducers } from "../run/reducers.ts";
 import type { NodeSpec } from "./node-spec.ts";
 import { constant, type InputPlan, type Plan, type PlannedNode, type Work } from "./plan.ts";
@@ -101,10 +100,7 @@ export class NodePlanner {
         if (kind === "proc") this.#hasProcs = this.#needsSignal = true;
         else if (name !== "")
           note(kind === "tool" ? this.#tools : kind === "skill" ? this.#skills : this.#actions, name, id);
-        const input = this.#input(spec, reader, isInMap);
-        const isFixed = (kind === "tool" || kind === "skill") && input.mapped.length === 0;
-        const request = isFixed ? toRequest(kind, name, input.fixed, spec.timeoutMs, false) : undefined;
-        return { kind, name, input, request };
+        return { kind, name, input: this.#input(spec, reader, isInMap) };
       }
     }
   }

@@ -25,13 +25,7 @@ export const callKinds = ["tool", "skill", "proc", "action"] as const;
 export type CallKind = (typeof callKinds)[number];
 
 export type Work =
-  | {
-      readonly kind: CallKind;
-      readonly name: string;
-      readonly input: InputPlan;
-      /** What is sent to a tool or skill, where that is the same in every run that nobody follows. */
-      readonly request?: JsonObject | undefined;
-    }
+  | { readonly kind: CallKind; readonly name: string; readonly input: InputPlan }
   | { readonly kind: "branch"; readonly condition: Expression }
   | { readonly kind: "map"; readonly items: Expression; readonly each: PlannedNode; readonly maxParallel: number }
   | { readonly kind: "gather"; readonly sources: readonly number[]; readonly input: InputPlan }

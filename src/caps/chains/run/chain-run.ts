@@ -2,9 +2,8 @@
 // counting edges; a node whose call is answered at once costs no promise of its own.
 import { remainingBytes } from "../../../host/validation/json-size.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
-import type { Plan, PlannedNode } from "../plan/plan.ts";
+import type { Edge, Plan, PlannedNode } from "../plan/plan.ts";
 import type { ChainRunError } from "../protocol.ts";
-import { toOutput } from "./capability-calls.ts";
 import { type NodeError, toNodeError } from "./node-error.ts";
 import { NodeWorker } from "./node-worker.ts";
 import type { OutputReference } from "./output-store.ts";
@@ -173,42 +172,27 @@ export class ChainRun {
     this.#scope.work.begin();
     if (journal.isResumed && this.#recall(node, journal.recall(String(index)))) return;
     emit?.(node.id, "start", {});
-    let direct: Awaitable<JsonObject> | undefined;
-    let output: Awaitable<JsonValue> = null;
+    let output: Awaitable<JsonValue>;
     try {
-      direct = this.#worker.startDirect(node, this.#scope);
-      if (direct === undefined) output = this.#worker.perform(node, this.#scope);
+      output = this.#worker.perform(node, this.#scope);
     } catch (error) {
       return this.#thrown(node, error);
     }
-    if (direct instanceof Promise) this.#await(node, direct, (answer) => this.#arrived(node, answer));
-    else if (direct !== undefined) this.#arrived(node, direct);
-    else if (output instanceof Promise) this.#await(node, output, (value) => this.#done(node, value));
+    if (output instanceof Promise) this.#await(node, output);
     else this.#done(node, output);
   }
 
-  #await<Value>(node: PlannedNode, work: Promise<Value>, then: (value: Value) => void): void {
+  #await(node: PlannedNode, work: Promise<JsonValue>): void {
     this.#running += 1;
     this.#follow(
       work,
-      (value) => {
+      (output) => {
         this.#running -= 1;
-        if (!this.#isOver) then(value);
+        if (!this.#isOver) this.#done(node, output);
         this.#pump();
       },
       (error: unknown) => this.#rejected(node, error),
     );
-  }
-
-  #arrived(node: PlannedNode, answer: JsonObject): void {
-    if (this.#isOver) return;
-    let output: JsonValue;
-    try {
-      output = toOutput(node.id, answer);
-    } catch (error) {
-      return this.#failed(node, toNodeError(error));
-    }
-    this.#done(node, output);
   }
 
   #rejected(node: PlannedNode, error: unknown): void {
@@ -297,27 +281,29 @@ export class ChainRun {
 
   /** Settles the edges that leave a node, and those of nodes that are passed over by that. */
   #leave(node: PlannedNode): void {
+    const { edges, isLedTo, nodes } = this.#plan;
+    const [states, pending, isFed] = [this.#states, this.#pending, this.#isFed];
     let open: number[] | undefined;
     let from: PlannedNode | undefined = node;
     while (from !== undefined) {
-      const state = this.#states[from.index] as number;
-      for (const { to, kind } of this.#plan.edges[from.index] ?? []) {
+      const state = states[from.index] as number;
+      for (const { to, kind } of edges[from.index] as readonly Edge[]) {
         // Where an edge leads to the node, those that only hold it back do not let it run.
-        const counts = kind !== "wait" || this.#plan.isLedTo[to] === false;
-        if (counts && this.#isLive(from, kind, state)) this.#isFed[to] = true;
-        const left = (this.#pending[to] as number) - 1;
-        this.#pending[to] = left;
+        const counts = kind !== "wait" || isLedTo[to] === false;
+        if (counts && this.#isLive(from, kind, state)) isFed[to] = true;
+        const left = (pending[to] as number) - 1;
+        pending[to] = left;
         if (left > 0) continue;
-        if (this.#isFed[to] === true) this.#ready.push(to);
+        if (isFed[to] === true) this.#ready.push(to);
         else {
-          this.#states[to] = isSkipped;
-          this.#settings.emit?.(this.#plan.nodes[to]?.id ?? "", "skip", {});
+          states[to] = isSkipped;
+          this.#settings.emit?.(nodes[to]?.id ?? "", "skip", {});
           open ??= [];
           open.push(to);
         }
       }
       const next: number | undefined = open?.pop();
-      from = next === undefined ? undefined : this.#plan.nodes[next];
+      from = next === undefined ? undefined : nodes[next];
     }
   }
 

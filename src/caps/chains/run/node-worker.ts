@@ -1,18 +1,19 @@
 // Does what nodes are there for, with their retries and their time, and stops all of it when the run is over.
 import type { CallOptions } from "../../../host/call-context.ts";
+import type { ToolOutput } from "../../../host/tool-output.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { isTrue, type Scope } from "../expressions/expression.ts";
 import { chainLimits } from "../limits.ts";
 import type { PlannedNode, Work } from "../plan/plan.ts";
-import { callTypes, toOutput, toRequest } from "./capability-calls.ts";
+import { callTypes, toData, toOutput, toRequest } from "./capability-calls.ts";
 import { ItemJournal, type RecalledItem, readRecorded } from "./item-journal.ts";
 import { runMap } from "./map-node.ts";
 import { approvalDenied, isRetryable, noList, tooManyItems, tooManyItemsInAll } from "./node-error.ts";
 import { runProgram } from "./proc-node.ts";
 import { reducers } from "./reducers.ts";
 import type { Awaitable, EmitPhase, Recorded } from "./run-port.ts";
-import { type RunScope, toInput, withItem } from "./run-scope.ts";
+import { toInput, withItem } from "./run-scope.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { pause, startTime } from "./waiting.ts";
 
@@ -47,14 +48,6 @@ export class NodeWorker {
   close(): void {
     this.#isClosed = true;
     this.#stopped?.abort(over());
-  }
-
-  /** The usual case, a call and nothing else: its answer as it comes. Undefined where the node takes more than that. */
-  startDirect(node: PlannedNode, scope: RunScope): Awaitable<JsonObject> | undefined {
-    const { work } = node;
-    if (node.retries > 0) return undefined;
-    if (work.kind !== "tool" && work.kind !== "skill" && work.kind !== "action") return undefined;
-    return this.#startCall(node, work, scope, this.#keyPrefix + node.key, undefined);
   }
 
   /** What was written down of a node; undefined where its large output is no longer kept. */
@@ -127,28 +120,32 @@ export class NodeWorker {
           maxBytes: chainLimits.maxProcBytes,
         });
       default: {
-        const answer = this.#startCall(node, work, scope, key, signal);
-        if (!(answer instanceof Promise)) return toOutput(node.id, answer);
-        return answer.then((result) => toOutput(node.id, result));
+        const isSkill = work.kind === "skill" || (work.kind === "action" && !this.#settings.port.hasTool(work.name));
+        const args = toInput(work.input, scope);
+        return this.#call(node, isSkill ? "skill" : "tool", work.name, args, key, signal);
       }
     }
   }
 
-  #startCall(
+  #call(
     { id, timeoutMs }: PlannedNode,
-    { kind, name, input, request }: WorkOf<"tool" | "skill" | "proc" | "action">,
-    scope: Scope,
+    kind: "tool" | "skill",
+    name: string,
+    args: JsonObject,
     key: string,
     signal: AbortSignal | undefined,
-  ): Awaitable<JsonObject> {
+  ): Awaitable<JsonValue> {
     const { emit, port } = this.#settings;
-    const options = toOptions(key, timeoutMs, signal);
+    const options: CallOptions = { id: key };
+    if (signal !== undefined) options.signal = signal;
+    if (timeoutMs > 0) options.timeoutMs = timeoutMs;
     if (emit !== undefined) options.onEvent = createEventListener(emit, id);
-    else if (request !== undefined)
-      return port.call(kind === "skill" ? callTypes.skill : callTypes.tool, request, options);
-    const called = kind === "skill" || (kind === "action" && !port.hasTool(name)) ? "skill" : "tool";
-    const args = toInput(input, scope);
-    return port.call(callTypes[called], toRequest(called, name, args, timeoutMs, emit !== undefined), options);
+    const output = kind === "tool" ? port.callTool(name, args, options) : undefined;
+    if (output !== undefined) return output instanceof Promise ? toDataLater(id, output) : toData(id, output);
+    // A node without a time of its own has that of the chain, not that of a call which names none.
+    options.timeoutMs ??= Number.MAX_SAFE_INTEGER;
+    const answer = port.call(callTypes[kind], toRequest(kind, name, args, timeoutMs, emit !== undefined), options);
+    return answer instanceof Promise ? toOutputLater(id, answer) : toOutput(id, answer);
   }
 
   #gather({ sources, input }: WorkOf<"gather">, scope: Scope): JsonValue {
@@ -178,10 +175,7 @@ export class NodeWorker {
     const reduce = Object.hasOwn(reducers, work.name) ? reducers[work.name] : undefined;
     if (reduce !== undefined) return reduce(items);
     const args = { ...toInput(work.input, scope), items };
-    const request = toRequest("tool", work.name, args, node.timeoutMs, false);
-    const answer = this.#settings.port.call(callTypes.tool, request, toOptions(key, node.timeoutMs, signal));
-    if (!(answer instanceof Promise)) return toOutput(node.id, answer);
-    return answer.then((result) => toOutput(node.id, result));
+    return this.#call(node, "tool", work.name, args, key, signal);
   }
 
   #itemsToReduce(nodeId: string, { items, sources }: WorkOf<"reduce">, scope: Scope): JsonValue[] {
@@ -288,11 +282,14 @@ export class NodeWorker {
   }
 }
 
-/** A node without a time of its own has that of the chain, not that of a call which names none. */
-function toOptions(id: string, timeoutMs: number, signal: AbortSignal | undefined): CallOptions {
-  const options: CallOptions = { id, timeoutMs: timeoutMs > 0 ? timeoutMs : Number.MAX_SAFE_INTEGER };
-  if (signal !== undefined) options.signal = signal;
-  return options;
+// Apart from their caller, which would pay for their variables with every call.
+
+function toDataLater(id: string, output: Promise<ToolOutput>): Promise<JsonValue> {
+  return output.then((settled) => toData(id, settled));
+}
+
+function toOutputLater(id: string, answer: Promise<JsonObject>): Promise<JsonValue> {
+  return answer.then((settled) => toOutput(id, settled));
 }
 
 function createEventListener(emit: EmitPhase, nodeId: string): NonNullable<CallOptions["onEvent"]> {

@@ -1,5 +1,6 @@
 // What a run needs of the session it belongs to.
 import type { CallOptions } from "../../../host/call-context.ts";
+import type { ToolOutput } from "../../../host/tool-output.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { NodeError } from "./node-error.ts";
 import type { OutputReference } from "./output-store.ts";
@@ -22,7 +23,9 @@ export interface RunPort {
   /** Whether the request of the run was answered by somebody else, as where it was cancelled or had no time left. */
   readonly isEnded: boolean;
   call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject>;
-  /** The same for what goes on although the run has ended. */
+  /** A tool, for what it returns and without a message; undefined where it takes one. */
+  callTool(name: string, args: JsonObject, options: CallOptions): Awaitable<ToolOutput> | undefined;
+  /** As `call`, for what goes on although the run has ended. */
   callBeside(type: string, request: JsonObject, id?: string): Promise<JsonObject>;
   ask(request: ApprovalRequest, options: { signal: AbortSignal; timeoutMs?: number }): Promise<Approval>;
   /** Whether the session has a tool of this name; what else an action names is a skill. */

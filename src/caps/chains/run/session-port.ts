@@ -1,6 +1,7 @@
 // A run's way to its session: through the request that waits for it, or through the session itself once that is gone.
 import type { CallContext, CallOptions } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
+import type { ToolOutput } from "../../../host/tool-output.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { chains } from "../protocol.ts";
 import type { Approval, ApprovalRequest, Awaitable, RunPort } from "./run-port.ts";
@@ -11,7 +12,7 @@ export class SessionPort implements RunPort {
   readonly #chainId: string;
   readonly #runId: string;
   readonly #request: CallContext | undefined;
-  readonly #callNow: CallContext["callNow"] | undefined;
+  readonly #callTool: CallContext["callTool"] | undefined;
   #over: AbortController | undefined;
 
   /** Without a request nobody waits for the run: what it has begun is stopped by a signal of its own. */
@@ -20,7 +21,7 @@ export class SessionPort implements RunPort {
     this.#chainId = chainId;
     this.#runId = runId;
     this.#request = request;
-    this.#callNow = request?.callNow;
+    this.#callTool = request?.callTool;
     if (request === undefined) this.#over = new AbortController();
   }
 
@@ -31,10 +32,14 @@ export class SessionPort implements RunPort {
 
   call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject> {
     // Ends with the request that it belongs to, so that nothing has to be told to stop.
-    if (this.#callNow !== undefined) return this.#callNow(type, request, options);
+    if (this.#request !== undefined) return this.#request.callNow(type, request, options);
     const over = (this.#over as AbortController).signal;
     const signal = options.signal === undefined ? over : AbortSignal.any([options.signal, over]);
     return this.#context.call(type, request, { ...options, signal });
+  }
+
+  callTool(name: string, args: JsonObject, options: CallOptions): Awaitable<ToolOutput> | undefined {
+    return this.#callTool?.(name, args, options);
   }
 
   callBeside(type: string, request: JsonObject, id?: string): Promise<JsonObject> {

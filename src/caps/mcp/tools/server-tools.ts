@@ -1,7 +1,8 @@
 // The tools of one server in a catalogue: what did not change stays, so that agents hear only of what did.
 import type { Tool } from "@modelcontextprotocol/client";
 import type { CallContext } from "../../../host/call-context.ts";
-import type { CatalogueTool, ToolCatalogue, ToolOutput } from "../../../host/tool-catalogue.ts";
+import type { CatalogueTool, ToolCatalogue } from "../../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../../host/tool-output.ts";
 import { isLargerThan } from "../../../host/validation/json-size.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";

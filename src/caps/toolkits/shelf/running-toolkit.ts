@@ -1,7 +1,8 @@
 // A toolkit with a config: starts what its tools share when it is first needed, and stops it when nobody uses it any more.
 import type { CallContext } from "../../../host/call-context.ts";
 import type { Logger } from "../../../host/logger.ts";
-import type { CatalogueTool, ToolOutput } from "../../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../../host/tool-output.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { type AnyToolkitTool, type Running, type Toolkit, toToolOutput } from "../define-toolkit.ts";

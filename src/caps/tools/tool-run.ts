@@ -1,0 +1,127 @@
+// Finds, checks and runs one tool, and limits what comes of it. A synchronous tool is answered synchronously.
+import type { CallContext } from "../../host/call-context.ts";
+import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../host/tool-output.ts";
+import { cutText, isLargerThan } from "../../host/validation/json-size.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../../protocol/json.ts";
+import { nearest } from "../../protocol/nearest.ts";
+import { schemaViolation } from "./problems.ts";
+import { tools } from "./protocol.ts";
+
+export interface ToolRunSettings {
+  readonly catalogue: ToolCatalogue;
+  readonly isAllowed: (name: string) => boolean;
+  /** Tools that exist and are not in the catalogue because they are denied. */
+  readonly deniedNames: ReadonlySet<string>;
+  readonly maxResultBytes: number;
+}
+
+/** Runs a tool for another part of the session. */
+export function runToolWithin(
+  name: string,
+  args: JsonObject,
+  isTimed: boolean,
+  context: CallContext,
+  settings: ToolRunSettings,
+): ToolOutput | Promise<ToolOutput> {
+  const tool = findTool(name, settings);
+  const output = runTool(tool, args, context);
+  if (!(output instanceof Promise)) return toOwnOutput(tool, output, settings.maxResultBytes);
+  if (!isTimed && tool.timeoutMs !== undefined) context.setTimeout(tool.timeoutMs);
+  return ownLater(tool, output, settings.maxResultBytes);
+}
+
+/** Throws an A2EError. What a promise is rejected with still has to become one, by `toToolError`. */
+export function runTool(tool: CatalogueTool, args: JsonObject, context: CallContext): ToolOutput | Promise<ToolOutput> {
+  const checked = tool.check(args);
+  if ("problems" in checked) throw schemaViolation(tool.name, checked.problems);
+  try {
+    return tool.run(checked.value, context);
+  } catch (error) {
+    throw toToolError(error, tool);
+  }
+}
+
+/** Apart from `runToolWithin`, which every call would pay for its variables otherwise. */
+function ownLater(tool: CatalogueTool, output: Promise<ToolOutput>, maxResultBytes: number): Promise<ToolOutput> {
+  return output.then(
+    (settled) => toOwnOutput(tool, settled, maxResultBytes),
+    (error: unknown) => {
+      throw toToolError(error, tool);
+    },
+  );
+}
+
+function toOwnOutput(tool: CatalogueTool, output: ToolOutput, maxResultBytes: number): ToolOutput {
+  const data = copyJson(limitData(tool, output.data, maxResultBytes));
+  if (data === undefined) throw new TypeError(`"${tool.name}" returned what has no JSON form`);
+  return hasDataOnly(output) ? { data } : { ...copyJson({ ...output, data: null }), data };
+}
+
+/** Whether all the rest is ours: what tools say beside their data may be anything, whatever its type promises. */
+export function hasDataOnly({ summary, truncated, exit_code, error, error_code }: ToolOutput): boolean {
+  return (summary ?? truncated ?? exit_code ?? error ?? error_code) === undefined;
+}
+
+/** Text is cut where it is too large, and anything else refused. */
+export function limitData(tool: CatalogueTool, data: JsonValue, maxBytes: number): JsonValue {
+  if (!isLargerThan(data, maxBytes)) return data;
+  if (typeof data !== "string") throw tooLarge(tool, maxBytes);
+  return cutText(data, maxBytes);
+}
+
+function tooLarge(tool: CatalogueTool, maxBytes: number): A2EError {
+  return tools.error(
+    "tool_error",
+    `the result of "${tool.name}" is larger than ${maxBytes} bytes or nested too deeply; ask for less (a filter, a limit, a part)`,
+    { detail: { tool_name: tool.name, max_bytes: maxBytes }, retryable: false },
+  );
+}
+
+export function findTool(name: string, { catalogue, isAllowed, deniedNames }: ToolRunSettings): CatalogueTool {
+  const tool = catalogue.get(name);
+  const isDenied = deniedNames.size > 0 && deniedNames.has(name);
+  if (isDenied || (tool !== undefined && !isAllowed(name))) {
+    throw tools.error("tool_denied", `the host does not allow the tool "${name}"`, { detail: { tool_name: name } });
+  }
+  if (tool !== undefined) return tool;
+  const similar = similarNames(
+    name,
+    catalogue
+      .list()
+      .map((candidate) => candidate.name)
+      .filter(isAllowed),
+  );
+  const hint = similar[0] === undefined ? "tool/list shows those there are" : `did you mean "${similar[0]}"?`;
+  throw tools.error("unknown_tool", `there is no tool "${name.slice(0, 128)}"; ${hint}`, {
+    detail: { tool_name: name.slice(0, 128), similar },
+  });
+}
+
+const maxSimilar = 3;
+
+function similarNames(name: string, known: readonly string[]): string[] {
+  const left = new Set(known);
+  const similar: string[] = [];
+  while (similar.length < maxSimilar) {
+    const next = nearest(name, left);
+    if (next === undefined) break;
+    left.delete(next);
+    similar.push(next);
+  }
+  return similar;
+}
+
+/**
+ * An error that a tool threw on purpose keeps its code; any other is the tool's failure, told to the agent in its own words.
+ * A code that no table has is the kernel's to refuse.
+ */
+export function toToolError(error: unknown, tool: CatalogueTool): A2EError {
+  if (error instanceof A2EError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return tools.error("tool_error", text === "" ? `"${tool.name}" failed` : text, {
+    cause: error,
+    detail: { tool_name: tool.name },
+  });
+}

@@ -1,0 +1,116 @@
+import { afterEach, expect, test, vi } from "vitest";
+import type { JsonObject } from "../protocol/json.ts";
+import type { CallContext } from "./call-context.ts";
+import type { ToolCaller } from "./plugin.ts";
+import { echo, probe, probePlugin, type Run, startRawHost } from "./raw-session.suite.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Its call `other` stands for the one by which agents call tools. */
+function toolsPlugin(run: Run, callTool: ToolCaller["callTool"]) {
+  return probePlugin(run, echo, { toolCaller: { call: probe.calls.other, callTool } });
+}
+
+test("a tool is called for what it returns, at once or later, and neither side holds what the other has", async () => {
+  const args: JsonObject = { list: [1] };
+  const seen: unknown[] = [];
+  const run: Run = async (_, { callTool }) => {
+    seen.push(callTool("now", args, { id: "key" }), await callTool("later", args));
+    return { value: JSON.stringify(args) };
+  };
+  await using raw = await startRawHost([
+    toolsPlugin(run, (name, given, isTimed, context) => {
+      (given.list as number[]).push(2);
+      const output = { data: [name, given, isTimed, context.id === "key"] };
+      return name === "now" ? output : Promise.resolve(output);
+    }),
+  ]);
+  const peer = await raw.open();
+
+  expect(await peer.ask("1")).toMatchObject({ value: '{"list":[1]}' });
+  expect(seen).toEqual([
+    { data: ["now", { list: [1, 2] }, false, true] },
+    { data: ["later", { list: [1, 2] }, false, false] },
+  ]);
+  expect(raw.audit.at(-1)).toMatchObject({ req_id: "1", nested_calls: 2 });
+});
+
+test("a tool that fails is audited as the call by which agents call it, and nothing of its arguments is", async () => {
+  const run: Run = (_, { callTool }) => {
+    callTool("bad", { correlation_id: "an argument" });
+    return { value: "not reached" };
+  };
+  await using raw = await startRawHost([
+    toolsPlugin(run, () => {
+      throw probe.error("probe_failed", "bad");
+    }),
+  ]);
+  const peer = await raw.open();
+
+  expect(await peer.ask("1")).toMatchObject({ code: "probe_failed", message: "bad" });
+  expect(raw.audit.at(-2)).toMatchObject({
+    type: "test/other/req",
+    capability: "test",
+    error_code: "probe_failed",
+    correlation_id: "",
+  });
+});
+
+test("what a tool throws that no table has is told to nobody but the log", async () => {
+  const run: Run = (_, { callTool }) => ({ value: JSON.stringify(callTool("defect", {})) });
+  await using raw = await startRawHost([
+    toolsPlugin(run, () => {
+      throw new Error("a defect");
+    }),
+  ]);
+  const peer = await raw.open();
+
+  expect(await peer.ask("1")).toMatchObject({ code: "internal_error" });
+  expect(raw.log.entries.map(({ message }) => message)).toContain("handler failed");
+});
+
+test("a tool ends with the call that called it, and in the time that it was given", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout", "performance", "Date"] });
+  const contexts: CallContext[] = [];
+  const run: Run = async ({ name }, { callTool }) => {
+    await callTool("endless", {}, name === "timed" ? { timeoutMs: 50 } : {});
+    return { value: "not reached" };
+  };
+  await using raw = await startRawHost([
+    toolsPlugin(run, (_name, _args, isTimed, context) => {
+      contexts.push(context);
+      expect(isTimed).toBe(contexts.length === 2);
+      return new Promise(() => {});
+    }),
+  ]);
+  const peer = await raw.open();
+  peer.request("1");
+  expect(contexts[0]?.signal.aborted).toBe(false);
+  peer.session.cancel("1", "");
+  peer.request("2", "timed");
+  await vi.advanceTimersByTimeAsync(100);
+
+  expect(await peer.answer("1")).toMatchObject({ code: "cancelled" });
+  expect(await peer.answer("2")).toMatchObject({ code: "timeout", detail: { timeout_seconds: 0.05 } });
+  expect(contexts.map(({ signal }) => signal.aborted)).toEqual([true, true]);
+});
+
+test("a tool takes a message where several plugins answer for tools, or none does so for others", async () => {
+  const seen: unknown[] = [];
+  const run: Run = (_, { callTool }) => {
+    seen.push(callTool("a", {}));
+    return { value: "" };
+  };
+  const two = [
+    { plugin: toolsPlugin(run, () => ({ data: 1 })), name: "one" },
+    { plugin: toolsPlugin(run, () => ({ data: 2 })), name: "two" },
+  ];
+  for (const plugins of [two, [probePlugin(run)]]) {
+    await using raw = await startRawHost(plugins);
+    await (await raw.open()).ask("1");
+  }
+
+  expect(seen).toEqual([undefined, undefined, undefined]);
+});
