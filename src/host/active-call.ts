@@ -68,7 +68,7 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   startedAt = 0;
   timeoutMs = 0;
   /** Milliseconds on the monotonic clock, once there is something to wait for. */
-  expiresAt = Number.POSITIVE_INFINITY;
+  #deadline: number | undefined;
   /** The call's place in the table of its session. */
   tableEntry: IdEntry<unknown> | undefined;
   isEnded = false;
@@ -159,12 +159,20 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   limitTime(timeoutMs: number): void {
     if (!(timeoutMs > 0)) return;
     this.timeoutMs = Math.min(timeoutMs, this.#owner.maxCallTimeoutMs);
-    if (this.expiresAt !== Number.POSITIVE_INFINITY) this.startDeadline();
+    if (this.hasDeadline) this.startDeadline();
+  }
+
+  get hasDeadline(): boolean {
+    return this.#deadline !== undefined;
+  }
+
+  get expiresAt(): number {
+    return this.#deadline ?? Number.POSITIVE_INFINITY;
   }
 
   /** Counts from the start of the call, on a clock that nobody sets. */
   startDeadline(): void {
-    this.expiresAt = performance.now() - (this.clock.now() - this.startedAt) + this.timeoutMs;
+    this.#deadline = performance.now() - (this.clock.now() - this.startedAt) + this.timeoutMs;
   }
 
   expire(): void {

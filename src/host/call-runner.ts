@@ -250,7 +250,7 @@ export class CallRunner implements NestedPort {
   #end(call: ActiveCall, outcome: JsonObject | A2EError, isLeft = false): void {
     const error = outcome instanceof A2EError ? outcome : undefined;
     call.end(error);
-    if (call.expiresAt !== Number.POSITIVE_INFINITY) this.#kernel.deadlines.delete(call);
+    if (call.hasDeadline) this.#kernel.deadlines.delete(call);
     if (call.children !== undefined || call.running !== undefined) this.#endChildren(call);
     this.#port.noteChange(call.entry.capability.name);
     if (call.parent !== undefined) return this.#endNested(call, call.parent, outcome);
