@@ -81,7 +81,8 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   repeats = 0;
   /** Of a nested call that has no message around it: `request` is then the tool's arguments. */
   toolName: string | undefined;
-  isTimed = false;
+  /** The time that the caller of such a tool gives it. */
+  callerTimeoutMs: number | undefined;
   /** What a nested call came to. */
   outcome: JsonObject | A2EError | undefined;
   /** Told of the outcome by whoever has to wait for it. */

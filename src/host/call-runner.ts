@@ -175,8 +175,10 @@ export class CallRunner implements NestedPort {
     try {
       const outcome = this.#dispatch(call);
       if (!(outcome instanceof Promise)) return this.#succeed(call, outcome);
-      call.startDeadline();
-      this.#kernel.deadlines.add(call);
+      if (!call.isEnded) {
+        call.startDeadline();
+        this.#kernel.deadlines.add(call);
+      }
       outcome.then(
         (result) => this.#succeed(call, result),
         (thrown: unknown) => this.#fail(call, thrown),
@@ -195,7 +197,11 @@ export class CallRunner implements NestedPort {
   }
 
   #callTool(call: ActiveCall, name: string): JsonObject | Promise<JsonObject> {
-    const output: unknown = this.#port.toolCaller?.callTool(name, call.request, call.isTimed, call);
+    const { callerTimeoutMs } = call;
+    const isTimed = callerTimeoutMs !== undefined;
+    const output: unknown = this.#port.toolCaller?.callTool(name, call.request, isTimed, call);
+    // Whatever time the tool has asked for meanwhile.
+    if (isTimed && output instanceof Promise) call.limitTime(callerTimeoutMs);
     return output as JsonObject | Promise<JsonObject>;
   }
 
@@ -408,7 +414,8 @@ export class CallRunner implements NestedPort {
   cancelAll(reason: string): void {
     this.#background.isEnded = true;
     this.#queue = [];
-    const calls = [...this.#calls.calls(), ...(this.#background.children ?? [])];
+    const { children = [], running } = this.#background;
+    const calls = [...this.#calls.calls(), ...children, ...(running === undefined ? [] : [running])];
     for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));
   }
 

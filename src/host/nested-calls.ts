@@ -46,11 +46,19 @@ export function startTool(
 ): JsonObject | Promise<JsonObject> {
   const { timeoutMs, signal } = options;
   admitEntry(kernel, port, parent, entry, signal);
-  const call = createCall(port, parent, entry, copyJson(args), options);
+  const call = createCall(port, parent, entry, copyArguments(name, args), options);
   call.toolName = name;
-  call.isTimed = timeoutMs !== undefined;
+  call.callerTimeoutMs = timeoutMs;
   call.limitTime(timeoutMs ?? Number.MAX_SAFE_INTEGER);
   return start(port, parent, call, signal);
+}
+
+function copyArguments(name: string, args: JsonObject): JsonObject {
+  try {
+    return copyJson(args);
+  } catch (cause) {
+    throw new A2EError("schema_violation", `the arguments of "${name}" have no JSON form`, { cause });
+  }
 }
 
 function createCall(

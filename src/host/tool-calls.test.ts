@@ -114,3 +114,19 @@ test("a tool takes a message where several plugins answer for tools, or none doe
 
   expect(seen).toEqual([undefined, undefined, undefined]);
 });
+
+test("arguments without a JSON form are refused as a request with them would be", async () => {
+  let thrown: unknown;
+  const run: Run = (_, { callTool }) => {
+    try {
+      callTool("any", { count: 1n as never });
+    } catch (error) {
+      thrown = error;
+    }
+    return { value: "" };
+  };
+  await using raw = await startRawHost([toolsPlugin(run, () => ({ data: null }))]);
+  const peer = await raw.open();
+  await peer.ask("1");
+  expect(thrown).toMatchObject({ code: "schema_violation" });
+});

@@ -9,3 +9,8 @@ export interface ToolOutput {
   error?: string;
   error_code?: string;
 }
+
+/** Null is no error either: tools written without types say so. */
+export function hasFailed({ error }: ToolOutput): boolean {
+  return (error ?? undefined) !== undefined;
+}

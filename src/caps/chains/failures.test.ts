@@ -230,3 +230,63 @@ test("a fork of the session does not go on with the chain that the first one run
   host.recorder.release("x");
   expect((await running).success).toBe(true);
 });
+
+const loose = z.looseObject({});
+
+test("a node has the time that the chain gives it, whatever its tool asks for", async () => {
+  const greedy = defineTool({
+    name: "greedy",
+    description: "Asks for more time than it has.",
+    input: loose,
+    run(_args, { setTimeout, signal }) {
+      setTimeout(60_000);
+      return new Promise<null>((resolve) => signal.addEventListener("abort", () => resolve(null)));
+    },
+  });
+  await using host = await startChains({ tools: [greedy] });
+  const { error } = await host.api.run({ nodes: [tool("slow", "greedy", { timeout: 0.1 })] });
+  expect(error).toMatchObject({ code: "chain_node_error", detail: { code: "timeout" } });
+});
+
+test("a tool that cancels its own run is not told as done, and leaves no run behind", async () => {
+  const cancelling = defineTool({
+    name: "cancelling",
+    description: "Cancels the chain that it is in.",
+    input: loose,
+    run(_args, { callNow, id }) {
+      callNow("chain/cancel/req", { run_id: id.split(":")[0] as string });
+      return null;
+    },
+  });
+  await using host = await startChains({ tools: [cancelling] });
+  const phases: string[] = [];
+  const nodes = [tool("first", "later"), tool("last", "cancelling", { deps: ["first"] })];
+  const result = await host.api.run(
+    { nodes },
+    {
+      onEvent: ({ data }) =>
+        phases.push(`${(data as { node_id: string }).node_id} ${(data as { phase: string }).phase}`),
+    },
+  );
+  expect(result).toMatchObject({ error: { code: "cancelled" }, outputs: { first: {} } });
+  expect(phases).toEqual(["first start", "first done", "last start"]);
+  expect(await host.api.list({})).toMatchObject({ runs: [] });
+});
+
+test("a run whose request is cancelled while it begins is gone", async () => {
+  await using host = await startChains();
+  const controller = new AbortController();
+  const nodes = [tool("first", "echo"), tool("waiting", "wait", { deps: ["first"] })];
+  const running = host.api.run({ nodes }, { signal: controller.signal, onEvent: () => controller.abort() });
+  await expect(running).rejects.toThrow("aborted");
+  expect(await host.api.list({})).toMatchObject({ runs: [] });
+});
+
+test("a map that fails at once keeps no timer", async () => {
+  await using host = await startChains();
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const before = timers();
+  const nodes = [{ node_id: "map", kind: "map" as const, items: [1], name: "fail", timeout: 20 }];
+  for (let count = 0; count < 20; count++) expect(await host.api.run({ nodes })).toMatchObject({ failed: ["map"] });
+  expect(timers()).toBeLessThan(before + 20);
+});

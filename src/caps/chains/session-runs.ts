@@ -94,8 +94,13 @@ export class SessionRuns {
       const result = this.#toResult(request, runId, startedAt, outcome);
       return outcome.isOwn ? new CheckedResult(result) : result;
     }
-    if (plan.needsSignal) call.signal.addEventListener("abort", () => run.stop(), { once: true });
     const answered = outcome.then((ended) => this.#toResult(request, runId, startedAt, ended));
+    // Cancelled by what it did at once: there is nobody left to tell it later.
+    if (call.isEnded) {
+      run.stop();
+      return answered;
+    }
+    if (plan.needsSignal) call.signal.addEventListener("abort", () => run.stop(), { once: true });
     const live = new LiveRun({ run, request, plan, port, journal, followers, answered, isResumed: false });
     live.allowTime(call);
     return this.#watch(runId, live);

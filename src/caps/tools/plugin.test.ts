@@ -113,6 +113,19 @@ test("an output with an error is an answer without success", async () => {
   });
 });
 
+test("what has the form of null is null, and nothing that a tool still holds is handed out", async () => {
+  const held = { toJSON: () => null };
+  await using host = await start([
+    tool("nan", () => Number.NaN),
+    tool("held", () => held as never),
+    tool("fine", () => toolOutput({ data: 1, error: null as never }) as never),
+  ]);
+  expect(await host.call("nan")).toMatchObject({ data: { success: true, data: null } });
+  expect(await host.call("held")).toMatchObject({ data: { success: true, data: null } });
+  // As a script without types says that nothing went wrong.
+  expect(await host.call("fine")).toMatchObject({ data: { success: true, data: 1, error_code: null } });
+});
+
 test("the timeout is the request's in seconds, else the tool's, else the host's", async () => {
   const waiting = tool("waiting", async () => null, { timeoutMs: 7000 });
   await using host = await start([waiting, tool("plain", async () => null)]);

@@ -2,7 +2,7 @@
 import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/checked-result.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../host/tool-output.ts";
+import { hasFailed, type ToolOutput } from "../../host/tool-output.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
 import { copyJson } from "../../protocol/json.ts";
 import { CollectingContext } from "./collecting-context.ts";
@@ -63,14 +63,15 @@ function toResult(
   const copy = hasDataOnly(output) && events.length === 0 ? copyJson(data) : undefined;
   const result = {
     data: {
-      success: output.error === undefined,
+      success: !hasFailed(output),
       tool_name: tool.name,
-      data: copy ?? data,
+      // Not by `??`: what a tool returns may have the form of null, and must not be handed on itself.
+      data: copy === undefined ? data : copy,
       summary: output.summary ?? null,
       truncated: data === output.data ? (output.truncated ?? false) : true,
       exit_code: output.exit_code ?? null,
       error: output.error ?? null,
-      error_code: output.error_code ?? (output.error === undefined ? null : "tool_error"),
+      error_code: output.error_code ?? (hasFailed(output) ? "tool_error" : null),
       duration_ms,
       events,
     },

@@ -1,5 +1,5 @@
 // How nodes call other capabilities: by their types on the wire, as an agent would.
-import type { ToolOutput } from "../../../host/tool-output.ts";
+import { hasFailed, type ToolOutput } from "../../../host/tool-output.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { toolFailed } from "./node-error.ts";
 
@@ -19,9 +19,9 @@ export function toRequest(
 }
 
 /** What a tool returned that was called without a message. Throws where that says that it has failed. */
-export function toData(name: string, { data, error, error_code }: ToolOutput): JsonValue {
-  if (error !== undefined) throw toolFailed(name, error, error_code ?? "tool_error");
-  return data;
+export function toData(name: string, output: ToolOutput): JsonValue {
+  if (hasFailed(output)) throw toolFailed(name, output.error, output.error_code ?? "tool_error");
+  return output.data;
 }
 
 /** What a tool or skill returned, out of its answer. Throws where that says that it has failed. */

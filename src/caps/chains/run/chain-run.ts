@@ -176,10 +176,12 @@ export class ChainRun {
     try {
       output = this.#worker.perform(node, this.#scope);
     } catch (error) {
-      return this.#thrown(node, error);
+      // Whatever it did may have ended the run.
+      if (!this.#isOver) this.#thrown(node, error);
+      return;
     }
     if (output instanceof Promise) this.#await(node, output);
-    else this.#done(node, output);
+    else if (!this.#isOver) this.#done(node, output);
   }
 
   #await(node: PlannedNode, work: Promise<JsonValue>): void {

@@ -225,24 +225,28 @@ export class NodeWorker {
         journal.note(index, `${node.id}[${index}]`, value, this.#errorsWithin(`${place}.${index}`, each));
       return output instanceof Promise ? output.then(note) : note(output);
     };
-    const outcome = runMap({
-      nodeId: node.id,
-      items: list,
-      maxParallel: Math.min(maxParallel || this.#settings.maxParallel, this.#settings.maxParallel),
-      isTolerant: node.onError === "skip" || each.onError === "skip",
-      signal: time.signal,
-      work: scope.work,
-      run,
-      isCut: () => this.#isClosed || this.#settings.port.isEnded,
-      onFailed: (index, error) => journal.noteFailure(index, error),
-    });
-    const conclude = ({ outputs, errors }: Awaited<typeof outcome>): JsonValue => {
+    const conclude = ({ outputs, errors }: Awaited<ReturnType<typeof runMap>>): JsonValue => {
       for (const [index, error] of Object.entries(errors)) this.#addItemError(`${place}.${index}`, error);
       return outputs;
     };
-    if (outcome instanceof Promise) return outcome.then(conclude).finally(time.end);
-    time.end();
-    return conclude(outcome);
+    let isWaiting = false;
+    try {
+      const outcome = runMap({
+        nodeId: node.id,
+        items: list,
+        maxParallel: Math.min(maxParallel || this.#settings.maxParallel, this.#settings.maxParallel),
+        isTolerant: node.onError === "skip" || each.onError === "skip",
+        signal: time.signal,
+        work: scope.work,
+        run,
+        isCut: () => this.#isClosed || this.#settings.port.isEnded,
+        onFailed: (index, error) => journal.noteFailure(index, error),
+      });
+      isWaiting = outcome instanceof Promise;
+      return outcome instanceof Promise ? outcome.then(conclude).finally(time.end) : conclude(outcome);
+    } finally {
+      if (!isWaiting) time.end();
+    }
   }
 
   #takeItems(nodeId: string, list: JsonValue): JsonValue[] {
