@@ -1,4 +1,5 @@
 // Files that are there whole or not at all, also after the power went off.
+import { closeSync, fsyncSync, openSync } from "node:fs";
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 
 /**
@@ -34,6 +35,17 @@ export async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/** The same for those who cannot wait. */
+export function syncFolderNow(path: string): void {
+  if (process.platform === "win32") return;
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
   }
 }
 

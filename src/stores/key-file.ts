@@ -18,6 +18,7 @@ import {
 import { dirname } from "node:path";
 import { type Logger, silentLogger } from "../host/logger.ts";
 import { createKey, createSecrets, type Secrets } from "../host/secrets.ts";
+import { syncFolderNow } from "./durable-file.ts";
 
 export interface KeyFileOptions {
   path: string;
@@ -111,7 +112,7 @@ function createKeyFile(path: string, log: Logger): Buffer {
     }
     // Unlike a rename, a link never replaces what is there.
     linkSync(draft, path);
-    syncFolder(dirname(path));
+    syncFolderNow(dirname(path));
     return key;
   } catch (cause) {
     const other = hasCode(cause, "EEXIST") ? readKey(path, log) : undefined;
@@ -127,17 +128,6 @@ function removeDraft(draft: string): void {
     unlinkSync(draft);
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
-  }
-}
-
-/** A new name is only sure to last once its folder was synced. Windows cannot, and does not need to. */
-function syncFolder(path: string): void {
-  if (process.platform === "win32") return;
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
   }
 }
 

@@ -1,18 +1,9 @@
 // The file behind a log of turns: frames one after the other, each of them whole or not there. It is emptied by a new
 // epoch, not by a write: frames of another epoch count as nothing, and are written over.
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
+import { syncFolderNow } from "./durable-file.ts";
 
 /** Where the log has this much, it is time to empty it: a recovery reads it whole. */
 export const maxTurnLogBytes = 16 * 1024 * 1024;
@@ -42,7 +33,7 @@ export class TurnLogFile {
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     this.#length = fstatSync(this.#file).size;
     // The name lasts from here on; what is written under it is synced as it comes.
-    if (isSynced && this.#length === 0) syncFolder(dirname(path));
+    if (isSynced && this.#length === 0) syncFolderNow(dirname(path));
   }
 
   /** Of frames that were written since it was opened or emptied. */
@@ -122,15 +113,4 @@ export class TurnLogFile {
 function writeAll(file: number, bytes: Buffer, position: number): void {
   for (let written = 0; written < bytes.length; )
     written += writeSync(file, bytes, written, bytes.length - written, position + written);
-}
-
-/** Windows cannot, and does not need to. */
-function syncFolder(path: string): void {
-  if (process.platform === "win32") return;
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }
