@@ -144,3 +144,22 @@ test("a thread that is blocked by the opening of a session is replaced, though n
   const peer = await raw.open(caps);
   expect(await peer.ask("1", "hello", run)).toMatchObject({ value: "hello" });
 });
+
+test("a thread that is blocked by the opening of a session is replaced, though a call waits for it", async () => {
+  const flag = join(folder.path, "loops");
+  const body = `
+    return {
+      session() {
+        if (existsSync(${JSON.stringify(flag)})) for (;;) {}
+        return part({ hello: () => "hello", exit: () => process.exit(3) });
+      },
+    };`;
+  const loaded = await folder.load(body, { watchMs: 50, stuckAfterMs: 2_000 });
+  await using raw = await startRawHost([loaded]);
+  const peer = await raw.open(caps);
+  await writeFile(flag, "");
+  expect(await peer.ask("exits", "exit", run)).toMatchObject({ code: "sandbox_crash" });
+  expect(await peer.ask("waits", "hello", run)).toMatchObject({ code: "sandbox_crash" });
+  await rm(flag);
+  expect(await peer.ask("again", "hello", run)).toMatchObject({ value: "hello" });
+});

@@ -7,9 +7,10 @@ import type { CallContext } from "../call-context.ts";
 import { closeWithin } from "../close-within.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import type { Handlers, Plugin, PluginContext, SessionContext, SessionPart } from "../plugin.ts";
-import { IsolatedSession, refuseRequest, type ThreadPort } from "./isolated-session.ts";
+import { IsolatedSession, refuseRequest, sessionEnded, type ThreadPort } from "./isolated-session.ts";
 import { PluginLink, type SaidByThread } from "./plugin-link.ts";
 import type { ThreadSetup } from "./plugin-messages.ts";
+import type { PostToThread } from "./thread-requests.ts";
 
 export interface IsolationOptions {
   /** The plugin as loaded here: only its table and its place are used, never its handlers. */
@@ -71,7 +72,9 @@ export function isolatePlugin({
       onBadMessage: (error) => log.error("a message of a plugin's thread was not taken", { plugin: name, error }),
       onEnded(error) {
         if (current === thread) current = undefined;
-        for (const number of thread.opened.keys()) sessions.get(number)?.lose(error);
+        // Those that are closed and still here have calls in it.
+        for (const session of [...sessions.values()])
+          if (session.isClosed || thread.opened.has(session.number)) session.lose(error);
         // One that was never ready is told to whoever started it.
         if (isReady && !isClosed) log.error("a plugin's thread was lost", { plugin: name, error });
       },
@@ -92,9 +95,10 @@ export function isolatePlugin({
 
   function receive(link: PluginLink, message: SaidByThread): void {
     if (message.kind === "log") return log[message.level](message.message, message.fields);
+    const post: PostToThread = (answer) => link.post(answer);
     const session = sessions.get(message.session);
-    if (session !== undefined) return session.receive(message);
-    refuseRequest(message, "the session has ended", (answer) => link.post(answer));
+    if (session !== undefined) return session.receive(message, post);
+    refuseRequest(message, sessionEnded, post);
   }
 
   const port: ThreadPort = {
@@ -102,16 +106,18 @@ export function isolatePlugin({
     async deliver(session, message, isWanted) {
       if (setup?.isReplay === true) return;
       const { link } = await openIn(session);
+      // Closed meanwhile, it is open in no thread.
+      if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
       if (isWanted()) link.post(message);
     },
-    post: (message) => current?.link.post(message),
     abort: (session, call, reason) => current?.link.abort(session, call, reason),
+    forget: ({ number }) => void sessions.delete(number),
   };
 
   /** Opens the session in the thread that serves now, once. */
   async function openIn(session: IsolatedSession): Promise<{ link: PluginLink; isSaved: boolean }> {
-    const thread = await useThread();
-    const { link, opened } = thread;
+    const { link, opened } = await useThread();
+    if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
     let opening = opened.get(session.number);
     if (opening === undefined) {
       opening = open(link, session);
@@ -130,8 +136,9 @@ export function isolatePlugin({
     return isSaved === true;
   }
 
-  async function closeSession({ number }: IsolatedSession, isForGood: boolean): Promise<void> {
-    sessions.delete(number);
+  async function closeSession(session: IsolatedSession, isForGood: boolean): Promise<void> {
+    const { number } = session;
+    session.close();
     const thread = current;
     if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number, isForGood });
   }
@@ -180,7 +187,7 @@ export function isolatePlugin({
         const isSaved = await context.outside(async () => (await openIn(session)).isSaved);
         return createPart(session, isSaved);
       } catch (error) {
-        sessions.delete(session.number);
+        session.close();
         throw error;
       }
     },

@@ -5,18 +5,26 @@ import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Plugin, SessionContext } from "../plugin.ts";
-import type { AgentRequest, NestedRequest, SessionMessage, StateEntries, ToPluginThread } from "./plugin-messages.ts";
+import type {
+  AgentRequest,
+  NestedRequest,
+  SessionMessage,
+  StateEntries,
+  ThreadError,
+  ToPluginThread,
+} from "./plugin-messages.ts";
 import { fromThreadError, toThreadError } from "./thread-errors.ts";
-import { ThreadRequests } from "./thread-requests.ts";
+import { type PostToThread, ThreadRequests } from "./thread-requests.ts";
 
 /** What a session needs of the thread in which it is open. */
 export interface ThreadPort {
   readonly capability: Plugin["capability"];
   /** Opens the session in a thread where it is open in none, and says this there, if it is still wanted then. */
   deliver(session: IsolatedSession, message: ToPluginThread, isWanted: () => boolean): Promise<void>;
-  /** To the thread that is there now, if any. */
-  post(message: ToPluginThread): void;
+  /** In the thread that is there now: calls do not outlive theirs. */
   abort(session: number, call: number, reason: unknown): void;
+  /** Of one that was closed nothing runs any more. */
+  forget(session: IsolatedSession): void;
 }
 
 interface RunningCall {
@@ -40,35 +48,62 @@ export class IsolatedSession {
   readonly #port: ThreadPort;
   readonly #receive: (message: SessionMessage | Lost) => void;
   readonly #calls = new Map<number, RunningCall>();
-  readonly #requests: ThreadRequests;
+  readonly #requests = new ThreadRequests();
   #callCount = 0;
+  #isClosed = false;
+  /** Answers the thread that has just spoken: a replay has none. */
+  #post: PostToThread = () => {};
 
   constructor(number: number, context: SessionContext, port: ThreadPort) {
     this.number = number;
     this.context = context;
     this.#port = port;
-    this.#requests = new ThreadRequests((message) => port.post(message));
     this.#receive = context.fromOutside((message) => this.#handle(message));
   }
 
+  /** Calls of it run in the thread. Those that are still to be sent there are nobody's to watch. */
   get isBusy(): boolean {
-    return this.#calls.size > 0;
+    return [...this.#calls.values()].some(({ isSent }) => isSent);
   }
 
-  /** The thread has said this. May throw where it makes no sense. */
-  receive(message: SessionMessage): void {
-    // What comes of a call that has ended concerns nobody.
-    if ("call" in message && !this.#calls.has(message.call))
-      return refuseRequest(message, "the call has ended", (answer) => this.#port.post(answer));
+  /** Its part was closed: it is over, or opened anew. What runs may come to its end. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** A thread has said this, and is answered by `post`. May throw where it makes no sense. */
+  receive(message: SessionMessage, post: PostToThread): void {
+    const why = this.#whyRefused(message);
+    if (why !== undefined) return refuseRequest(message, why, post);
+    this.#post = post;
     this.#receive(message);
+  }
+
+  /** What comes of a call that has ended, or from outside of the calls of a closed session, concerns nobody. */
+  #whyRefused(message: SessionMessage): string | undefined {
+    if ("call" in message) return this.#calls.has(message.call) ? undefined : "the call has ended";
+    return this.#isClosed && message.kind !== "abortNested" ? sessionEnded : undefined;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#requests.refuseOwn(sessionEnded);
+    this.#forgetIfOver();
+  }
+
+  #forgetIfOver(): void {
+    if (this.#isClosed && !this.isBusy) this.#port.forget(this);
   }
 
   /** The thread is gone, and with it whatever ran there. */
   lose(thrown: Error): void {
     const error = toThreadError(thrown);
     this.#receive({ kind: "lost" });
-    for (const [call, { isSent }] of [...this.#calls])
-      if (isSent) this.#receive({ kind: "error", session: this.number, call, error });
+    for (const [call, { isSent }] of [...this.#calls]) if (isSent) this.#fail(call, error);
+  }
+
+  #fail(call: number, error: ThreadError): void {
+    if (this.#calls.has(call)) this.#receive({ kind: "error", session: this.number, call, error });
   }
 
   async call(name: string, request: JsonObject, context: CallContext): Promise<JsonObject | undefined> {
@@ -93,9 +128,7 @@ export class IsolatedSession {
           return running.isSent;
         };
         const message: ToPluginThread = { kind: "call", session, call, id, name, request };
-        this.#port
-          .deliver(this, message, isWanted)
-          .catch((error: unknown) => this.receive({ kind: "error", session, call, error: toThreadError(error) }));
+        this.#port.deliver(this, message, isWanted).catch((error: unknown) => this.#fail(call, toThreadError(error)));
       });
     } finally {
       signal.removeEventListener("abort", abort);
@@ -120,9 +153,9 @@ export class IsolatedSession {
       case "push":
         return this.#push(message.type, message.payload);
       case "nested":
-        return this.#requests.start(message.nested, (signal) => this.#callOther(message, signal));
+        return this.#requests.start(message, this.#post, (signal) => this.#callOther(message, this.#post, signal));
       case "askAgent":
-        return this.#requests.start(message.nested, (signal) => this.#askAgent(message, signal));
+        return this.#requests.start(message, this.#post, (signal) => this.#askAgent(message, signal));
       case "abortNested":
         return this.#requests.abort(message.nested);
       case "lost":
@@ -133,6 +166,7 @@ export class IsolatedSession {
   #take(call: number): RunningCall | undefined {
     const running = this.#calls.get(call);
     this.#calls.delete(call);
+    this.#forgetIfOver();
     return running;
   }
 
@@ -152,14 +186,13 @@ export class IsolatedSession {
     this.context.push(table, payload);
   }
 
-  async #callOther(message: NestedRequest, signal: AbortSignal): Promise<JsonObject> {
+  async #callOther(message: NestedRequest, post: PostToThread, signal: AbortSignal): Promise<JsonObject> {
     const { call, nested, type, request, timeoutMs, id } = message;
     const options = {
       signal,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(id === undefined ? {} : { id }),
-      onEvent: (event: { kind: string; data: JsonObject; seq: number }) =>
-        this.#port.post({ kind: "nestedEvent", nested, event }),
+      onEvent: (event: { kind: string; data: JsonObject; seq: number }) => post({ kind: "nestedEvent", nested, event }),
     };
     if (call === undefined) return this.context.call(type, request, options);
     const running = this.#calls.get(call);
@@ -175,8 +208,11 @@ export class IsolatedSession {
   }
 }
 
+/** Why something is refused that a session without a part asks for. */
+export const sessionEnded = "the session has ended";
+
 /** Whoever asks for something in the name of what has ended is told so. */
-export function refuseRequest(message: SessionMessage, why: string, post: (answer: ToPluginThread) => void): void {
+export function refuseRequest(message: SessionMessage, why: string, post: PostToThread): void {
   if (message.kind !== "nested" && message.kind !== "askAgent") return;
   post({ kind: "nested", nested: message.nested, error: toThreadError(new A2EError("cancelled", why)) });
 }

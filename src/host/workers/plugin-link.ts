@@ -95,6 +95,8 @@ export class PluginLink {
   }
 
   #receive(message: FromPluginThread): void {
+    // Whatever it was about has ended with it.
+    if (this.#ended !== undefined) return;
     switch (message.kind) {
       case "answer": {
         const question = this.#questions.get(message.ask);
