@@ -32,14 +32,16 @@ export type RecordedTools = z.output<typeof recordedTools>;
 export class ToolsOnRecord {
   readonly #catalogue: ToolCatalogue;
   readonly #stop: () => void;
-  #known = new Set<CatalogueTool>();
+  /** What stands there; undefined before there is anything. */
+  #known: readonly CatalogueTool[] | undefined;
   /** A server may change many of its tools one by one: nobody sees that before the next thing happens. */
   #isChanged = true;
 
   constructor(catalogue: ToolCatalogue) {
     this.#catalogue = catalogue;
-    this.#stop = catalogue.onChange((isOutside) => {
-      this.#isChanged ||= isOutside;
+    this.#stop = catalogue.onChange(() => {
+      // Whosever it was: a tool of the session's own that goes may have covered one that others offer.
+      this.#isChanged = true;
     });
   }
 
@@ -47,9 +49,10 @@ export class ToolsOnRecord {
   take(): RecordedTools | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = false;
-    const known = this.#known;
     const tools = this.#catalogue.list().filter(({ isOutside }) => isOutside === true);
-    this.#known = new Set(tools);
+    if (tools.length === this.#known?.length && tools.every((tool, at) => tool === this.#known?.[at])) return undefined;
+    const known = new Set(this.#known);
+    this.#known = tools;
     // Its functions are left out, as JSON leaves them out.
     return tools.map((tool) => (known.has(tool) ? tool.name : (tool as RecordedTool)));
   }
