@@ -46,20 +46,27 @@ export function concealVariables(text: string, variables: Readonly<Record<string
   }, text);
 }
 
-/** The same for all that an error says: its message, its stack, and those of what caused it. */
+/** The same for all that an error says: its message, its stack, its fields, and those of what caused it. */
 export function concealInError(error: unknown, variables: Readonly<Record<string, string>> = {}): void {
-  const seen = new Set<unknown>();
-  const conceal = (thrown: unknown): void => {
-    if (!(thrown instanceof Error) || seen.has(thrown)) return;
-    seen.add(thrown);
-    for (const name of ["message", "stack"] as const) {
-      const text = thrown[name];
-      // Not to be written to is an error that somebody else has frozen, and to fail here would show even more of it.
-      if (typeof text === "string") Reflect.set(thrown, name, concealVariables(text, variables));
+  const seen = new Map<object, unknown>();
+  const conceal = (value: unknown): unknown => {
+    if (typeof value === "string") return concealVariables(value, variables);
+    if (typeof value !== "object" || value === null) return value;
+    if (seen.has(value)) return seen.get(value);
+    // What else an error refers to may be in use, and is copied. Only what is plain can be.
+    const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+    if (!isPlain && !(value instanceof Error)) return value;
+    const shown = Array.isArray(value) ? [] : isPlain ? {} : value;
+    seen.set(value, shown);
+    const names = isPlain ? Object.keys(value) : ["message", "stack", ...Object.getOwnPropertyNames(value)];
+    for (const name of names) {
+      try {
+        Reflect.set(shown, name, conceal(Reflect.get(value, name)));
+      } catch {
+        // Not to be read or written is what somebody else has made so, and to fail here would show even more of it.
+      }
     }
-    if (typeof thrown.cause === "string") Reflect.set(thrown, "cause", concealVariables(thrown.cause, variables));
-    conceal(thrown.cause);
-    if (thrown instanceof AggregateError) thrown.errors.forEach(conceal);
+    return shown;
   };
   conceal(error);
 }
