@@ -83,12 +83,18 @@ export interface SessionContext {
   /**
    * For what comes from outside unasked, as from a thread or a connection: returns what to hand it to, which hands it on to
    * `receive`. Of a session that is recorded, so is what comes, which must be JSON then: a replay hands on what came then,
-   * and nothing else.
+   * and nothing else. `asWritten` says how, where there may be requests with secrets in it.
    */
-  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void;
+  fromOutside<Message>(receive: (message: Message) => void, asWritten?: AsWritten<Message>): (message: Message) => void;
   /** Calls any capability of this session outside of a request; what is still running ends with the session. */
   readonly call: CallOther;
 }
+
+/** What a recording holds of a message: `conceal` empties the secret fields of a request of that type. */
+export type AsWritten<Message> = (
+  message: Message,
+  conceal: (type: string, request: JsonObject) => JsonObject,
+) => Message;
 
 /** One function per call of the table. Returning undefined declines: another plugin of the capability may answer. */
 export type Handlers<C extends Capability> = {

@@ -47,6 +47,8 @@ export class SessionParts {
   /** What plugins keep of this session, by their names; made when the first of them keeps something. */
   #states: Map<string, SessionState> | undefined;
   #tools: ToolCatalogue | undefined;
+  /** Parts that save asynchronously: there is no use in asking them at the end of each call. */
+  readonly #savedLater = new WeakSet<SessionPart>();
   /** Who calls tools for other parts. */
   toolCaller: RunnerPort["toolCaller"];
   /** Parts that were not told yet that their session is open. */
@@ -187,13 +189,21 @@ export class SessionParts {
   noteChange(capability: string): void {
     for (const [loaded, part] of this.#parts) {
       if (part.snapshot === undefined || loaded.plugin.capability.name !== capability) continue;
+      if (this.#savedLater.has(part)) continue;
       this.stateOf(loaded).setLive(ownKey, () => this.#ownNow(loaded, part));
     }
   }
 
   #ownNow(loaded: LoadedPlugin, part: SessionPart): JsonValue {
-    const own = part.snapshot?.();
+    if (this.#savedLater.has(part)) return null;
+    // In nobody's name: a replay has no journal, and so does not ask for this.
+    const read = () => part.snapshot?.();
+    const { scopes } = this.#kernel;
+    const own = scopes === undefined ? read() : scopes.run(undefined, read);
     if (!isThenable(own)) return own ?? null;
+    this.#savedLater.add(part);
+    // It may fail as well, and nobody waits for it.
+    own.then(undefined, () => {});
     const { name } = loaded;
     this.#kernel.log.warn("a plugin that saves its state asynchronously is not recovered after a crash", {
       plugin: name,
@@ -381,7 +391,7 @@ class PartContext implements SessionContext {
     };
   }
   get fromOutside(): SessionContext["fromOutside"] {
-    return (receive) => this.#kernel.scopes?.getStore()?.tape.fromOutside(receive) ?? receive;
+    return (receive, asWritten) => this.#kernel.scopes?.getStore()?.tape.fromOutside(receive, asWritten) ?? receive;
   }
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>

@@ -17,7 +17,7 @@ const vault = capability("vault", {
     }),
   },
 });
-const conceal = createConcealment(createTypeRegistry([vault]));
+const { ofLine: conceal, ofRequest } = createConcealment(createTypeRegistry([vault]));
 
 test.each(["vault/put/req", "vault/put"])("concealed fields of %s are emptied, others stay", (type) => {
   const line = JSON.stringify({ type, id: "1", label: "content", content: { key: "hunter2" } });
@@ -82,4 +82,12 @@ test("a line that is no JSON is still broken at the same place", () => {
     expect(problemOf(conceal(line))).toBe(problemOf(line));
     expect(conceal(line)).toHaveLength(line.length);
   }
+});
+
+test("a request that is no line is concealed by its type, and is not changed itself", () => {
+  const request = { label: "content", content: { key: "hunter2" } };
+  for (const type of ["vault/put/req", "vault/put", "vault/putt"])
+    expect(ofRequest(type, request)).toEqual({ label: "content", content: {} });
+  expect(request.content).toEqual({ key: "hunter2" });
+  expect(ofRequest("ping", request)).toBe(request);
 });

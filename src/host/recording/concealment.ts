@@ -3,30 +3,39 @@
 import { type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { TypeRegistry } from "../../protocol/registry.ts";
 
-/** A function that empties the concealed fields of a line; one without any comes back as it is. */
-export function createConcealment(registry: TypeRegistry): (line: string) => string {
+/** Takes secrets out of what is written down; what has none comes back as it is. */
+export interface Concealment {
+  /** Of a line as it came. */
+  ofLine(line: string): string;
+  /** Of a request of this type. */
+  ofRequest(type: unknown, request: JsonObject): JsonObject;
+}
+
+export function createConcealment(registry: TypeRegistry): Concealment {
   const concealed = new Map<string, readonly string[]>();
   for (const [type, entry] of registry) {
     const request = entry.kind === "response" ? entry.asRequest : entry.kind === "request" ? entry : undefined;
     if (request !== undefined && request.call.concealed.length > 0) concealed.set(type, request.call.concealed);
   }
   const names = [...new Set([...concealed.values()].flat())];
+  const ofRequest = (type: unknown, request: JsonObject): JsonObject => {
+    // What nobody takes may still have been meant for somebody: a handshake whose type is misspelled has a token in it.
+    const fields = typeof type === "string" && registry.has(type) ? (concealed.get(type) ?? []) : names;
+    // What a plugin sends may be no object, and is refused later.
+    const found = fields.filter((name) => Object.hasOwn(request ?? {}, name));
+    if (found.length === 0) return request;
+    return { ...request, ...Object.fromEntries(found.map((name) => [name, emptyLike(request[name])])) };
+  };
   // Escapes can spell the name of a field, too.
   const isSuspect = (line: string) => line.includes("\\u") || names.some((name) => line.includes(name));
-  return (line) => {
+  const ofLine = (line: string): string => {
     if (!isSuspect(line)) return line;
     const message = parse(line);
     if (message === undefined) return maskTexts(line, names);
-    const { type } = message;
-    // What nobody takes may still have been meant for somebody: a handshake whose type is misspelled has a token in it.
-    const fields = typeof type === "string" && registry.has(type) ? (concealed.get(type) ?? []) : names;
-    const found = fields.filter((name) => Object.hasOwn(message, name));
-    if (found.length === 0) return line;
-    return JSON.stringify({
-      ...message,
-      ...Object.fromEntries(found.map((name) => [name, emptyLike(message[name])])),
-    });
+    const shown = ofRequest(message.type, message);
+    return shown === message ? line : JSON.stringify(shown);
   };
+  return { ofLine, ofRequest };
 }
 
 /**

@@ -15,7 +15,7 @@ export function createRecorder(kernel: Kernel, sessionId: string, beginning: Ses
     scopes,
     sources: kernel,
     maxBytes: limits.maxRecordingBytes,
-    conceal: createConcealment(registry),
+    concealment: createConcealment(registry),
   });
 }
 

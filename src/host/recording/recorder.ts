@@ -2,8 +2,10 @@
 // cannot be recorded ends the recording.
 import type { JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
+import type { AsWritten } from "../plugin.ts";
 import { isThenable } from "../thenable.ts";
 import type { ToolCatalogue } from "../tool-catalogue.ts";
+import type { Concealment } from "./concealment.ts";
 import { toRecordedError } from "./recorded-error.ts";
 import { ToolsOnRecord } from "./recorded-tools.ts";
 import type { Outcome, RecordingEntry, RecordingHeader } from "./recording.ts";
@@ -41,31 +43,30 @@ interface RecorderOptions {
   scopes: Scopes;
   sources: Sources;
   maxBytes: number;
-  /** Takes secrets out of a line. */
-  conceal(line: string): string;
+  concealment: Concealment;
 }
 
 export class Recorder implements Tape {
   readonly sources: Sources;
   readonly #file: RecordingFile;
   readonly #scopes: Scopes;
-  readonly #conceal: (line: string) => string;
+  readonly #concealment: Concealment;
   readonly #session = scopeOfCall(this, "");
   #bytesLeft: number;
   #tools: ToolsOnRecord | undefined;
   #isEnded = false;
 
-  constructor({ header, file, scopes, sources, maxBytes, conceal }: RecorderOptions) {
+  constructor({ header, file, scopes, sources, maxBytes, concealment }: RecorderOptions) {
     this.#file = file;
     this.#scopes = scopes;
-    this.#conceal = conceal;
+    this.#concealment = concealment;
     this.#bytesLeft = maxBytes;
     this.sources = createSources(this, sources);
     this.#writeLine(() => header);
   }
 
   receive(line: string | undefined, handle: () => void): void {
-    this.#write(() => ["in", line === undefined ? null : this.#conceal(line)]);
+    this.#write(() => ["in", line === undefined ? null : this.#concealment.ofLine(line)]);
     this.#scopes.run(this.#session, handle);
   }
 
@@ -158,12 +159,15 @@ export class Recorder implements Tape {
     }
   }
 
-  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void {
+  fromOutside<Message>(
+    receive: (message: Message) => void,
+    asWritten: AsWritten<Message> = (message) => message,
+  ): (message: Message) => void {
     const scope = this.#scope;
     if (scope === undefined) return receive;
     const { id } = scopeOfEffect(scope);
     return (message) => {
-      this.#write(() => ["message", id, message as JsonValue]);
+      this.#write(() => ["message", id, asWritten(message, this.#concealment.ofRequest) as JsonValue]);
       this.#scopes.run(scope, () => receive(message));
     };
   }

@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Clock, IdSource } from "../../protocol/envelope.ts";
 import type { CallContext } from "../call-context.ts";
+import type { AsWritten } from "../plugin.ts";
 import type { ToolCatalogue } from "../tool-catalogue.ts";
 
 /** Where a session takes time, ids and chance from. */
@@ -30,7 +31,7 @@ export interface Tape {
   effect<Result>(kind: EffectKind, run: () => Result): Result;
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context: CallContext): Result;
   /** What comes from outside unasked and is JSON; returns what it is handed to. */
-  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void;
+  fromOutside<Message>(receive: (message: Message) => void, asWritten?: AsWritten<Message>): (message: Message) => void;
   /** The session is about to look at its tools for the first time. Of those that others offer, a replay has what it is told. */
   showTools(catalogue: ToolCatalogue): void;
   /** Everything so far, as text; undefined where it cannot be had. */

@@ -128,10 +128,10 @@ export function isolatePlugin({
     return { link, isSaved: await opening };
   }
 
-  async function open(link: PluginLink, { number, context, saved }: IsolatedSession): Promise<boolean> {
+  async function open(link: PluginLink, { number, context, state, saved }: IsolatedSession): Promise<boolean> {
     const { id, principal } = context.session;
     const info = { id, principal: { ...principal } };
-    const isSaved = await link.ask({ what: "open", session: number, info, state: [...context.state.entries()] });
+    const isSaved = await link.ask({ what: "open", session: number, info, state: [...state.entries()] });
     if (isSaved === true && saved !== undefined) await link.ask({ what: "restore", session: number, state: saved });
     return isSaved === true;
   }

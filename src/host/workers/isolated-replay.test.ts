@@ -1,5 +1,7 @@
 // A replay has what a plugin in a thread said then, and starts no thread.
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { toolkitsPlugin } from "../../caps/toolkits/plugin.ts";
+import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
 import { probePlugin, RawPeer, startRawHost } from "../raw-session.suite.ts";
 import { createMemoryRecordings } from "../recording/memory-recordings.suite.ts";
 import { identical, record, replay } from "../recording/replayed-session.suite.ts";
@@ -66,23 +68,30 @@ async function talk(peer: RawPeer): Promise<void> {
   await peer.until(() => peer.received.filter(({ type }) => type === "work/told").length === 2);
 }
 
-test("whatever a plugin in a thread draws, keeps, says, asks and fails at is replayed, without a thread", async () => {
-  const loaded = await folder.load(drawing);
-  const counting = () => {
-    let count = 0;
-    const say: Parameters<typeof probePlugin>[0] = ({ name }, { emit }) => {
-      count += 1;
-      emit("progress", { count });
-      return { value: `${count} ${name}` };
+test.each([
+  ["", false],
+  [", of a host that keeps a journal", true],
+])(
+  "whatever a plugin in a thread draws, keeps, says, asks and fails at is replayed, without a thread%s",
+  async (_, isDurable) => {
+    const loaded = await folder.load(drawing);
+    const counting = () => {
+      let count = 0;
+      const say: Parameters<typeof probePlugin>[0] = ({ name }, { emit }) => {
+        count += 1;
+        emit("progress", { count });
+        return { value: `${count} ${name}` };
+      };
+      return probePlugin(say, say);
     };
-    return probePlugin(say, say);
-  };
-  const recorded = await record([loaded, counting()], talk);
-  const threads = watchThreads();
-  expect(await replay(recorded, [loaded, counting()], { waitMs: 2_000 })).toEqual(identical);
-  expect(threads.running.size).toBe(0);
-  threads.stop();
-});
+    const durable = async () => ({ database: await createSqliteDatabase({ path: ":memory:" }), isDurable });
+    const recorded = await record([loaded, counting()], talk, isDurable ? await durable() : {});
+    const threads = watchThreads();
+    expect(await replay(recorded, [loaded, counting()], { waitMs: 2_000 })).toEqual(identical);
+    expect(threads.running.size).toBe(0);
+    threads.stop();
+  },
+);
 
 test("a session that a plugin in a thread refused to open is refused again", async () => {
   const loaded = await folder.load(drawing);
@@ -109,4 +118,51 @@ test("what a fork changed in a thread is merged in a replay as it was", async ()
   await peer.ask("6", "show", run);
   await raw.host.close(0);
   for (const text of recordings.texts) expect(await replay({ text }, [loaded])).toEqual(identical);
+});
+
+test("a session whose plugin keeps nothing with the host is restored in a replay as it was", async () => {
+  const loaded = await folder.load(`
+    return { session: () => { let own = Math.random(); return part({ draw: () => own }, { snapshot: () => own, restore: (saved) => { own = saved; } }); } };`);
+  const recorded = await record([loaded], async (peer) => {
+    await peer.ask("1", "draw", run);
+    const { snapshot_id } = await peer.ask("2", "", "session/snapshot/req");
+    peer.send({ type: "session/restore/req", id: "3", version: "1.0", snapshot_id });
+    await peer.answer("3");
+    await peer.ask("4", "draw", run);
+  });
+  expect(await replay(recorded, [loaded])).toEqual(identical);
+});
+
+test("secrets that a plugin in a thread passes on are not in the recording", async () => {
+  const loaded = await folder.load(`
+    return {
+      session: () => part({
+        configure: ({ call }) => call("toolkit/configure/req", { toolkit_name: "http", config: { token: "hunter2" } }),
+        odd: ({ call }) => call("nobody/knows", undefined).catch(({ code }) => code),
+      }),
+    };`);
+  const plugins = () => [loaded, toolkitsPlugin()];
+  const recorded = await record(plugins(), async (peer) => {
+    await peer.ask("1", "configure", run);
+    await peer.ask("2", "odd", run);
+  });
+  expect(recorded.text).toContain('"kind":"nested"');
+  expect(recorded.text).not.toContain("hunter2");
+  expect(await replay(recorded, plugins())).toEqual(identical);
+});
+
+test("what a plugin in a thread saves for nobody may fail, and is asked for once", async () => {
+  const loaded = await folder.load(`
+    let saves = 0;
+    return {
+      session: () => part({ saves: () => saves }, {
+        snapshot: () => { saves += 1; throw new Error("not now"); },
+        restore() {},
+      }),
+    };`);
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  await using raw = await startRawHost([loaded], { database, isDurable: true });
+  const peer = await raw.open({ agent_caps: ["work"] });
+  for (const id of ["1", "2", "3"]) await peer.ask(id, "saves", run);
+  expect(await peer.ask("4", "saves", run)).toMatchObject({ value: 1 });
 });

@@ -5,6 +5,7 @@ import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Plugin, SessionContext } from "../plugin.ts";
+import type { SessionState } from "../session-state.ts";
 import type {
   AgentRequest,
   NestedRequest,
@@ -43,6 +44,8 @@ type Lost = { kind: "lost" };
 export class IsolatedSession {
   readonly number: number;
   readonly context: SessionContext;
+  /** Taken at once: that there is one decides how a session is restored, and a replay opens no thread that would take it. */
+  readonly state: SessionState;
   /** What its part holds beside its state, as of the last snapshot or restore. */
   saved: JsonValue | undefined;
   readonly #port: ThreadPort;
@@ -57,8 +60,13 @@ export class IsolatedSession {
   constructor(number: number, context: SessionContext, port: ThreadPort) {
     this.number = number;
     this.context = context;
+    this.state = context.state;
     this.#port = port;
-    this.#receive = context.fromOutside((message) => this.#handle(message));
+    this.#receive = context.fromOutside(
+      (message) => this.#handle(message),
+      (message, conceal) =>
+        message.kind === "nested" ? { ...message, request: conceal(message.type, message.request) } : message,
+    );
   }
 
   /** Calls of it run in the thread. Those that are still to be sent there are nobody's to watch. */
@@ -172,10 +180,9 @@ export class IsolatedSession {
 
   /** The host's copy is the one that lasts: the change is written with whatever is said after it. */
   #takeState(changes: StateEntries): void {
-    const { state } = this.context;
     for (const [key, value] of changes) {
-      if (value === undefined) state.delete(key);
-      else state.set(key, value);
+      if (value === undefined) this.state.delete(key);
+      else this.state.set(key, value);
     }
   }
 
