@@ -15,8 +15,15 @@ import { CheckedResult } from "./checked-result.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Logger, shortId } from "./logger.ts";
-import { type NestedPort, startNested, startTool } from "./nested-calls.ts";
-import type { SessionPart, ToolCaller } from "./plugin.ts";
+import {
+  type BegunTool,
+  endedWithCaller,
+  type NestedPort,
+  startNested,
+  startTool,
+  type ToolDoor,
+} from "./nested-calls.ts";
+import type { SessionPart } from "./plugin.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
 import { toPromise } from "./thenable.ts";
 import type { ToolOutput } from "./tool-output.ts";
@@ -30,7 +37,7 @@ export interface RunnerPort {
   /** Why this message type may not be served now, or undefined. A nested one comes from a call in flight. */
   refuse(entry: RequestEntry, isNested: boolean): A2EError | undefined;
   /** Who calls tools for other parts of the session, and by which call agents do. */
-  readonly toolCaller: { readonly entry: RequestEntry; readonly callTool: ToolCaller["callTool"] } | undefined;
+  readonly toolCaller: ToolDoor | undefined;
   /** Parts that handle a capability, in the order in which they are asked. */
   partsOf(capability: string): readonly SessionPart[];
   /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
@@ -160,11 +167,11 @@ export class CallRunner implements NestedPort {
 
   #run(call: ActiveCall, now: number): void {
     const { tape } = this.#port;
-    if (tape === undefined) this.#runNow(call, now);
-    else tape.within(call.scope, () => this.#runNow(call, now));
+    if (tape === undefined) this.#runNow(call, now, undefined);
+    else tape.within(call.scope, () => this.#runNow(call, now, undefined));
   }
 
-  #runNow(call: ActiveCall, now: number): void {
+  #runNow(call: ActiveCall, now: number, begun: BegunTool | undefined): void {
     // Control calls must get through when all slots are taken; a nested call runs in the slot of its parent.
     if (call.parent === undefined && !call.entry.call.isControl) {
       this.#running += 1;
@@ -173,7 +180,7 @@ export class CallRunner implements NestedPort {
     call.startedAt = now;
     if (call.timeoutMs === 0) call.timeoutMs = this.#kernel.limits.callTimeoutMs;
     try {
-      const outcome = this.#dispatch(call);
+      const outcome = begun === undefined ? this.#dispatch(call) : begun();
       if (!(outcome instanceof Promise)) return this.#succeed(call, outcome);
       if (!call.isEnded) {
         call.startDeadline();
@@ -199,7 +206,7 @@ export class CallRunner implements NestedPort {
   #callTool(call: ActiveCall, name: string): JsonObject | Promise<JsonObject> {
     const { callerTimeoutMs } = call;
     const isTimed = callerTimeoutMs !== undefined;
-    const output: unknown = this.#port.toolCaller?.callTool(name, call.request, isTimed, call);
+    const output: unknown = this.#port.toolCaller?.caller.callTool(name, call.request, isTimed, call);
     // Whatever time the tool has asked for meanwhile.
     if (isTimed && output instanceof Promise) call.limitTime(callerTimeoutMs);
     return output as JsonObject | Promise<JsonObject>;
@@ -312,7 +319,7 @@ export class CallRunner implements NestedPort {
   #endChildren({ children, running }: ActiveCall): void {
     const left = [...(children ?? []), ...(running === undefined ? [] : [running])];
     if (left.length === 0) return;
-    const error = new A2EError("cancelled", "the call that made this one has ended");
+    const error = endedWithCaller();
     for (const child of left) this.endWithError(child, error);
   }
 
@@ -377,7 +384,7 @@ export class CallRunner implements NestedPort {
   ): ToolOutput | Promise<ToolOutput> | undefined {
     const { toolCaller } = this.#port;
     if (toolCaller === undefined) return undefined;
-    const output: unknown = startTool(this.#kernel, this, parent, toolCaller.entry, name, args, options);
+    const output: unknown = startTool(this.#kernel, this, parent, toolCaller, name, args, options);
     return output as ToolOutput | Promise<ToolOutput>;
   }
 
@@ -387,6 +394,14 @@ export class CallRunner implements NestedPort {
 
   run(call: ActiveCall): void {
     this.#run(call, this.clock.now());
+  }
+
+  takeOver(call: ActiveCall, startedAt: number, begun: BegunTool): void {
+    this.#runNow(call, startedAt, begun);
+  }
+
+  noteChange(entry: RequestEntry): void {
+    this.#port.noteChange(entry.capability.name);
   }
 
   /** Ends a call of the agent; false where no such call is in flight. */

@@ -6,7 +6,19 @@ import { copyJson, type JsonObject } from "../protocol/json.ts";
 import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
 import type { CallOptions } from "./call-context.ts";
 import type { Kernel } from "./kernel.ts";
+import type { PlainCaller, ToolCaller } from "./plugin.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
+import type { CatalogueTool } from "./tool-catalogue.ts";
+import type { ToolOutput } from "./tool-output.ts";
+
+/** Who calls tools for others, and the call by which agents do. */
+export interface ToolDoor {
+  readonly entry: RequestEntry;
+  readonly caller: ToolCaller;
+}
+
+/** Gives what a tool has come to, or throws what it has thrown. */
+export type BegunTool = () => JsonObject | Promise<JsonObject>;
 
 /** What nested calls need of the runner. */
 export interface NestedPort extends CallOwner {
@@ -14,6 +26,9 @@ export interface NestedPort extends CallOwner {
   readonly tape: Tape | undefined;
   refuse(entry: RequestEntry): A2EError | undefined;
   run(call: ActiveCall): void;
+  /** The same for one whose tool was begun before. */
+  takeOver(call: ActiveCall, startedAt: number, begun: BegunTool): void;
+  noteChange(entry: RequestEntry): void;
   endWithError(call: ActiveCall, error: A2EError): void;
 }
 
@@ -39,13 +54,19 @@ export function startTool(
   kernel: Kernel,
   port: NestedPort,
   parent: CallParent,
-  entry: RequestEntry,
+  { entry, caller }: ToolDoor,
   name: string,
   args: JsonObject,
   options: CallOptions = {},
-): JsonObject | Promise<JsonObject> {
+): ToolOutput | JsonObject | Promise<JsonObject> {
   const { timeoutMs, signal } = options;
   admitEntry(kernel, port, parent, entry, signal);
+  const { plain } = caller;
+  // On a tape every call has a scope, and what a session does in the background has an entry of its own.
+  if (plain !== undefined && signal === undefined && port.tape === undefined && parent instanceof ActiveCall) {
+    const tool = plain.find(name);
+    if (tool !== undefined) return startPlain(port, parent, entry, plain, tool, copyArguments(name, args), options);
+  }
   const call = createCall(port, parent, entry, copyArguments(name, args), options);
   call.toolName = name;
   call.callerTimeoutMs = timeoutMs;
@@ -59,6 +80,55 @@ function copyArguments(name: string, args: JsonObject): JsonObject {
   } catch (cause) {
     throw new A2EError("schema_violation", `the arguments of "${name}" have no JSON form`, { cause });
   }
+}
+
+/** A tool that sees nothing of the call it runs in: that is only made where the tool does not end well, or not at once. */
+function startPlain(
+  port: NestedPort,
+  parent: ActiveCall,
+  entry: RequestEntry,
+  plain: PlainCaller,
+  tool: CatalogueTool,
+  args: JsonObject,
+  options: CallOptions,
+): ToolOutput | JsonObject | Promise<JsonObject> {
+  const startedAt = port.clock.now();
+  let output: ToolOutput | Promise<ToolOutput> | undefined;
+  let thrown: unknown;
+  try {
+    output = plain.call(tool, args, parent);
+  } catch (error) {
+    thrown = error;
+  }
+  if (output === undefined || output instanceof Promise || parent.isEnded) {
+    const call = createCall(port, parent, entry, args, options);
+    call.toolName = tool.name;
+    call.limitTime(options.timeoutMs ?? tool.timeoutMs ?? Number.MAX_SAFE_INTEGER);
+    return takeOver(port, parent, call, startedAt, output, thrown);
+  }
+  parent.nestedCalls += 1;
+  port.noteChange(entry);
+  return output;
+}
+
+function takeOver(
+  port: NestedPort,
+  parent: ActiveCall,
+  call: ActiveCall,
+  startedAt: number,
+  output: ToolOutput | Promise<ToolOutput> | undefined,
+  thrown: unknown,
+): JsonObject | Promise<JsonObject> {
+  const { isEnded } = parent;
+  // Nobody waits for it.
+  if (isEnded && output instanceof Promise) output.catch(() => {});
+  port.takeOver(call, startedAt, () => {
+    if (isEnded) throw endedWithCaller();
+    if (output === undefined) throw thrown;
+    return output as unknown as JsonObject | Promise<JsonObject>;
+  });
+  if (!call.isEnded) addChild(parent, call);
+  return outcomeOf(call, undefined);
 }
 
 function createCall(
@@ -82,6 +152,10 @@ function start(
 ): JsonObject | Promise<JsonObject> {
   const release = signal === undefined ? undefined : endWith(port, signal, call);
   runWithin(parent, port, call);
+  return outcomeOf(call, release);
+}
+
+function outcomeOf(call: ActiveCall, release: (() => void) | undefined): JsonObject | Promise<JsonObject> {
   const { outcome } = call;
   if (outcome === undefined) return waitFor(call, release);
   release?.();
@@ -116,6 +190,10 @@ function waitFor(call: ActiveCall, release: (() => void) | undefined): Promise<J
   // A handler that does not wait for it has no use for its error, and an unhandled one would end the process.
   later.catch(() => {});
   return later;
+}
+
+export function endedWithCaller(): A2EError {
+  return new A2EError("cancelled", "the call that made this one has ended");
 }
 
 function endWith(port: NestedPort, signal: AbortSignal, call: ActiveCall): () => void {

@@ -18,7 +18,7 @@ import type { Logger } from "./logger.ts";
 import type { Sandboxes } from "./sandbox.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SessionState } from "./session-state.ts";
-import type { ToolCatalogue } from "./tool-catalogue.ts";
+import type { CatalogueTool, ToolCatalogue } from "./tool-catalogue.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
 type Awaitable<Value> = Value | Promise<Value>;
@@ -110,6 +110,15 @@ export interface ToolCaller {
   readonly call: Call;
   /** The arguments are the tool's to keep, and what is returned is the caller's. `isTimed` where the caller has limited the time. */
   callTool(name: string, args: JsonObject, isTimed: boolean, context: CallContext): Awaitable<ToolOutput>;
+  /** Where it can call tools that take no context without one: most end at once, and then nobody has made any for them. */
+  readonly plain?: PlainCaller;
+}
+
+export interface PlainCaller {
+  /** A tool that may be called and takes no context; undefined for any other. */
+  find(name: string): CatalogueTool | undefined;
+  /** As `callTool`, but for the time, which is the host's to limit. The context is that of the caller. */
+  call(tool: CatalogueTool, args: JsonObject, context: CallContext): Awaitable<ToolOutput>;
 }
 
 /** A plugin within one session: its handlers and the state they share. */

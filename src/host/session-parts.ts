@@ -130,7 +130,7 @@ export class SessionParts {
   #resolve(caller: ToolCaller | undefined): RunnerPort["toolCaller"] {
     const entry = caller && this.#kernel.registry.get(caller.call.type);
     if (caller === undefined || entry?.kind !== "request") return undefined;
-    return { entry, callTool: (...call) => caller.callTool(...call) };
+    return { entry, caller };
   }
 
   /** The session is open: whoever waited for that is told. */

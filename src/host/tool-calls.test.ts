@@ -1,8 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { JsonObject } from "../protocol/json.ts";
 import type { CallContext } from "./call-context.ts";
-import type { ToolCaller } from "./plugin.ts";
+import type { PlainCaller, ToolCaller } from "./plugin.ts";
 import { echo, probe, probePlugin, type Run, startRawHost } from "./raw-session.suite.ts";
+import type { CatalogueTool } from "./tool-catalogue.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -129,4 +130,88 @@ test("arguments without a JSON form are refused as a request with them would be"
   const peer = await raw.open();
   await peer.ask("1");
   expect(thrown).toMatchObject({ code: "schema_violation" });
+});
+
+/** Every tool is one that takes no context and has 50 ms where nothing else is said. */
+function plainPlugin(run: Run, call: (name: string) => ReturnType<PlainCaller["call"]>) {
+  const callTool = () => {
+    throw new Error("called with a context");
+  };
+  const find = (name: string) => ({ name, timeoutMs: 50 }) as CatalogueTool;
+  const plain = { find, call: ({ name }: CatalogueTool) => call(name) };
+  return probePlugin(run, echo, { toolCaller: { call: probe.calls.other, callTool, plain } });
+}
+
+test("a tool that takes no context is counted where it goes well and audited on its own where it fails", async () => {
+  const run: Run = async ({ name }, { callTool }) => {
+    callTool("good", {});
+    await callTool("later", {});
+    return { value: JSON.stringify(await callTool(name, {}, { id: "key" })) };
+  };
+  await using raw = await startRawHost([
+    plainPlugin(run, (name) => {
+      if (name === "bad") throw probe.error("probe_failed", "bad");
+      if (name === "defect") return Promise.reject(new Error("a defect"));
+      return name === "later" ? Promise.resolve({ data: name }) : { data: name };
+    }),
+  ]);
+  const peer = await raw.open();
+
+  expect(await peer.ask("1", "good")).toMatchObject({ value: '{"data":"good"}' });
+  expect(raw.audit.at(-1)).toMatchObject({ req_id: "1", nested_calls: 3 });
+  expect(await peer.ask("2", "bad")).toMatchObject({ code: "probe_failed" });
+  expect(raw.audit.at(-2)).toMatchObject({ type: "test/other/req", req_id: "key", error_code: "probe_failed" });
+  expect(raw.audit.at(-1)).toMatchObject({ req_id: "2", nested_calls: 2 });
+  expect(await peer.ask("3", "defect")).toMatchObject({ code: "internal_error" });
+});
+
+test("a tool that takes no context has the time that was given, or its own, and ends with its caller", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout", "performance", "Date"] });
+  const run: Run = async ({ name }, { callTool }) => {
+    await callTool("endless", {}, name === "timed" ? { timeoutMs: 2000 } : {});
+    return { value: "not reached" };
+  };
+  await using raw = await startRawHost([
+    plainPlugin(run, () => {
+      vi.setSystemTime(Date.now() + 40);
+      return new Promise(() => {});
+    }),
+  ]);
+  const peer = await raw.open();
+  peer.request("1");
+  await vi.advanceTimersByTimeAsync(30);
+  expect(await peer.answer("1")).toMatchObject({ code: "timeout", detail: { timeout_seconds: 0.05 } });
+  peer.request("2", "timed");
+  peer.request("3", "timed");
+  peer.session.cancel("3", "");
+  await vi.advanceTimersByTimeAsync(3000);
+
+  expect(await peer.answer("2")).toMatchObject({ code: "timeout", detail: { timeout_seconds: 2 } });
+  expect(await peer.answer("3")).toMatchObject({ code: "cancelled" });
+  expect(
+    raw.audit.filter(({ req_id, error_code }) => !/^[123]$/.test(req_id) && error_code === "cancelled"),
+  ).toHaveLength(1);
+});
+
+test("what a tool that takes no context returns is of no use where it has ended its caller", async () => {
+  const outcomes: unknown[] = [];
+  const run: Run = ({ name }, { callTool }) => {
+    try {
+      outcomes.push(callTool(name, {}));
+    } catch (error) {
+      outcomes.push((error as { code: string }).code);
+    }
+    return { value: "not sent" };
+  };
+  await using raw = await startRawHost([
+    plainPlugin(run, (name) => {
+      peer.session.cancel(name, "");
+      return name === "2" ? Promise.reject(new Error("nobody waits for it")) : { data: 1 };
+    }),
+  ]);
+  const peer = await raw.open();
+
+  expect(await peer.ask("1", "1")).toMatchObject({ code: "cancelled" });
+  expect(await peer.ask("2", "2")).toMatchObject({ code: "cancelled" });
+  expect(outcomes).toEqual(["cancelled", "cancelled"]);
 });

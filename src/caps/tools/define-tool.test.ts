@@ -192,3 +192,34 @@ test("a synchronous tool is run without a promise, an asynchronous one with", ()
   expect(run({ a: 1 })).toEqual({ data: { a: 1 } });
   expect(run(Promise.resolve({ a: 1 }))).toBeInstanceOf(Promise);
 });
+
+test("a tool is known to take no context only where it cannot look at one", () => {
+  type Run = (args: JsonObject, context: unknown) => JsonObject;
+  const usesContext = (run: (...args: never[]) => JsonObject) =>
+    defineTool({ name: "a", description: "A.", input: { type: "object" }, run: run as Run }).usesContext;
+  const methods = {
+    plain(args: JsonObject) {
+      return args;
+    },
+    sly(args: JsonObject) {
+      // biome-ignore lint/complexity/noArguments: what this is about
+      return { args, more: arguments.length };
+    },
+  };
+
+  const without = [
+    () => ({}),
+    (args: JsonObject) => args,
+    ({ a = {}, ...rest }: JsonObject) => ({ a, rest }),
+    methods.plain,
+  ];
+  expect(without.map(usesContext)).toEqual(without.map(() => false));
+  const looking = [
+    (args: JsonObject, context = {}) => ({ args, context }),
+    (args: JsonObject, ...rest: JsonObject[]) => ({ args, rest }),
+    (...all: JsonObject[]) => ({ all }),
+    methods.sly,
+    methods.plain.bind(methods),
+  ];
+  expect(looking.map(usesContext)).toEqual(looking.map(() => true));
+});

@@ -82,7 +82,7 @@ export function defineTool<Input extends InputSchema, Output extends OutputSchem
     isIdempotent: spec.idempotent ?? false,
     isStreaming: spec.streaming ?? false,
     isDeferred: spec.deferred ?? false,
-    usesContext: run.length !== 1,
+    usesContext: !ignoresContext(run),
     source: spec.source ?? "",
     ...(spec.annotations === undefined ? {} : { annotations: spec.annotations }),
     ...(spec.timeoutMs === undefined ? {} : { timeoutMs: spec.timeoutMs }),
@@ -92,6 +92,19 @@ export function defineTool<Input extends InputSchema, Output extends OutputSchem
       return isPromiseLike(returned) ? Promise.resolve(returned).then(toOutput) : toOutput(returned);
     },
   };
+}
+
+/**
+ * One parameter at most: a name, or a pattern with plain defaults. Told by the text, since the length of a function says
+ * nothing of parameters that have a default, nor of all the rest.
+ */
+const fewParameters =
+  /^(?:async\b\s*)?(?:function\b\s*)?[\w$]*\s*(?:\(\s*(?:[\w$]+|\{(?:[^(){}]|\{[^(){}]*\})*\})?\s*\)\s*(?:=>|\{)|=>)/;
+
+/** Whether a function cannot look at its second argument. What is bound to another function does not show its text. */
+function ignoresContext(run: (...args: never[]) => unknown): boolean {
+  const text = Function.prototype.toString.call(run);
+  return fewParameters.test(text) && !text.includes("arguments") && !text.includes("[native code]");
 }
 
 function isZod<Schema extends z.ZodType>(schema: Schema | JsonObject): schema is Schema {

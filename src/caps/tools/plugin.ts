@@ -18,7 +18,7 @@ import { callTool } from "./tool-call.ts";
 import { toToolDefinition } from "./tool-definition.ts";
 import { findModules, loadTools, withSource } from "./tool-modules.ts";
 import { createToolPolicy } from "./tool-policy.ts";
-import { runToolWithin } from "./tool-run.ts";
+import { findPlain, runOwn, runToolWithin } from "./tool-run.ts";
 import { searchTools } from "./tool-search.ts";
 
 export interface ToolsPluginOptions extends ToolsOptions {
@@ -102,6 +102,10 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
         toolCaller: {
           call: tools.calls.call,
           callTool: (name, args, isTimed, call) => runToolWithin(name, args, isTimed, call, settings),
+          plain: {
+            find: (name) => findPlain(name, settings),
+            call: (tool, args, call) => runOwn(tool, args, call, settings.maxResultBytes),
+          },
         },
         close: stopWatching,
       };

@@ -26,10 +26,20 @@ export function runToolWithin(
   settings: ToolRunSettings,
 ): ToolOutput | Promise<ToolOutput> {
   const tool = findTool(name, settings);
+  const output = runOwn(tool, args, context, settings.maxResultBytes);
+  if (output instanceof Promise && !isTimed && tool.timeoutMs !== undefined) context.setTimeout(tool.timeoutMs);
+  return output;
+}
+
+/** Runs a tool for an output of which it holds nothing. */
+export function runOwn(
+  tool: CatalogueTool,
+  args: JsonObject,
+  context: CallContext,
+  maxResultBytes: number,
+): ToolOutput | Promise<ToolOutput> {
   const output = runTool(tool, args, context);
-  if (!(output instanceof Promise)) return toOwnOutput(tool, output, settings.maxResultBytes);
-  if (!isTimed && tool.timeoutMs !== undefined) context.setTimeout(tool.timeoutMs);
-  return ownLater(tool, output, settings.maxResultBytes);
+  return output instanceof Promise ? ownLater(tool, output, maxResultBytes) : toOwnOutput(tool, output, maxResultBytes);
 }
 
 /** Throws an A2EError. What a promise is rejected with still has to become one, by `toToolError`. */
@@ -43,7 +53,7 @@ export function runTool(tool: CatalogueTool, args: JsonObject, context: CallCont
   }
 }
 
-/** Apart from `runToolWithin`, which every call would pay for its variables otherwise. */
+/** Apart from `runOwn`, which every call would pay for its variables otherwise. */
 function ownLater(tool: CatalogueTool, output: Promise<ToolOutput>, maxResultBytes: number): Promise<ToolOutput> {
   return output.then(
     (settled) => toOwnOutput(tool, settled, maxResultBytes),
@@ -97,6 +107,16 @@ export function findTool(name: string, { catalogue, isAllowed, deniedNames }: To
   throw tools.error("unknown_tool", `there is no tool "${name.slice(0, 128)}"; ${hint}`, {
     detail: { tool_name: name.slice(0, 128), similar },
   });
+}
+
+/** A tool that takes no context. Undefined also where a call is refused: the reason comes with the call. */
+export function findPlain(name: string, settings: ToolRunSettings): CatalogueTool | undefined {
+  const tool = settings.catalogue.get(name);
+  return tool?.usesContext === false && !isDenied(name, settings) ? tool : undefined;
+}
+
+function isDenied(name: string, { isAllowed, deniedNames }: ToolRunSettings): boolean {
+  return !isAllowed(name) || (deniedNames.size > 0 && deniedNames.has(name));
 }
 
 const maxSimilar = 3;
