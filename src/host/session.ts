@@ -1,5 +1,5 @@
 // One agent's place on the host: an executor, an outbound log, the plugins' state, a principal. Transports come and go.
-import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
+import type { Call, Capability, RequestOf, ResultInputOf } from "../protocol/capability.ts";
 import { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../protocol/codec.ts";
 import { core, gap, handshake, type merge, ping, type replay, shutdownReport, withdrawn } from "../protocol/core.ts";
@@ -87,6 +87,8 @@ export class Session
   #closeListeners: Set<() => void> | undefined;
   #asks: AgentAsks | undefined;
   #status: SessionStatus = "new";
+  /** Calls of one capability mostly follow each other, and what was granted once is never taken back. */
+  #lastAdmitted: Capability | undefined;
   #lastActiveAt: number;
   #closing: Promise<void> | undefined;
   #drainTime: DrainTime | undefined;
@@ -351,6 +353,7 @@ export class Session
   }
 
   refuse({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
+    if (this.#status === "open" && capability === this.#lastAdmitted) return undefined;
     if (call === ping) return undefined;
     // What a call in flight needs of others it still gets, or it could not finish.
     if (this.#status === "closing" && !isNested) return new A2EError("cancelled", "the session is shutting down");
@@ -359,7 +362,10 @@ export class Session
       return new A2EError("unauthorized", "shake hands first: send handshake/req", {
         capability_name: capability.name,
       });
-    if (capability === core || this.info.granted.has(capability.name)) return undefined;
+    if (capability === core || this.info.granted.has(capability.name)) {
+      this.#lastAdmitted = capability;
+      return undefined;
+    }
     const message = `the capability "${capability.name}" was not negotiated: name it in agent_caps of the handshake`;
     return new A2EError("capability_missing", message, { capability_name: capability.name });
   }

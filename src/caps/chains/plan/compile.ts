@@ -104,7 +104,7 @@ function withSources(node: PlannedNode, sources: readonly number[]): PlannedNode
   return work.kind === "gather" || work.kind === "reduce" ? { ...node, work: { ...work, sources } } : node;
 }
 
-interface Graph extends Pick<Plan, "edges" | "incoming" | "isLedTo" | "roots" | "ends" | "levels"> {
+interface Graph extends Pick<Plan, "edges" | "incoming" | "isLedTo" | "isUnconditional" | "roots" | "ends" | "levels"> {
   /** By node: those before it, in the order in which they are named. */
   readonly awaited: readonly (readonly number[])[];
   /** By node: those that it names itself, in `deps` or in what it reads. */
@@ -199,7 +199,8 @@ class Compiler {
     const roots = nodes.filter((node) => incoming[node] === 0);
     const ends = nodes.filter((node) => edges[node]?.length === 0);
     const levels = toLevels(count, edges, incoming);
-    return { edges, incoming, isLedTo, roots, ends, awaited, needed: this.#needed, levels };
+    const isUnconditional = !isLedTo.includes(true);
+    return { edges, incoming, isLedTo, isUnconditional, roots, ends, awaited, needed: this.#needed, levels };
   }
 
   /** Cycles, and nodes that no way leads to. */

@@ -63,6 +63,8 @@ export interface Plan {
   readonly incoming: readonly number[];
   /** Whether an edge leads to the node. */
   readonly isLedTo: readonly boolean[];
+  /** Nodes only wait for each other and none leads anywhere, so that none is ever passed over. */
+  readonly isUnconditional: boolean;
   /** Nodes that wait for nothing, in the order of the chain. */
   readonly roots: readonly number[];
   /** Nodes that no other comes after. */

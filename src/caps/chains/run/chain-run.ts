@@ -283,6 +283,7 @@ export class ChainRun {
 
   /** Settles the edges that leave a node, and those of nodes that are passed over by that. */
   #leave(node: PlannedNode): void {
+    if (this.#plan.isUnconditional) return this.#release(node.index);
     const { edges, isLedTo, nodes } = this.#plan;
     const [states, pending, isFed] = [this.#states, this.#pending, this.#isFed];
     let open: number[] | undefined;
@@ -306,6 +307,18 @@ export class ChainRun {
       }
       const next: number | undefined = open?.pop();
       from = next === undefined ? undefined : nodes[next];
+    }
+  }
+
+  /** The same where no edge can be dead. */
+  #release(from: number): void {
+    const pending = this.#pending;
+    const edges = this.#plan.edges[from] as readonly Edge[];
+    for (let place = 0; place < edges.length; place++) {
+      const { to } = edges[place] as Edge;
+      const left = (pending[to] as number) - 1;
+      pending[to] = left;
+      if (left === 0) this.#ready.push(to);
     }
   }
 

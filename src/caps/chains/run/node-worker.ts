@@ -56,14 +56,14 @@ export class NodeWorker {
   }
 
   perform(node: PlannedNode, scope: Scope): Awaitable<JsonValue> {
-    return this.#attempts(node, scope, this.#keyPrefix + node.key, String(node.index), undefined);
+    return this.#attempts(node, scope, this.#keyPrefix + node.key, undefined, undefined);
   }
 
   #attempts(
     node: PlannedNode,
     scope: Scope,
     key: string,
-    place: string,
+    place: string | undefined,
     signal: AbortSignal | undefined,
   ): Awaitable<JsonValue> {
     if (node.retries === 0) return this.#attempt(node, scope, key, place, signal);
@@ -74,7 +74,7 @@ export class NodeWorker {
     node: PlannedNode,
     scope: Scope,
     key: string,
-    place: string,
+    place: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<JsonValue> {
     for (let attempt = 0; ; attempt++) {
@@ -95,7 +95,7 @@ export class NodeWorker {
     node: PlannedNode,
     scope: Scope,
     key: string,
-    place: string,
+    place: string | undefined,
     signal: AbortSignal | undefined,
   ): Awaitable<JsonValue> {
     const { work } = node;
@@ -109,7 +109,7 @@ export class NodeWorker {
       case "approval":
         return this.#approve(node, work, scope, signal);
       case "map":
-        return this.#map(node, work, scope, key, place, signal);
+        return this.#map(node, work, scope, key, place ?? String(node.index), signal);
       case "proc":
         return runProgram(this.#settings.port, {
           name: work.name,
@@ -270,17 +270,17 @@ export class NodeWorker {
 
   /** What items of a map failed with, and items of the maps within it, where it went on. By their numbers: `2`, `2.0`. */
   takeItemErrors(index: number): JsonObject | undefined {
-    return this.#errorsBelow(`${index}.`);
+    return this.#itemErrors === undefined ? undefined : this.#errorsBelow(this.#itemErrors, `${index}.`);
   }
 
   /** The same for one item, which can only have such errors where it is a map itself. */
   #errorsWithin(place: string, each: PlannedNode): JsonObject | undefined {
-    return each.work.kind === "map" ? this.#errorsBelow(`${place}.`) : undefined;
+    if (this.#itemErrors === undefined || each.work.kind !== "map") return undefined;
+    return this.#errorsBelow(this.#itemErrors, `${place}.`);
   }
 
-  #errorsBelow(prefix: string): JsonObject | undefined {
-    if (this.#itemErrors === undefined) return undefined;
-    const below = [...this.#itemErrors].filter(([place]) => place.startsWith(prefix));
+  #errorsBelow(all: ReadonlyMap<string, JsonValue>, prefix: string): JsonObject | undefined {
+    const below = [...all].filter(([place]) => place.startsWith(prefix));
     if (below.length === 0) return undefined;
     return Object.fromEntries(below.map(([place, error]) => [place.slice(prefix.length), error]));
   }
