@@ -103,7 +103,8 @@ function startPlain(
   if (output === undefined || output instanceof Promise || parent.isEnded) {
     const call = createCall(port, parent, entry, args, options);
     call.toolName = tool.name;
-    call.limitTime(options.timeoutMs ?? tool.timeoutMs ?? Number.MAX_SAFE_INTEGER);
+    call.limitTime(options.timeoutMs ?? Number.MAX_SAFE_INTEGER);
+    if (options.timeoutMs === undefined && tool.timeoutMs !== undefined) call.limitTime(tool.timeoutMs);
     return takeOver(port, parent, call, startedAt, output, thrown);
   }
   parent.nestedCalls += 1;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { core } from "../../protocol/core.ts";
 import { defineTool, toolOutput } from "../tools/define-tool.ts";
+import { toolsPlugin } from "../tools/plugin.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
 test("a node that fails ends the chain, and what runs beside it is stopped", async () => {
@@ -289,4 +290,14 @@ test("a map that fails at once keeps no timer", async () => {
   const nodes = [{ node_id: "map", kind: "map" as const, items: [1], name: "fail", timeout: 20 }];
   for (let count = 0; count < 20; count++) expect(await host.api.run({ nodes })).toMatchObject({ failed: ["map"] });
   expect(timers()).toBeLessThan(before + 20);
+});
+
+test("a node cannot call what the plugin that answers for tools denies", async () => {
+  const danger = defineTool({ name: "danger", description: "Not for all.", input: z.object({}), run: () => ({}) });
+  const careful = toolsPlugin({ builtin: false, deny: ["danger"], exclusive: true, priority: 10 });
+  await using host = await startChains({ tools: [danger], plugins: [{ plugin: careful, name: "careful" }] });
+
+  const { error } = await host.api.run({ nodes: [tool("a", "danger")] });
+
+  expect(error).toMatchObject({ node_id: "a", detail: { code: "tool_denied" } });
 });
