@@ -42,14 +42,11 @@ export interface ToolProblem {
   message: string;
 }
 
-/** What is told of an addition or a removal: whether it was of tools that others offer. */
-export type CatalogueListener = (isOutside: boolean) => void;
-
 export class ToolCatalogue {
   readonly #tools = new Map<string, CatalogueTool>();
   readonly #parent: ToolCatalogue | undefined;
   readonly #wrap: ((tool: CatalogueTool) => CatalogueTool) | undefined;
-  readonly #listeners = new Set<CatalogueListener>();
+  readonly #listeners = new Set<() => void>();
   #listed: { inherited: readonly CatalogueTool[]; tools: readonly CatalogueTool[] } | undefined;
 
   /** A session's catalogue shows its parent's tools beneath its own. `wrap` is given each tool that is added. */
@@ -69,21 +66,19 @@ export class ToolCatalogue {
         throw new Error(`tool "${tool.name}" of ${tool.source} exists already, from ${holder.source}`);
     }
     for (const tool of added) this.#tools.set(tool.name, tool);
-    this.#changed(added);
+    this.#changed();
     return () => {
       const removed = added.filter((tool) => this.#tools.get(tool.name) === tool);
       for (const { name } of removed) this.#tools.delete(name);
-      if (removed.length > 0) this.#changed(removed);
+      if (removed.length > 0) this.#changed();
     };
   }
 
   /** Puts these in the place of all that others offer here: a replay has what the recording says there was. */
   replaceOutside(tools: Iterable<CatalogueTool>): void {
-    const removed = [...this.#tools.values()].filter(isOutside);
-    for (const { name } of removed) this.#tools.delete(name);
-    const added = this.#wrap === undefined ? [...tools] : Array.from(tools, this.#wrap);
-    for (const tool of added) this.#tools.set(tool.name, tool);
-    this.#changed([...removed, ...added]);
+    for (const tool of [...this.#tools.values()]) if (isOutside(tool)) this.#tools.delete(tool.name);
+    for (const tool of tools) this.#tools.set(tool.name, this.#wrap?.(tool) ?? tool);
+    this.#changed();
   }
 
   get(name: string): CatalogueTool | undefined {
@@ -105,7 +100,7 @@ export class ToolCatalogue {
   }
 
   /** Tells of additions and removals here or in the parent, until the returned function is called. */
-  onChange(listener: CatalogueListener): () => void {
+  onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     const stopParent = this.#parent?.onChange(listener);
     return () => {
@@ -114,9 +109,9 @@ export class ToolCatalogue {
     };
   }
 
-  #changed(tools: readonly CatalogueTool[]): void {
+  #changed(): void {
     this.#listed = undefined;
-    for (const kind of new Set(tools.map(isOutside))) for (const listener of this.#listeners) listener(kind);
+    for (const listener of this.#listeners) listener();
   }
 }
 
