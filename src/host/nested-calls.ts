@@ -92,7 +92,9 @@ function startPlain(
   args: JsonObject,
   options: CallOptions,
 ): ToolOutput | JsonObject | Promise<JsonObject> {
-  const startedAt = port.clock.now();
+  const isTimed = options.timeoutMs !== undefined || tool.timeoutMs !== undefined;
+  // Looking at the clock takes a tenth of the whole call. Without a limit it is looked at where the caller begins to wait.
+  const startedAt = isTimed ? port.clock.now() : undefined;
   let output: ToolOutput | Promise<ToolOutput> | undefined;
   let thrown: unknown;
   try {
@@ -105,7 +107,7 @@ function startPlain(
     call.toolName = tool.name;
     call.limitTime(options.timeoutMs ?? Number.MAX_SAFE_INTEGER);
     if (options.timeoutMs === undefined && tool.timeoutMs !== undefined) call.limitTime(tool.timeoutMs);
-    return takeOver(port, parent, call, startedAt, output, thrown);
+    return takeOver(port, parent, call, startedAt ?? port.clock.now(), output, thrown);
   }
   parent.nestedCalls += 1;
   port.noteChange(entry);

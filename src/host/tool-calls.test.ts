@@ -132,12 +132,16 @@ test("arguments without a JSON form are refused as a request with them would be"
   expect(thrown).toMatchObject({ code: "schema_violation" });
 });
 
-/** Every tool is one that takes no context and has 50 ms where nothing else is said. */
-function plainPlugin(run: Run, call: (name: string) => ReturnType<PlainCaller["call"]>) {
+/** Every tool is one that takes no context and has 50 ms where nothing else is said, or all the time there is. */
+function plainPlugin(
+  run: Run,
+  call: (name: string) => ReturnType<PlainCaller["call"]>,
+  time: Pick<CatalogueTool, "timeoutMs"> = { timeoutMs: 50 },
+) {
   const callTool = () => {
     throw new Error("called with a context");
   };
-  const find = (name: string) => ({ name, timeoutMs: 50 }) as CatalogueTool;
+  const find = (name: string) => ({ name, ...time }) as CatalogueTool;
   const plain = { find, call: ({ name }: CatalogueTool) => call(name) };
   return probePlugin(run, echo, { toolCaller: { call: probe.calls.other, callTool, plain } });
 }
@@ -191,6 +195,33 @@ test("a tool that takes no context has the time that was given, or its own, and 
   expect(
     raw.audit.filter(({ req_id, error_code }) => !/^[123]$/.test(req_id) && error_code === "cancelled"),
   ).toHaveLength(1);
+});
+
+test("a tool without a context and a limit is audited with the time that its caller waited for it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const run: Run = async ({ name }, { callTool }) => {
+    await callTool(name, {});
+    return { value: "not reached" };
+  };
+  const failed = probe.error("probe_failed", "bad");
+  const call = (name: string) => {
+    vi.setSystemTime(Date.now() + 40);
+    if (name === "at once") throw failed;
+    return new Promise<never>((_, reject) => setTimeout(() => reject(failed), 500));
+  };
+  await using raw = await startRawHost([plainPlugin(run, call, {})]);
+  const peer = await raw.open();
+  for (const [id, name] of [
+    ["1", "at once"],
+    ["2", "later"],
+  ] as const) {
+    peer.request(id, name);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await peer.answer(id)).toMatchObject({ code: "probe_failed" });
+  }
+
+  const durations = raw.audit.filter(({ type }) => type === "test/other/req").map(({ duration_ms }) => duration_ms);
+  expect(durations).toEqual([0, 500]);
 });
 
 test("what a tool that takes no context returns is of no use where it has ended its caller", async () => {
