@@ -1,11 +1,11 @@
 // From nodes as they came to a plan, or to everything that is wrong with them.
 
-import type { JsonObject } from "../../../protocol/json.ts";
 import type { ParseExpression } from "../expressions/expression.ts";
 import type { ChainNode, ChainProblem } from "../protocol.ts";
 import { findCycle, findReached, toLevels } from "./graph.ts";
 import { NodePlanner } from "./node-planner.ts";
 import { type NodeSpec, toNodeSpec } from "./node-spec.ts";
+import { createOutputForm } from "./output-form.ts";
 import type { Edge, EdgeKind, Plan, PlannedNode } from "./plan.ts";
 import { ProblemList } from "./problem-list.ts";
 
@@ -56,14 +56,13 @@ export function compileChain(nodes: readonly ChainNode[], entry: string, options
   const names = { indexOf, ...planner.summary() };
   if (problems.all.length > 0) return { plan: undefined, problems: problems.all, names };
   const nodesWithSources = planned.map((node) => withSources(node, graph.awaited[node.index] ?? []));
-  const outputs = toEmptyOutputs(main.map(({ id }) => id));
-  return { plan: { nodes: nodesWithSources, outputs, ...graph, ...names }, problems: [], names };
+  const toOutputs = createOutputForm(main.map(({ id }) => id));
+  const passing = nodesWithSources.filter(({ work }) => !calledKinds.has(work.kind)).map(({ index }) => index);
+  return { plan: { nodes: nodesWithSources, toOutputs, passing, ...graph, ...names }, problems: [], names };
 }
 
-/** By way of text: an object that fields were added to one by one takes the engine far longer to copy. */
-function toEmptyOutputs(ids: readonly string[]): JsonObject {
-  return JSON.parse(JSON.stringify(Object.fromEntries(ids.map((id) => [id, null])))) as JsonObject;
-}
+/** Whoever is called answers with a value of its own. */
+const calledKinds: ReadonlySet<string> = new Set(["tool", "skill", "action"]);
 
 const noNames: Names = {
   indexOf: new Map(),

@@ -1,6 +1,7 @@
 // A chain as it runs: nodes and edges by number, expressions compiled. Made once per chain and shared by all its runs.
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Expression } from "../expressions/expression.ts";
+import type { OutputForm } from "./output-form.ts";
 
 /**
  * What has to happen to the node that an edge leaves for the edge to be live. `next`, `true`, `false` and `error` lead
@@ -69,8 +70,10 @@ export interface Plan {
   readonly roots: readonly number[];
   /** Nodes that no other comes after. */
   readonly ends: readonly number[];
-  /** The outputs of a run in which every node has one, still empty: filling in a copy is several times cheaper than adding fields. */
-  readonly outputs: JsonObject;
+  /** Makes the outputs of a run in which every node has one. */
+  readonly toOutputs: OutputForm;
+  /** Nodes that may pass on what they were given: what others come to is a value of its own. */
+  readonly passing: readonly number[];
   /** Nodes by the earliest step at which they can run. */
   readonly levels: readonly (readonly number[])[];
   /** Names that expressions want of the initial input, each with the nodes that do. */

@@ -19,11 +19,13 @@ export class ChainRun {
   readonly #worker: NodeWorker;
   /** Edges that have not been settled, by node. */
   readonly #pending: number[];
-  /** Whether one of the edges that count is live, by node. */
+  /** Whether one of the edges that count is live, by node; empty where all of them always are. */
   readonly #isFed: boolean[];
   readonly #states: number[];
+  /** A queue that begins anew in the same place whenever it was empty, so that a long chain needs no long one. */
   readonly #ready: number[];
   #nextReady = 0;
+  #readyEnd: number;
   #running = 0;
   #bytesLeft: number;
   #references: Map<number, OutputReference> | undefined;
@@ -46,10 +48,11 @@ export class ChainRun {
     this.#scope = new RunScope(plan, settings.input);
     this.#worker = new NodeWorker(settings);
     this.#pending = plan.incoming.slice();
-    this.#isFed = new Array<boolean>(count).fill(false);
+    this.#isFed = plan.isUnconditional ? [] : new Array<boolean>(count).fill(false);
     this.#states = new Array<number>(count).fill(0);
     this.#isNoted = settings.journal.isResumed;
     this.#ready = plan.roots.slice();
+    this.#readyEnd = plan.roots.length;
     this.#bytesLeft = settings.maxAnswerBytes;
   }
 
@@ -134,15 +137,25 @@ export class ChainRun {
 
   #pump(): void {
     const { maxParallel } = this.#settings;
-    if (this.#onWoundDown !== undefined && this.#nextReady < this.#ready.length) {
+    if (this.#onWoundDown !== undefined && this.#nextReady < this.#readyEnd) {
       if (this.#running === 0) this.#onWoundDown();
       return;
     }
-    while (this.#nextReady < this.#ready.length && this.#running < maxParallel && !this.#isOver) {
+    while (this.#nextReady < this.#readyEnd && this.#running < maxParallel && !this.#isOver) {
       if (this.#scope.work.isTurnOver) return this.#pause();
-      this.#begin(this.#ready[this.#nextReady++] as number);
+      this.#begin(this.#takeReady());
     }
     if (this.#running === 0 && !this.#isOver) this.#finish(null);
+  }
+
+  #takeReady(): number {
+    const index = this.#ready[this.#nextReady++] as number;
+    if (this.#nextReady === this.#readyEnd) this.#nextReady = this.#readyEnd = 0;
+    return index;
+  }
+
+  #addReady(index: number): void {
+    this.#ready[this.#readyEnd++] = index;
   }
 
   /** Goes on once others had their turn. */
@@ -297,7 +310,7 @@ export class ChainRun {
         const left = (pending[to] as number) - 1;
         pending[to] = left;
         if (left > 0) continue;
-        if (isFed[to] === true) this.#ready.push(to);
+        if (isFed[to] === true) this.#addReady(to);
         else {
           states[to] = isSkipped;
           this.#settings.emit?.(nodes[to]?.id ?? "", "skip", {});
@@ -318,7 +331,7 @@ export class ChainRun {
       const { to } = edges[place] as Edge;
       const left = (pending[to] as number) - 1;
       pending[to] = left;
-      if (left === 0) this.#ready.push(to);
+      if (left === 0) this.#addReady(to);
     }
   }
 

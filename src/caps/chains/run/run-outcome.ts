@@ -1,6 +1,6 @@
 // What a run has come to, for its agent to read.
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
-import type { Plan, PlannedNode, Work } from "../plan/plan.ts";
+import type { Plan, PlannedNode } from "../plan/plan.ts";
 import type { ChainRunError } from "../protocol.ts";
 import type { OutputReference } from "./output-store.ts";
 import type { RunScope } from "./run-scope.ts";
@@ -39,12 +39,10 @@ export function toOutcome(run: EndedRun): RunOutcome {
 
 /** The usual case: nothing failed and nothing was passed over, so that all but the outputs is known beforehand. */
 function toCompleteOutcome({ plan, scope, references, nodesRun }: EndedRun): RunOutcome {
-  const outputs = { ...plan.outputs };
-  for (const { id, index, work } of plan.nodes) {
-    const output = scope.outputs[index] ?? null;
-    // What was called has answered with a value of its own; others may have passed on what they were given.
-    outputs[id] = references?.get(index) ?? (isCall(work) ? output : copyJson(output));
-  }
+  const values = scope.outputs;
+  if (references !== undefined) for (const [index, reference] of references) values[index] = reference;
+  for (const index of plan.passing) values[index] = copyJson(values[index]);
+  const outputs = plan.toOutputs(values);
   const lasts = plan.ends.map((index) => (plan.nodes[index] as PlannedNode).id);
   return {
     success: true,
@@ -57,10 +55,6 @@ function toCompleteOutcome({ plan, scope, references, nodesRun }: EndedRun): Run
     errors: {},
     isOwn: true,
   };
-}
-
-function isCall({ kind }: Work): boolean {
-  return kind === "tool" || kind === "skill" || kind === "action";
 }
 
 function isEmpty(object: JsonObject): boolean {
