@@ -177,6 +177,15 @@ test("what is no base64 is written nowhere", async () => {
   expect(host.textOf(proc_id)).toBe("hi");
 });
 
+test("what only looks like base64 takes no longer to refuse than anything else", async () => {
+  await using host = await startProc();
+  const { proc_id } = await host.run(["cat"]);
+  const data = `${"=".repeat(400_000)}x`;
+
+  expect(await host.api.write({ proc_id, data, encoding: "base64" })).toMatchObject({ ok: false, bytes: 0 });
+  expect(await host.api.write({ proc_id, data: "aGk=\n", encoding: "base64" })).toMatchObject({ ok: true, bytes: 2 });
+});
+
 test("a process without input sees its end at once", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["cat"], { stdin_mode: "null" });
