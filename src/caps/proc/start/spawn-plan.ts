@@ -30,7 +30,12 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string>>;
 }
 
-const inputModes: Readonly<Record<string, boolean>> = { pipe: true, null: false, none: false, devnull: false };
+const inputModes = new Map([
+  ["pipe", true],
+  ["null", false],
+  ["none", false],
+  ["devnull", false],
+]);
 
 export function planSpawn(request: SpawnRequest, surroundings: Surroundings): SpawnPlan | { problem: string } {
   const { options, commands, workspaceDir } = surroundings;
@@ -39,7 +44,7 @@ export function planSpawn(request: SpawnRequest, surroundings: Surroundings): Sp
     return { problem: "Empty command: cmd is the program and its arguments, as a list" };
   if (typeof cmd === "string")
     return { problem: "cmd is a list of the program and its arguments; a line for a shell is not run" };
-  const hasInput = inputModes[request.stdin_mode];
+  const hasInput = inputModes.get(request.stdin_mode);
   if (hasInput === undefined)
     return { problem: `stdin_mode is "pipe" or "null", not "${request.stdin_mode.slice(0, 32)}"` };
   if (request.pty && !options.pty) return { problem: "terminals are not allowed on this host" };
