@@ -122,6 +122,7 @@ export function createHandlers({ context, workshop, table, outside }: HandlerPar
 
     attach: ({ proc_id, cursor }, call) => {
       const process = table.get(proc_id);
+      table.checkRoomFor(process);
       const from = Math.min(cursor ?? process.ring.end, process.ring.end);
       workshop.reclaim(process);
       table.add(process);

@@ -111,6 +111,32 @@ test("so many processes may be detached, and none where it is not allowed or cou
   expect((await strict.api.spawn(spawn)).error).toContain("not allowed");
 });
 
+test("a session that takes processes over has no more of them than it may", async () => {
+  await using host = await startProc({ max_procs: 1 });
+  const first = await host.run(["sleep", "300"]);
+  await host.api.detach(first);
+  const second = await host.run(["sleep", "300"]);
+  const limit = { code: "proc_limit", detail: { limit: "max_procs", max: 1 } };
+
+  await expect(host.api.attach(first)).rejects.toMatchObject(limit);
+  expect(await host.api.status(first)).toMatchObject({ state: "running", detached: true });
+  // One that it has already needs no further place.
+  expect((await host.api.attach(second)).ok).toBe(true);
+  await host.api.kill({ ...second, signal: "SIGKILL" });
+  await host.end(second.proc_id);
+  expect((await host.api.attach(first)).ok).toBe(true);
+  await expect(host.api.spawn({ cmd: ["true"] })).rejects.toMatchObject(limit);
+});
+
+test("a process that another session has taken over leaves its place to others", async () => {
+  await using host = await startProc({ max_procs: 1 });
+  const { proc_id } = await host.api.spawn({ cmd: ["sleep", "300"], detached: true });
+  const other = await host.connect({ agentId: "tester" });
+  await other.proc.attach({ proc_id });
+
+  expect((await host.api.spawn({ cmd: ["sleep", "300"] })).ok).toBe(true);
+});
+
 test("a process that was to be detached and may not be does not run all the same", async () => {
   await using host = await startProc({ max_detached: 1 });
   const detached = { cmd: ["sleep", "300"], detached: true };

@@ -55,15 +55,26 @@ export class ProcessTable {
 
   /** Holds a place while `work` starts a process. */
   starting<Result>(work: () => Promise<Result>): Promise<Result> {
-    const { max_procs } = this.#workshop.options;
-    if (this.#runningCount() + this.#starting.size >= max_procs) throw procLimit("max_procs", max_procs);
+    this.#checkRoom();
     const starting = work();
     this.#starting.add(starting);
     return starting.finally(() => this.#starting.delete(starting));
   }
 
-  #runningCount(): number {
-    return [...this.#own.values()].filter((process) => !process.hasEnded && !process.isDetached).length;
+  /** Throws where this session may have no more. One that it has, or that has ended, needs no place. */
+  checkRoomFor(process: ManagedProcess): void {
+    if (!process.hasEnded && !this.#holds(process)) this.#checkRoom();
+  }
+
+  #checkRoom(): void {
+    const { max_procs } = this.#workshop.options;
+    const running = [...this.#own.values()].filter((process) => !process.hasEnded && this.#holds(process));
+    if (running.length + this.#starting.size >= max_procs) throw procLimit("max_procs", max_procs);
+  }
+
+  /** Whether it would end with this session. */
+  #holds(process: ManagedProcess): boolean {
+    return process.holder === this && !process.isDetached;
   }
 
   /** From now on this session ends it. */
