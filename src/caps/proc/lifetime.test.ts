@@ -256,3 +256,33 @@ test("of processes that have ended, so much output is kept, and of more of them 
   expect((await host.api.read({ proc_id: newest })).missed).toBe(2_000_000 - 1024 * 1024);
   await expect(host.api.read({ proc_id: oldest })).rejects.toMatchObject({ code: "proc_dead" });
 });
+
+/** Starts a child that leaves its group, says its id, and ends with its input. */
+const leaving = "setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1' & read line";
+
+test("what a detached process leaves behind ends with it once its session is gone", async () => {
+  await using host = await startProc();
+  const first = await host.connect({ agentId: "worker" });
+  const { proc_id } = await first.proc.spawn({ cmd: ["sh", "-c", leaving], detached: true });
+  const escaped = Number((await first.proc.read({ proc_id, wait_ms: 5000 })).chunks[0]?.text);
+  await first.disconnect();
+  expect(await isAlive(escaped)).toBe(true);
+  const second = await host.connect({ agentId: "worker" });
+  await second.proc.write({ proc_id, eof: true });
+
+  await whenGone(escaped);
+});
+
+test("what a process left behind ends with the session that has taken the process over", async () => {
+  await using host = await startProc();
+  const first = await host.connect({ agentId: "worker" });
+  const { proc_id } = await first.proc.spawn({ cmd: ["sh", "-c", leaving], detached: true });
+  const escaped = Number((await first.proc.read({ proc_id, wait_ms: 5000 })).chunks[0]?.text);
+  const second = await host.connect({ agentId: "worker" });
+  await second.proc.attach({ proc_id });
+  await first.disconnect();
+  expect(await isAlive(escaped)).toBe(true);
+  await second.disconnect();
+
+  await whenGone(escaped);
+});

@@ -18,7 +18,7 @@ export class ManagedProcess {
   readonly ring: OutputRing;
   /** Goes on when the session ends that holds it. */
   isDetached = false;
-  /** The session that ends it; another one may take it over. */
+  /** The session that ends it; another one may take it over. None where it was detached and that session has ended. */
   holder: object | undefined;
   readonly #options: ProcessOptions;
   readonly #startedAt: number;

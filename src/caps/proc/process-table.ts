@@ -159,6 +159,7 @@ export class ProcessTable {
     const all = [...this.#own.values()].filter(({ holder }) => holder === this);
     for (const process of all) process.unfollow();
     const own = all.filter(({ isDetached }) => !isDetached);
+    for (const process of all) if (process.isDetached) process.holder = undefined;
     for (const process of own) process.terminate("session_ended");
     await Promise.all(own.map((process) => this.whenTerminated(process)));
     // Those that came too late end themselves.
@@ -166,6 +167,8 @@ export class ProcessTable {
     if (!this.#hasUnconfined) return;
     const spared = this.#workshop.marksBeside(this);
     const prefix = this.#workshop.markOf(this.family);
-    killMarked((mark) => mark.startsWith(prefix) && !spared.has(mark));
+    // Those that were taken over bear the name of the session that started them.
+    const held = new Set(own.map(({ mark }) => mark));
+    killMarked((mark) => (mark.startsWith(prefix) || held.has(mark)) && !spared.has(mark));
   }
 }

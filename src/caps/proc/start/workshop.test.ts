@@ -4,7 +4,7 @@ import type { Sandboxes } from "../../../host/sandbox.ts";
 import { createSandboxes } from "../../../sandboxes/sandboxes.ts";
 import type { ManagedProcess } from "../managed-process.ts";
 import { parseProcOptions } from "../options.ts";
-import { whenGone } from "../proc-host.suite.ts";
+import { isAlive, whenGone } from "../proc-host.suite.ts";
 import { proc } from "../protocol.ts";
 import type { SpawnRequest } from "./spawn-plan.ts";
 import { Workshop } from "./workshop.ts";
@@ -17,8 +17,8 @@ function createWorkshop(sandboxes: Sandboxes): Workshop {
   return new Workshop(options, { sandboxes, workspaceDir: "/" }, process.env, randomUUID());
 }
 
-async function spawnIn(workshop: Workshop): Promise<ManagedProcess> {
-  const started = await workshop.spawn(request, origin);
+async function spawnIn(workshop: Workshop, asked = request): Promise<ManagedProcess> {
+  const started = await workshop.spawn(asked, origin);
   if ("problem" in started) throw new Error(started.problem);
   return started;
 }
@@ -63,4 +63,19 @@ test("a process that nothing can end does not keep the host from closing", async
     await started.whenEnded();
     await sandboxes.close();
   }
+});
+
+test("what a process left behind does not outlive the host, whoever has forgotten it", async () => {
+  const sandboxes = createSandboxes();
+  const workshop = createWorkshop(sandboxes);
+  const script = "setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1' & sleep 0.1";
+  const started = await spawnIn(workshop, { ...request, cmd: ["sh", "-c", script], events: false });
+  started.holder = {};
+  await started.whenEnded();
+  const escaped = Number(String(started.ring.read(0, 100)[0]?.bytes));
+  expect(await isAlive(escaped)).toBe(true);
+  await workshop.close();
+
+  await whenGone(escaped);
+  await sandboxes.close();
 });

@@ -4,7 +4,7 @@ import type { ConfinedCommand, ProcessSandbox } from "../../../host/sandbox.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import { createChildStarter } from "../child/start-child.ts";
 import { unconfined } from "../child/unconfined.ts";
-import { markName } from "../group/group.ts";
+import { killMarked, markName } from "../group/group.ts";
 import { Guard } from "../group/guard.ts";
 import { procLimits } from "../limits.ts";
 import { ManagedProcess } from "../managed-process.ts";
@@ -42,6 +42,8 @@ export class Workshop {
   readonly #starting = new Set<Promise<unknown>>();
   readonly #startChild = createChildStarter();
   #isClosed = false;
+  /** Whether anything ran without a sandbox: what that left behind is looked for in the end. */
+  #hasUnconfined = false;
   #sandbox: ProcessSandbox | undefined;
 
   /** `run` is a word that no other host has. */
@@ -96,6 +98,8 @@ export class Workshop {
       onEnded: () => {
         this.#running.delete(process);
         this.#guard.drop(process.child.pid);
+        // No session is left whose end would end what it left behind.
+        if (!process.isConfined && process.holder === undefined) killMarked((one) => one === mark);
       },
     });
     this.#guard.start();
@@ -115,6 +119,7 @@ export class Workshop {
       throw error;
     }
     this.#running.add(process);
+    this.#hasUnconfined ||= !process.isConfined;
     return process;
   }
 
@@ -182,6 +187,7 @@ export class Workshop {
     const left = [...this.#running];
     for (const process of left) process.kill();
     await Promise.all(left.map((process) => process.whenEnded(procLimits.lingerMs)));
+    if (this.#hasUnconfined) killMarked((mark) => mark.startsWith(this.#guard.mark));
     this.#detached.clear();
     await this.#guard.close();
   }
