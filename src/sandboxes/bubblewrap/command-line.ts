@@ -78,7 +78,8 @@ export function innerScript(options: InnerScriptOptions): string {
   const steps = [
     ...(identity === undefined ? [] : becoming(tools, identity, options.countsProcesses)),
     ...[tools.prlimit, ...limitArguments(options), "--"],
-    ...[tools.env, "-i", "--default-signal"],
+    // Whatever follows is a variable, also one whose name looks like an option.
+    ...[tools.env, "-i", "--default-signal", "--"],
     // The shell fills the values in: a process's arguments are public, its environment is not.
     ...names.map((name, index) => `${quote(`${name}=`)}"$${valueName(index)}"`),
     // A program with "=" in its path would be taken for one more variable.

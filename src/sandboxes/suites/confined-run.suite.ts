@@ -36,7 +36,7 @@ export async function runConfined(
   { cwd, env = {}, stdin = "", onOutput, network = false, limits = {}, ...policy }: RunOptions = {},
 ): Promise<RunResult> {
   const place = cwd ?? policy.workspace?.path ?? "/tmp";
-  const command = { argv, cwd: place, env: { PATH: programPath, ...env }, isReported: true };
+  const command = { argv, cwd: place, env: { ...env, PATH: env.PATH ?? programPath }, isReported: true };
   const confinement = await sandbox.confine(command, { network, limits, ...policy });
   try {
     const { stdout, stderr, report, ...started } = await start(confinement, stdin, onOutput);

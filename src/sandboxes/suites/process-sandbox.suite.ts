@@ -48,6 +48,13 @@ export function testProcessSandbox(
       expect(added.filter((key) => !["PWD", "_", "OLDPWD", "SHLVL", "HOSTNAME", "HOME"].includes(key))).toEqual([]);
     });
 
+    test("a variable whose name looks like an option is a variable and nothing else", async () => {
+      const env = { "--split-string": "echo another program" };
+      const { stdout, stderr } = await runConfined(sandbox, ["env"], { workspace: workspace(), env });
+      expect(stdout).toContain("--split-string=echo another program\n");
+      expect(stderr).toBe("");
+    });
+
     test("it runs in its working directory and writes its workspace", async () => {
       await mkdir(join(folder.path, "inner folder"), { recursive: true });
       const cwd = join(folder.path, "inner folder");
