@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { link, mkdir, stat, symlink, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { defaultDockerImage, defaultSandboxLimits as defaults } from "../../host/config/sandbox.ts";
@@ -137,6 +137,17 @@ test("values of the environment are not among the arguments, and the command is 
   expect(confinement.args.slice(-2)).toEqual(["image", "--privileged"]);
   expect(confinement.args.slice(-4, -2)).toEqual(["--entrypoint", "program"]);
   await docker.close();
+});
+
+test("no name of a variable makes docker hand on one of the host", async () => {
+  const docker = createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, label: "a=b" });
+  const env = { PLAIN: "1", "DOCKER_AUTH_CONFIG\nX": "2", "#note": "3", "two words": "4" };
+  const { args } = await docker.confine({ argv: ["program"], cwd: "/tmp", env }, { network: false, limits: {} });
+  const file = await readFile(args[args.indexOf("--env-file") + 1] ?? "", "utf8");
+  await docker.close();
+  expect(file).toBe("PLAIN=1\n");
+  for (const variable of ["DOCKER_AUTH_CONFIG\nX=2", "#note=3", "two words=4"])
+    expect(args[args.indexOf(variable) - 1]).toBe("--env");
 });
 
 test("a failure of docker itself is a crash of the sandbox", async () => {

@@ -158,12 +158,16 @@ export function mount({ path, source, access }: HostFolder): string[] {
   return ["--mount", toFields(fields)];
 }
 
-/** In a file, because arguments are public. Its format has no line breaks in values: those few are passed as arguments. */
+/**
+ * In a file, because arguments are public. Its format has no line breaks, no comment signs and no spaces in names: a name in
+ * a line of its own would be a variable of the host. Those few are passed as arguments.
+ */
 async function environmentArguments(folder: string, env: ConfinedCommand["env"]): Promise<string[]> {
   const entries = Object.entries(env);
+  const fits = ([name, value]: [string, string]) => /^\w+$/.test(name) && !/[\r\n]/.test(value);
   const file = join(folder, "environment");
-  const lines = entries.filter(([, value]) => !/[\r\n]/.test(value)).map(([name, value]) => `${name}=${value}\n`);
+  const lines = entries.filter(fits).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(file, lines.join(""), { mode: 0o600 });
-  const others = entries.filter(([, value]) => /[\r\n]/.test(value));
+  const others = entries.filter((entry) => !fits(entry));
   return ["--env-file", file, ...others.flatMap(([name, value]) => ["--env", `${name}=${value}`])];
 }
