@@ -107,10 +107,15 @@ export function outerEnvironment(env: ConfinedCommand["env"]): Record<string, st
 
 function becoming(tools: Tools, { uid, gid }: Identity, countsProcesses: boolean): string[] {
   const none = ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
+  const identity = [tools.setpriv, `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups", ...none];
+  if (!countsProcesses) return identity;
+  const last = `echo 0 > /proc/sys/user/max_user_namespaces && exec ${[tools.setpriv, ...none].join(" ")} "$@"`;
   return [
-    ...[tools.setpriv, `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups", ...none],
+    ...identity,
     // Linux counts the processes of a user per user namespace: in one of its own, the program is not charged for others.
-    ...(countsProcesses ? [tools.unshare, "--user", "--map-current-user"] : []),
+    ...[tools.unshare, "--user", "--map-current-user", "--keep-caps"],
+    // It is the last one, since the filter has to allow this step: in another, the program would have every capability.
+    ...[tools.sh, "-c", quote(last), "a2e-sandbox"],
   ];
 }
 

@@ -196,6 +196,12 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m);
     });
 
+    test("it makes no namespace in which it would be its own administrator", async () => {
+      const script = `for (const kinds of [["--user"], ["--user", "--map-root-user", "--net"], ["--net"], ["--mount"]])
+        if (spawnSync("unshare", [...kinds, "true"]).status === 0) got(kinds.join(" "));`;
+      expect(await attack(script)).toBe("");
+    });
+
     test("it cannot mount, change its root or make what is read-only writable", async () => {
       const script = `const commands = [
           ["mount", "-t", "tmpfs", "none", "/usr"], ["mount", "-o", "remount,rw,bind", "/usr"], ["umount", "/usr"],
