@@ -11,7 +11,14 @@ import { makePrivateFolder, removeAbandonedFolders } from "../processes/private-
 import { assumeIdentity, type Identity, writeAccounts } from "../workspace/identity.ts";
 import { checkCommand, checkWorkingDirectory, findProgram } from "../workspace/visible-paths.ts";
 import { confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts";
-import { filterDescriptor, innerScript, outerEnvironment, outerScript, type Tools } from "./command-line.ts";
+import {
+  filterDescriptor,
+  innerScript,
+  outerEnvironment,
+  outerScript,
+  ownProcesses,
+  type Tools,
+} from "./command-line.ts";
 import { endWithGroup, endWithoutGroup } from "./ending.ts";
 import { createSystemCallFilter } from "./system-call-filter.ts";
 import { createView } from "./view.ts";
@@ -24,9 +31,6 @@ export interface BubblewrapOptions {
   /** Without them, memory is limited for each process alone. */
   groups?: ControlGroups;
 }
-
-/** Bubblewrap itself and the first process inside. */
-const ownProcesses = 2;
 
 export async function createBubblewrap(options: BubblewrapOptions): Promise<ProcessSandbox> {
   await removeAbandonedFolders();

@@ -20,6 +20,9 @@ export interface Tools {
   chown: string;
 }
 
+/** Bubblewrap itself and the first process inside. */
+export const ownProcesses = 2;
+
 /** Where bubblewrap finds the filter of system calls. */
 export const filterDescriptor = 9;
 
@@ -94,10 +97,12 @@ export function innerScript(options: InnerScriptOptions): string {
       : [
           `${tools.find} ${quote(handover)} -xdev ${owned} -exec ${tools.chown} -h ${identity.uid}:${identity.gid} '{}' + 2> /dev/null || :`,
         ];
+  // Where it is of the program's own user, the program can write to its memory: what it may use has an end, too.
+  const limiting = identity === undefined ? [[tools.prlimit, "--pid", "1", ...firstLimits(options)].join(" ")] : [];
   const running = command.isReported
     ? ["set +e", ...reportingLines(steps.join(" ")), 'exit "$code"']
     : [`exec ${steps.join(" ")}`];
-  return ["set -e", ...handing, ...running].join("\n");
+  return ["set -e", ...limiting, ...handing, ...running].join("\n");
 }
 
 /** The environment of the outer script: nothing but values under names that mean nothing. */
@@ -117,6 +122,18 @@ function becoming(tools: Tools, { uid, gid }: Identity, countsProcesses: boolean
     // It is the last one, since the filter has to allow this step: in another, the program would have every capability.
     ...[tools.sh, "-c", quote(last), "a2e-sandbox"],
   ];
+}
+
+/** Of the first process inside, which is there beside the program and needs a little itself. */
+function firstLimits(options: InnerScriptOptions): string[] {
+  const { memoryBytes, processes, openFiles } = options.limits;
+  const limits = {
+    ...options.limits,
+    memoryBytes: Math.max(memoryBytes, 32 * 1024 * 1024),
+    processes: processes + ownProcesses,
+    openFiles: Math.max(openFiles, 32),
+  };
+  return limitArguments({ ...options, limits });
 }
 
 function limitArguments({ limits, countsProcesses, limitsMemory }: InnerScriptOptions): string[] {

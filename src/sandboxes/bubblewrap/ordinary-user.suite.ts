@@ -21,6 +21,7 @@ if (sandbox === undefined) {
     secret: await run(`cat ${process.argv[2]}; ls /proc | grep -c '^[0-9]'`),
     writing: await run("touch /usr/planted || touch /planted || touch /dev/planted || touch /etc/planted"),
     processes: await run("i=0; while [ $i -lt 60 ]; do sleep 30 & i=$((i + 1)); done; echo all", { processes: 20 }),
+    first: await run("cat /proc/1/limits", { processes: 20, fileBytes: 4096, memoryBytes: 2 ** 27, cpuSeconds: 5 }),
     cpu: await run("while :; do :; done", { cpuSeconds: 1 }),
     exit: await run("kill -9 -1; kill -9 1; exit 200"),
     namespaces: await run("unshare --user --map-root-user true"),

@@ -48,6 +48,9 @@ else {
     expect(results.writing?.code).not.toBe(0);
     expect(results.processes?.stderr).toMatch(/fork/i);
     expect(results.processes?.stdout).not.toContain("all");
+    // It is of the same user, so a program can make it do what it likes.
+    for (const limit of ["cpu time +5", "file size +4096", "data size +134217728", "processes +22", "open files +1024"])
+      expect(results.first?.stdout).toMatch(new RegExp(`^Max ${limit} `, "m"));
     expect(results.cpu?.verdict).toBe("timeout");
     expect(results.exit).toMatchObject({ code: 200, signal: null });
     expect(results.namespaces?.code).not.toBe(0);
