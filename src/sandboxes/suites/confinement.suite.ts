@@ -69,7 +69,9 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
     }
 
     const isOfHost = options.system === "host";
-    const systemFiles = isOfHost ? ["/etc/hostname", "/etc/fstab", "/proc/1/environ"] : [];
+    // That of the first process is the sandbox's own there, and of the same user unless the host is root's.
+    const firstEnvironment = process.getuid?.() === 0 ? ["/proc/1/environ"] : [];
+    const systemFiles = isOfHost ? ["/etc/hostname", "/etc/fstab", ...firstEnvironment] : [];
     const systemPlaces = isOfHost ? ["/var", "/run", "/sys"] : [];
     const harmless: [string, () => string][] = [
       [
