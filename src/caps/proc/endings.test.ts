@@ -158,6 +158,22 @@ test("a process that writes more than it may is ended", async () => {
   expect(dataOf(await host.end(proc_id))).toMatchObject({ status: "failed", state: "crashed", error: "output_limit" });
 });
 
+test("nobody gets more of a process than it may write, also of one that does not let itself be ended", async () => {
+  await using host = await startProc({ max_output_bytes: 100_000 });
+  const { proc_id } = await host.sh("trap '' TERM; exec cat /dev/zero");
+  await host.end(proc_id);
+
+  expect(await host.api.status({ proc_id })).toMatchObject({ error: "output_limit", stdout_bytes: 100_000 });
+  expect(host.textOf(proc_id)).toHaveLength(100_000);
+});
+
+test("a process that writes just what it may is left in peace", async () => {
+  await using host = await startProc({ max_output_bytes: 1000 });
+  const { proc_id } = await host.run(["head", "-c", "1000", "/dev/zero"]);
+
+  expect(dataOf(await host.end(proc_id))).toMatchObject({ code: 0, status: "completed", error: "" });
+});
+
 test.each([128, 129, 130, 137, 143, 255])("exit code %i is no signal", async (code) => {
   await using host = await startProc();
   const { proc_id } = await host.sh(`exit ${code}`);

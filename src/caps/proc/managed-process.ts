@@ -166,9 +166,12 @@ export class ManagedProcess {
   }
 
   #take(stream: StreamName, bytes: Buffer): void {
-    this.ring.append(stream, bytes);
     const { maxOutputBytes } = this.#options.limits;
-    if (maxOutputBytes > 0 && this.ring.end > maxOutputBytes) this.terminate("output_limit");
+    const room = maxOutputBytes > 0 ? maxOutputBytes - this.ring.end : bytes.length;
+    if (bytes.length > room) this.terminate("output_limit");
+    // What comes while it is being ended is read, so that it can end, and kept by nobody.
+    if (room === 0) return;
+    this.ring.append(stream, bytes.subarray(0, room));
     this.#feed?.pump();
     if (this.#isBehind && !this.#isPaused) {
       this.#isPaused = true;
