@@ -45,6 +45,7 @@ test.each([
   [{ cmd: ["echo"], env: { LD_PRELOAD: "/tmp/evil.so" } }, "not allowed"],
   [{ cmd: ["echo"], stdin_mode: "inherit" }, "stdin_mode"],
   [{ cmd: ["echo"], stdin_mode: "constructor" }, "stdin_mode"],
+  [{ cmd: ["cat"], stdin_mode: "null", pty: true }, "terminal"],
   [{ cmd: ["./script"] }, ""],
 ])("what cannot be started is answered, with the reason: %j", async (request, reason) => {
   await using host = await startProc();

@@ -47,6 +47,8 @@ export function planSpawn(request: SpawnRequest, surroundings: Surroundings): Sp
   const hasInput = inputModes.get(request.stdin_mode);
   if (hasInput === undefined)
     return { problem: `stdin_mode is "pipe" or "null", not "${request.stdin_mode.slice(0, 32)}"` };
+  if (request.pty && !hasInput)
+    return { problem: `a terminal is input and output in one: with pty, stdin_mode is "pipe"` };
   if (request.pty && !options.pty) return { problem: "terminals are not allowed on this host" };
   if (request.detached && !options.detach) return { problem: "detached processes are not allowed on this host" };
   const problem = problemOfTexts(cmd, request.cwd, request.env) ?? problemOfEnv(request.env, options.denied_env);
