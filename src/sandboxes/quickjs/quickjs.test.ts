@@ -37,6 +37,18 @@ test("a function of the host that fails throws inside the script", async () => {
   });
 });
 
+test("a value that is nested deeper than a host can take is refused, as a result and as a question", async () => {
+  const nested = "const nest = (depth) => { let value = []; while (--depth > 0) value = [value]; return value; };";
+  const asked: unknown[] = [];
+  const functions = { ask: async (argument: unknown) => asked.push(argument) };
+  const tooDeep = { code: "runtime_error", message: expect.stringContaining("nested deeper than 256") };
+
+  await expect(run(`${nested} export default () => nest(3000)`)).rejects.toMatchObject(tooDeep);
+  await expect(run(`${nested} export default () => ask(nest(3000))`, { functions })).rejects.toMatchObject(tooDeep);
+  expect(asked).toEqual([]);
+  expect(JSON.stringify(await run(`${nested} export default () => nest(256)`))).toHaveLength(512);
+});
+
 test("time in which the script waits for the host is not its own", async () => {
   const functions = {
     later: async () => {

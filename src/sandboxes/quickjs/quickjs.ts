@@ -5,7 +5,7 @@ import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../host/sandbox
 import { siblingModule } from "../../host/workers/thread-entry.ts";
 import { WorkerPool } from "../../host/workers/worker-pool.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import { copyJson, type JsonValue, parseJson } from "../../protocol/json.ts";
+import { copyJson, isDeeperThan, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { HostAnswer, HostCall, QuickJsJob } from "./quickjs-worker.ts";
 
 /** The script watches its time itself; its worker is ended only where that fails, as in one long native operation. */
@@ -14,6 +14,9 @@ const backstopMs = 2_000;
 /** An interpreter in the host's own process: less than what a program may have. */
 const maxMemoryBytes = 128 * 1024 * 1024;
 const maxCpuSeconds = 60;
+
+/** Of what a script hands out: deeper than any message that a host takes, far from the end of the stack. */
+const maxDepth = 256;
 
 /** Scripts at once. Many of them do nothing but wait for an answer of the host. */
 const maxScripts = 8;
@@ -57,7 +60,7 @@ async function runScript(script: ScriptRun, pool: WorkerPool, defaults: SandboxL
         },
       },
     );
-    return parseJson(String(json));
+    return readValue(String(json));
   } finally {
     clearTimeout(timer);
     ours.close();
@@ -68,8 +71,23 @@ async function answer({ id, name, argument }: HostCall, functions: ScriptRun["fu
   try {
     const called = functions !== undefined && Object.hasOwn(functions, name) ? functions[name] : undefined;
     if (called === undefined) throw new Error(`there is no function ${name}`);
-    return { id, json: JSON.stringify(copyJson(await called(parseJson(argument)))) };
+    return { id, json: JSON.stringify(copyJson(await called(readValue(argument)))) };
   } catch (error) {
     return { id, error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function readValue(json: string): JsonValue {
+  const value = tryParse(json);
+  if (value !== undefined && !isDeeperThan(value, maxDepth)) return value;
+  throw new A2EError("runtime_error", `the script has made a value that is nested deeper than ${maxDepth}`);
+}
+
+/** It is JSON of the interpreter's own making: what cannot be parsed is so deep that the stack ends. */
+function tryParse(json: string): JsonValue | undefined {
+  try {
+    return parseJson(json);
+  } catch {
+    return undefined;
   }
 }
