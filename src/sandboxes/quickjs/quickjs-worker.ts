@@ -56,7 +56,10 @@ export async function runModule(job: QuickJsJob, { send }: WorkerContext): Promi
   try {
     return await new ModuleRun(quickJs, job, send).finish();
   } catch (error) {
-    throw error instanceof ScriptError ? new A2EError("runtime_error", error.message) : error;
+    if (error instanceof ScriptError) throw new A2EError("runtime_error", error.message);
+    if (error instanceof A2EError) throw error;
+    // The stack of this thread has come to its end, or WebAssembly has given up.
+    throw new A2EError("sandbox_crash", `the interpreter failed: ${error instanceof Error ? error.message : error}`);
   } finally {
     job.port.close();
   }

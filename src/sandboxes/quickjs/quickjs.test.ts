@@ -49,6 +49,12 @@ test("a value that is nested deeper than a host can take is refused, as a result
   expect(JSON.stringify(await run(`${nested} export default () => nest(256)`))).toHaveLength(512);
 });
 
+test("a script that breaks its interpreter is a crash of the sandbox", async () => {
+  const source = "export default () => (0, eval)('['.repeat(200_000))";
+  await expect(run(source)).rejects.toMatchObject({ code: "sandbox_crash" });
+  expect(await run("export default () => 1")).toBe(1);
+});
+
 test("time in which the script waits for the host is not its own", async () => {
   const functions = {
     later: async () => {
