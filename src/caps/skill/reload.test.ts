@@ -1,7 +1,9 @@
-import { readdir, rename, rm } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../host/logger.ts";
+import { processMark } from "../../host/process-life.ts";
 import type { Sandboxes } from "../../host/sandbox.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
 import { SkillLibrary } from "./library/library.ts";
@@ -184,6 +186,27 @@ test("copies of versions that nobody runs any more are removed, and all of them 
   } finally {
     await host.close().catch(() => {});
   }
+});
+
+test("hosts that share a data folder leave each other's copies alone, and remove those of one that was killed", async () => {
+  await using first = await startSkills();
+  const dataDir = join(first.folder, "data");
+  const source = `import sys\nsys.stdin.readline()\nprint('{"type": "result", "data": 1}')`;
+  await first.add("lasting", "script: main.py", { files: { "main.py": source } });
+  const call = async () => (await first.skills.call({ name: "lasting" })).data?.data;
+  const copies = () => readdir(join(dataDir, "skill-copies"));
+  expect(await call()).toBe(1);
+  const own = await copies();
+  const { pid } = spawnSync("true");
+  const left = `${processMark().replace(`-${process.pid}-`, `-${pid}-`)}left`;
+  await mkdir(join(dataDir, "skill-copies", left));
+
+  const second = await startSkills({ dataDir });
+
+  expect(await copies()).toEqual(own);
+  expect(await call()).toBe(1);
+  await second.close();
+  expect(await call()).toBe(1);
 });
 
 /** What agents are told, one change at a time. */

@@ -14,6 +14,7 @@ export type SkillFiles = Record<string, string>;
 export interface StartOptions extends SkillOptions {
   sandboxes?: Sandboxes;
   workspaceDir?: string;
+  dataDir?: string;
   client?: TestClientOptions;
 }
 
@@ -26,6 +27,7 @@ export async function startSkills({
   sandboxes = createSandboxes(),
   client,
   workspaceDir,
+  dataDir,
   ...options
 }: StartOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), "a2e-skills-"));
@@ -47,7 +49,7 @@ export async function startSkills({
       }),
     ],
     sandboxes,
-    dataDir: join(folder, "data"),
+    dataDir: dataDir ?? join(folder, "data"),
     workspaceDir: workspaceDir ?? join(folder, "workspace"),
     ...(client === undefined ? {} : { client }),
   });

@@ -1,10 +1,11 @@
 // Scripts run in copies of their folders. A copy never changes, so a call in flight keeps its version to the last import,
 // whatever happens to the folder meanwhile; and links are not in it, so it leads nowhere.
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Workspace } from "../../../host/confinement/workspace.ts";
+import { isAbandoned, processMark } from "../../../host/process-life.ts";
 import { skillLimits } from "../limits.ts";
 import { cannotRun } from "../problems.ts";
 import { checkFiles, listFiles, type SkillFile } from "./folder-files.ts";
@@ -27,6 +28,8 @@ interface Copy {
 
 export class FolderCopies {
   readonly #folder: string;
+  /** The beginning of the names of its copies: other hosts may have theirs beside them, as each command has a host. */
+  readonly #mark = `${processMark()}${randomUUID()}-`;
   /** The newest copy of each folder. */
   readonly #newest = new Map<string, { key: string; copy: Copy }>();
   #count = 0;
@@ -37,12 +40,12 @@ export class FolderCopies {
 
   /** Removes what a host that was killed has left. */
   open(): Promise<void> {
-    return rm(this.#folder, { recursive: true, force: true });
+    return this.#removeAll(isAbandoned);
   }
 
   close(): Promise<void> {
     this.#newest.clear();
-    return rm(this.#folder, { recursive: true, force: true });
+    return this.#removeAll((name) => name.startsWith(this.#mark));
   }
 
   /** Rejects with SkillChanged where the folder is no longer that of this skill. */
@@ -74,7 +77,7 @@ export class FolderCopies {
     const key = keyOf(files);
     const known = this.#newest.get(folder);
     if (known?.key === key) return known.copy;
-    const path = join(this.#folder, `${++this.#count}-${key.slice(0, 16)}`);
+    const path = join(this.#folder, `${this.#mark}${++this.#count}`);
     const copy: Copy = { path, made: copyFolder(folder, files, path), users: 0, isOld: false };
     this.#newest.set(folder, { key, copy });
     if (known !== undefined) {
@@ -82,6 +85,11 @@ export class FolderCopies {
       if (known.copy.users === 0) void remove(known.copy);
     }
     return copy;
+  }
+
+  async #removeAll(isWanted: (name: string) => boolean): Promise<void> {
+    const names = await readdir(this.#folder).catch(() => []);
+    for (const name of names.filter(isWanted)) await rm(join(this.#folder, name), { recursive: true, force: true });
   }
 
   async #release(copy: Copy): Promise<void> {
