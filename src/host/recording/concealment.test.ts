@@ -53,12 +53,21 @@ test("no way of writing the message keeps the secret in it", () => {
     '{"type":"vault/put","content":"hunter2"',
     '{"type":"vault/put","content":{"password":"hunter2","again":"\\"hunter2"},}',
     '{"type":"vault/put","content":"hunter2',
+    '{"type":"vault/put","contnet":"hunter2"}',
+    '{"type":"vault\\/put","contnet":{"password":"hunter2"}}',
+    '{"type":"vault/put","contnet":"hunter2"',
   ])
     expect(conceal(line)).not.toContain("hunter2");
 });
 
 test("the token of a handshake is emptied", () => {
   expect(conceal('{"type":"handshake/req","auth_token":"hunter2"}')).not.toContain("hunter2");
+});
+
+test("a field that the request does not have is emptied as well, and those of every message stay", () => {
+  const rest = { type: "vault/put", id: "1", a2e: "1.0", version: "1.0", ts: 7, req_id: "2", label: "l", content: {} };
+  const line = JSON.stringify({ ...rest, contnet: { key: "hunter2" } });
+  expect(JSON.parse(conceal(line))).toEqual({ ...rest, contnet: {} });
 });
 
 test("other messages, and what is none, come back as they are", () => {
