@@ -18,6 +18,28 @@ test.each([
   expect(createScrubber([secret])?.text(`<${form}>`)).toMatch(/^<\[secret\]=*>$/);
 });
 
+test.each([
+  ["", ""],
+  ["a:", ""],
+  ["ab:", "\n"],
+  ["abc:", ":more"],
+])("a secret is found in base64 between %j and %j, as HTTP writes passwords", (before, after) => {
+  for (const encoding of ["base64", "base64url"] as const) {
+    const cleaned = createScrubber([secret])?.text(Buffer.from(before + secret + after).toString(encoding)) ?? "";
+    expect(cleaned).toContain("[secret]");
+    // Of what is left, a character at each end may be the secret's as well.
+    const left = cleaned.replace("[secret]", "").replace(/=+$/, "");
+    expect(left.length).toBeLessThanOrEqual(Math.ceil(((before + after).length * 4) / 3) + 2);
+  }
+});
+
+test("a secret is found as forms and as other libraries write it in URLs", () => {
+  const odd = "it's (my) key/~!*";
+  const scrubber = createScrubber([odd]);
+  expect(scrubber?.text(new URLSearchParams({ key: odd }).toString())).toBe("key=[secret]");
+  expect(scrubber?.text(encodeURIComponent(odd).replaceAll("%2F", "%2f"))).toBe("[secret]");
+});
+
 test("what follows the scheme of a header is a secret too", () => {
   const scrubber = createScrubber(["Bearer t0ken-value"]);
   expect(scrubber?.text("Bearer t0ken-value, or t0ken-value alone")).toBe("[secret], or [secret] alone");

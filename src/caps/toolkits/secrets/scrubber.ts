@@ -79,16 +79,29 @@ export function createScrubber(secrets: readonly string[]): Scrubber | undefined
 /** `Bearer …` and the like: a server may repeat what follows the scheme alone. */
 const credentials = /^[A-Za-z][\w-]{0,31} +(\S+)$/;
 
-/** As it is, in a URL, in JSON, and as base64, which is how HTTP writes passwords. */
+/** As it is, in JSON, in a URL or a form, and as base64. */
 function formsOf(secret: string): string[] {
-  const base64 = Buffer.from(secret).toString("base64");
+  const bytes = Buffer.from(secret);
+  const whole = bytes.toString("base64").replace(/=+$/, "");
+  const base64 = [whole, ...[0, 1, 2].map((offset) => base64Within(bytes, offset))];
+  const inUrls = [encodeURIComponent(bytes.toString()), new URLSearchParams({ "": secret }).toString().slice(1)];
   return [
     secret,
-    encodeURIComponent(Buffer.from(secret).toString()),
     JSON.stringify(secret).slice(1, -1),
-    base64.replace(/=+$/, ""),
-    base64.replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_"),
+    ...inUrls,
+    ...inUrls.map((form) => form.replace(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase())),
+    ...base64,
+    ...base64.map((form) => form.replaceAll("+", "-").replaceAll("/", "_")),
   ];
+}
+
+/**
+ * What is in the base64 of every text that has the secret at this place of three: HTTP writes a password behind a name and
+ * a colon. Characters that it shares with its neighbours are left out.
+ */
+function base64Within(secret: Buffer, offset: number): string {
+  const text = Buffer.concat([Buffer.alloc(offset), secret]).toString("base64");
+  return text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + secret.length) * 8) / 6));
 }
 
 function escapeRegExp(text: string): string {
