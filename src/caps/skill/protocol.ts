@@ -151,7 +151,7 @@ export const skill = capability("skill", {
         skill_version: skillVersion,
         arguments: jsonObject.default({}),
         correlation_id: z.string().default(""),
-        timeout: z.number().min(0).default(60).describe("Seconds; 0 leaves it to the skill and the host."),
+        timeout: z.number().min(0).default(0).describe("Seconds; 0 leaves it to the skill and the host."),
         streaming: z.boolean().default(true).describe("Send events while it runs; they are in the result anyway."),
         llm_override: jsonObject
           .nullable()

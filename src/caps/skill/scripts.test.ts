@@ -188,7 +188,11 @@ describe("time", () => {
     await using host = await startSkills({ timeout_seconds: 0.2 });
     await host.add("slow", python, { files });
 
-    await expect(host.skills.call({ name: "slow", timeout: 0 })).rejects.toMatchObject({ code: "timeout" });
+    for (const request of [{ name: "slow" }, { name: "slow", timeout: 0 }])
+      await expect(host.skills.call(request)).rejects.toMatchObject({
+        code: "timeout",
+        detail: { timeout_seconds: 0.2 },
+      });
   });
 
   test("is not waited for by an agent that cancels", async () => {
