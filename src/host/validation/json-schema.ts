@@ -31,14 +31,14 @@ export function createSchemaCheck(schema: JsonObject): (args: JsonObject) => Che
   };
 }
 
-// Two caches, not state: making an Ajv costs ten times the compiling of a schema, and loading it 60 ms.
-let firstError: Ajv2020 | undefined;
-let allErrors: Ajv2020 | undefined;
+// A cache, not state: making an Ajv costs ten times the compiling of a schema, and loading it 60 ms.
+const ajvs = new Map<string, Ajv2020>();
 
 function compile(schema: JsonObject, isComplete: boolean): ValidateFunction {
-  if (isComplete) allErrors ??= createAjv(true);
-  else firstError ??= createAjv(false);
-  const ajv = (isComplete ? allErrors : firstError) as Ajv2020;
+  const ownProperties = namesInherited(schema);
+  const key = `${isComplete} ${ownProperties}`;
+  const ajv = ajvs.get(key) ?? createAjv({ allErrors: isComplete, ownProperties });
+  ajvs.set(key, ajv);
   // Tools of other systems name older drafts; what they use of them means the same in this one.
   const { $schema: _draft, ...rest } = schema;
   try {
@@ -49,10 +49,18 @@ function compile(schema: JsonObject, isComplete: boolean): ValidateFunction {
   }
 }
 
-function createAjv(isComplete: boolean): Ajv2020 {
+const inheritedNames = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
+
+/** To look for own properties only costs time with each value, and matters where a schema has one such as `constructor`. */
+function namesInherited(schema: JsonObject): boolean {
+  const text = JSON.stringify(schema);
+  return inheritedNames.some((name) => text.includes(name));
+}
+
+function createAjv(options: { allErrors: boolean; ownProperties: boolean }): Ajv2020 {
   const { Ajv2020 } = createRequire(import.meta.url)("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
   return new Ajv2020({
-    allErrors: isComplete,
+    ...options,
     verbose: true,
     useDefaults: true,
     strict: false,
