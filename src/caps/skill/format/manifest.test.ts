@@ -64,8 +64,29 @@ test.each([
   ["version: '0.3.0-beta.1'", "0.3.0-beta.1"],
   ["metadata:\n  version: 1.20", "1.20"],
   ["metadata: { version: '3.1' }", "3.1"],
+  ["metadata:\n  version: 9.9\nversion: 1.10", "1.10"],
 ])("%j is the version %s, as it is written", async (field, version) => {
   expect(await parse(`${minimal}\n${field}`)).toMatchObject({ version });
+});
+
+test("metadata is free: what stands there as a version and is none is left alone", async () => {
+  for (const version of ["latest", "1.2.3.4", "[1]"])
+    expect(await parse(`${minimal}\nmetadata: { version: ${version} }`)).toMatchObject({ version: "1.0.0" });
+});
+
+test("a hint in brackets, which is a list to YAML, is read as it is written", async () => {
+  expect((await parse(`${minimal}\nargument-hint: [issue-number]`)).argumentHint).toBe("[issue-number]");
+  expect((await parse(`${minimal}\nargument-hint: [from, to]`)).argumentHint).toBe("[from, to]");
+});
+
+test.each([
+  "arguments: [{ name: topic, required: true }, { name: style }]",
+  "arguments: { topic: { type: string, required: true }, style: string }",
+])("%j are inputs by another name", async (field) => {
+  expect(await parse(`${minimal}\n${field}`)).toMatchObject({
+    argumentNames: ["topic", "style"],
+    inputSchema: { type: "object", required: ["topic"] },
+  });
 });
 
 test.each([

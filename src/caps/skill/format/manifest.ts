@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { explainIssue } from "../../../host/config/issues.ts";
 import { renderPath } from "../../../host/config/problem.ts";
-import { copyJson, type JsonObject, type JsonValue, jsonObject } from "../../../protocol/json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue, jsonObject } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 import { type SkillStatus, skillStatuses } from "../protocol.ts";
 import { type ManifestText, parseManifestText } from "./front-matter.ts";
@@ -12,9 +12,10 @@ import { isVersion } from "./versions.ts";
 
 export const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-const text = z.string().max(4000);
+const maxTextLength = 4000;
+const text = z.string().max(maxTextLength);
 const words = z
-  .union([z.array(z.coerce.string().max(500)), z.string().max(4000)])
+  .union([z.array(z.coerce.string().max(500)), z.string().max(maxTextLength)])
   .transform((given) => (typeof given === "string" ? given.split(/[\s,]+/) : given).filter((word) => word !== ""))
   .pipe(z.array(z.string()).max(skillLimits.maxListItems));
 /** Unlike words, these may have spaces: a text alone is one item. */
@@ -27,6 +28,12 @@ const phrases = z
       .transform((phrase) => [phrase]),
   ])
   .pipe(z.array(z.string()).max(skillLimits.maxListItems));
+
+/** People write `[issue-number]`, as command lines do, and YAML reads a list. */
+const hint = z.union([
+  text,
+  z.array(z.coerce.string().max(500)).transform((words) => `[${words.join(", ")}]`.slice(0, maxTextLength)),
+]);
 
 const status = z
   .string()
@@ -52,7 +59,7 @@ const frontMatter = z.looseObject({
   toolkits: words.optional(),
   triggers: phrases.default([]),
   when_to_use: text.default(""),
-  argument_hint: text.default(""),
+  argument_hint: hint.default(""),
   arguments: words.optional(),
   category: text.optional(),
   categories: phrases.optional(),
@@ -96,7 +103,7 @@ export interface Manifest {
 /** Rejects with a SkillFormatError that names every problem. */
 export async function parseManifest(source: string): Promise<Manifest> {
   const manifestText = await parseManifestText(source);
-  const fields = withPlainKeys(manifestText.fields);
+  const fields = withInputs(withPlainKeys(manifestText.fields));
   const parsed = frontMatter.safeParse(fields);
   if (!parsed.success) throw new SkillFormatError(parsed.error.issues.map((issue) => explain(issue, fields)));
   const { data } = parsed;
@@ -136,6 +143,14 @@ function withPlainKeys(fields: JsonObject): JsonObject {
   return Object.fromEntries(plain.filter(([, value]) => value !== null));
 }
 
+/** Arguments with more than their names are inputs, under the name that others have for them. */
+function withInputs(fields: JsonObject): JsonObject {
+  const { arguments: given, ...rest } = fields;
+  const isNames = typeof given !== "object" || (Array.isArray(given) && !given.some(isJsonObject));
+  if (isNames || given === null) return fields;
+  return rest.inputs === undefined && rest.input_schema === undefined ? { ...rest, inputs: given } : rest;
+}
+
 function explain(issue: z.core.$ZodIssue, fields: JsonObject): string {
   const [key = ""] = issue.path.map(String);
   if (fields[key] === undefined) return `${key}: is missing`;
@@ -157,13 +172,13 @@ const firstVersion = "1.0.0";
 /** Many skills in the field have their version within `metadata`; one that says nothing is its first. */
 function readVersion({ frontMatter: source }: ManifestText, fields: JsonObject): string {
   const { version, metadata } = fields;
-  const given = version ?? (metadata as JsonObject | undefined)?.version;
-  if (given === undefined || given === null) return firstVersion;
-  const written = /^[ \t]*version:[ \t]*([\d.]+)[ \t]*(?:#.*)?$/m.exec(source)?.[1];
-  const found = typeof given === "number" ? (written ?? String(given)) : given;
-  if (typeof found !== "string" || !isVersion(found))
-    throw new SkillFormatError([`version: expected one such as 1.2.0, found ${JSON.stringify(found).slice(0, 60)}`]);
-  return found;
+  const given = version ?? (metadata as JsonObject | undefined)?.version ?? firstVersion;
+  const written = Array.from(source.matchAll(/^[ \t]*version:[ \t]*([\d.]+)[ \t]*(?:#.*)?$/gm), ([, one = ""]) => one);
+  const found = typeof given === "number" ? (written.find((one) => Number(one) === given) ?? String(given)) : given;
+  if (typeof found === "string" && isVersion(found)) return found;
+  // What stands in metadata is the author's own affair, and need be no version of ours.
+  if (version === undefined) return firstVersion;
+  throw new SkillFormatError([`version: expected one such as 1.2.0, found ${JSON.stringify(found).slice(0, 60)}`]);
 }
 
 const runtimesByExtension: Readonly<Record<string, string>> = { js: "javascript", mjs: "javascript", py: "python" };
