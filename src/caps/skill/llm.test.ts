@@ -73,3 +73,29 @@ describe("without a completion, the script is told why and may go on:", () => {
     else expect((await call).data?.data).toMatchObject([{ error: { code } }]);
   });
 });
+
+test.each(["python", "javascript"])("what a script in %s still asks when it ends is withdrawn", async (kind) => {
+  await using host = await startSkills();
+  const python = [
+    "import json, sys",
+    "sys.stdin.readline()",
+    'for n in range(20): print(json.dumps({"type": "llm", "id": n, "prompt": "?"}))',
+    'print(json.dumps({"type": "result", "data": "done"}))',
+  ].join("\n");
+  const javascript = 'export default () => { for (let n = 0; n < 20; n++) llm("?"); return "done"; }';
+  const [path, source] = kind === "python" ? ["main.py", python] : ["main.js", javascript];
+  await host.add("hasty", `script: ${path}\nllm: true`, { files: { [path]: source } });
+  const withdrawn: boolean[] = [];
+  host.client.onAsk(skill.asks.llm, (_request, { signal }) => {
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => {
+        withdrawn.push(true);
+        reject(new Error("withdrawn"));
+      });
+    });
+  });
+
+  expect((await host.skills.call({ name: "hasty" })).data?.data).toBe("done");
+
+  expect(withdrawn).toHaveLength(20);
+});

@@ -31,6 +31,8 @@ test("a recording is replayed without the skills of that time, and runs no scrip
     "skills/ask/main.js",
     'export default async () => (await llm("who?")).content + " " + (await llm("when?")).content;',
   );
+  write("skills/hasty/SKILL.md", "---\nname: hasty\ndescription: Does not wait.\nscript: main.js\nllm: true\n---\n");
+  write("skills/hasty/main.js", 'export default () => { llm("why?"); return 1; }');
   write("workspace/runs.txt", "");
   const plugin = { type: "skill", metadata: { builtin: false, user: [], workspace: "write", watch: false } };
   const config = toHostConfig(
@@ -41,12 +43,13 @@ test("a recording is replayed without the skills of that time, and runs no scrip
   const transport = createDirectTransport(() => host.sessions.create());
   const client = await A2EClient.connect({ transport, agentId: "agent" });
   const skills = client.use(skill);
-  expect((await skills.discover()).skills).toHaveLength(3);
+  expect((await skills.discover()).skills).toHaveLength(4);
   expect((await skills.call({ name: "tell", arguments: { what: "more" } })).data?.success).toBe(true);
   expect((await skills.call({ name: "count" })).data).toMatchObject({ data: 7, events: [{ kind: "progress" }] });
   await expect(skills.call({ name: "count", arguments: { fail: true } })).rejects.toThrow("told to fail");
   client.onAsk(skill.asks.llm, async ({ messages }) => ({ content: `re: ${messages[0]?.content} ${Math.random()}` }));
   expect((await skills.call({ name: "ask" })).data?.data).toMatch(/^re: who\?.* re: when\?/);
+  expect((await skills.call({ name: "hasty" })).data?.data).toBe(1);
   await expect(skills.call({ name: "none" })).rejects.toMatchObject({ code: "unknown_skill" });
   expect((await skills.read({ name: "tell" })).content).toContain("Tells.");
   await client.disconnect();

@@ -125,15 +125,17 @@ async function runScript(
   { runner, schemas, options }: SkillEngine,
   events: CollectedEvents,
 ): Promise<ScriptResult> {
-  const askLlm = createLlmAsks(session, call, skill, {
+  const llm = createLlmAsks(session, call, skill, {
     correlationId: request.correlation_id,
     maxCalls: options.max_llm_calls,
   });
-  const result = await runner.run(skill, script, input, {
-    emit: (event) => events.add(event),
-    askLlm,
-    signal: call.signal,
-  });
+  const result = await runner
+    .run(skill, script, input, {
+      emit: (event) => events.add(event),
+      askLlm: (asked) => llm.ask(asked),
+      signal: call.signal,
+    })
+    .finally(() => llm.end());
   const outcome = [result.data, result.summary];
   if (isDeeperThan(outcome, skillLimits.maxMessageDepth) || isLargerThan(outcome, skillLimits.maxLineBytes))
     throw skillFailed(

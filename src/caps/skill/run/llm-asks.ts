@@ -1,4 +1,5 @@
 // Completions that a running script wants, as questions to the agent whose call it is.
+import { setMaxListeners } from "node:events";
 import type { CallContext } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
@@ -7,19 +8,32 @@ import { skill as table } from "../protocol.ts";
 import type { LlmAnswer } from "./script-host.ts";
 import type { LlmRequest } from "./script-messages.ts";
 
+export interface LlmAsks {
+  ask(request: LlmRequest): Promise<LlmAnswer>;
+  /** The script has ended: what it still asks is nobody's question any more. */
+  end(): void;
+}
+
 /** Names the call, so that the agent finds the model and the keys that it meant for it; they never come here. */
 export function createLlmAsks(
   session: Pick<SessionContext, "ask">,
   call: CallContext,
   { name, version }: Skill,
   { correlationId, maxCalls }: { correlationId: string; maxCalls: number },
-): (request: LlmRequest) => Promise<LlmAnswer> {
+): LlmAsks {
   let asked = 0;
-  return (request) => {
-    asked += 1;
-    if (asked > maxCalls)
-      return Promise.reject(new A2EError("rate_limited", `a call may ask for ${maxCalls} completions`));
-    const about = { skill_name: name, skill_version: version, call_id: call.id, correlation_id: correlationId };
-    return session.ask(table.asks.llm, { ...request, ...about }, { signal: call.signal });
+  const over = new AbortController();
+  const signal = AbortSignal.any([call.signal, over.signal]);
+  // Each question listens to it, and a script may ask all of them at once.
+  setMaxListeners(0, signal);
+  return {
+    ask(request) {
+      asked += 1;
+      if (asked > maxCalls)
+        return Promise.reject(new A2EError("rate_limited", `a call may ask for ${maxCalls} completions`));
+      const about = { skill_name: name, skill_version: version, call_id: call.id, correlation_id: correlationId };
+      return session.ask(table.asks.llm, { ...request, ...about }, { signal });
+    },
+    end: () => over.abort(),
   };
 }
