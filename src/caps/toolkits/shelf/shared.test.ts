@@ -186,6 +186,38 @@ test("a config that no longer fits after a restart is told, and a new one helps"
   expect(await host.call("growing__show")).toEqual({ size: 5, color: "red" });
 });
 
+test("what a toolkit marks as secret after it was configured is shown no more, and still there", async () => {
+  const path = join(newFolder(), "a2e.sqlite");
+  const define = (key: object): Toolkit =>
+    defineToolkit({
+      name: "learning",
+      description: "Knows better now.",
+      scope: "host",
+      config: {
+        type: "object",
+        properties: { key: { type: "string", ...key }, token: { type: "string", writeOnly: true } },
+      },
+      tools: {
+        measure: {
+          description: "",
+          input: z.object({}),
+          run: (_args, { config }) => [String(config.key).length, String(config.token).length],
+        },
+      },
+    });
+  const first = await startAgain(path, define({}));
+  await first.configure("learning", { key: "in clear", token: "a token" });
+  await first.close();
+
+  // Twice, so that what was sealed is what is read again.
+  for (const _ of [1, 2]) {
+    await using host = await startAgain(path, define({ "x-secret": true }));
+    expect((await host.kits.list()).toolkits[0]).toMatchObject({ state: "running", secrets: ["token", "key"] });
+    expect(JSON.stringify(await host.kits.list())).not.toContain("in clear");
+    expect(await host.call("learning__measure")).toEqual(["in clear".length, "a token".length]);
+  }
+});
+
 test("a toolkit that cannot start when it is first needed after a restart says so until it can", async () => {
   const path = join(newFolder(), "a2e.sqlite");
   const probe = createProbe({ scope: "host" });

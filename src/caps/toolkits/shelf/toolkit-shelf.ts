@@ -10,6 +10,7 @@ import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import { badConfig, nameTaken, notInstalled, startFailed, unknownToolkit } from "../problems.ts";
 import { checkConfig } from "../secrets/config-check.ts";
+import { sealNewlySecret } from "../secrets/newly-secret.ts";
 import { sealSecrets, unsealSecrets } from "../secrets/sealed-secrets.ts";
 import { joinSecrets, type SplitConfig } from "../secrets/secret-values.ts";
 import { RunningToolkit, type ToolkitEnvironment } from "./running-toolkit.ts";
@@ -155,11 +156,15 @@ export class ToolkitShelf {
   }
 
   #resume(name: string): void {
-    const { records, toolkits } = this.#options;
-    const record = records.get(name);
+    const { records, toolkits, secrets } = this.#options;
+    const kept = records.get(name);
+    const known = toolkits.get(kept?.toolkit ?? "");
+    const renewed = kept === undefined || known === undefined ? undefined : sealNewlySecret(kept, known, secrets);
+    if (renewed !== undefined) records.set(name, renewed);
+    const record = renewed ?? kept;
     if (record?.state !== "running") return;
     try {
-      const toolkit = toolkits.get(record.toolkit) ?? fail(unknownToolkit(record.toolkit, [...toolkits.keys()]));
+      const toolkit = known ?? fail(unknownToolkit(record.toolkit, [...toolkits.keys()]));
       let config: SplitConfig | undefined;
       const trouble = this.#outside(() => {
         try {
