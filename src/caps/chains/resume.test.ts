@@ -158,6 +158,46 @@ test("items that had failed do not run again, and are told with the others", asy
   await second.host.close(0);
 });
 
+test("large outputs of items in maps within maps are each recalled as their own", async () => {
+  const [one, other] = ["a".repeat(100), "b".repeat(100)];
+  const first = await openHost("first.sqlite");
+  const { client, api } = await connect(first.host);
+  const nodes: ChainNode[] = [
+    {
+      node_id: "rows",
+      kind: "map",
+      items: [
+        [one, "x"],
+        [other, "x"],
+      ],
+      map_node: "row",
+    },
+    { node_id: "row", kind: "map", items_path: "item", map_node: "cell" },
+    tool("cell", "wait", { input_map: { name: "item" } }),
+  ];
+  void api.run({ nodes }).catch(() => {});
+  await expect.poll(() => first.recorder.waiting).toBe(4);
+  for (const name of [one, other]) first.recorder.release(name);
+  const [run] = (await api.list()).runs;
+  await kill("first.sqlite", "second.sqlite");
+  await first.host.close(0);
+  const second = await openHost("second.sqlite");
+  const resumed = await connect(second.host, client.sessionId, run?.run_id ?? "");
+
+  const running = resumed.api.run({ nodes: [] });
+  await expect.poll(() => second.recorder.waiting).toBe(2);
+  second.recorder.release("x");
+  const { outputs } = await running;
+  const { text } = await resumed.api.output({ run_id: run?.run_id ?? "", node_id: "rows" });
+
+  expect(outputs.rows).toMatchObject({ node_id: "rows" });
+  expect(JSON.parse(text)).toEqual([
+    [{ name: one }, { name: "x" }],
+    [{ name: other }, { name: "x" }],
+  ]);
+  await second.host.close(0);
+});
+
 test("a node whose large output is no longer kept runs again, rather than to be read as nothing", async () => {
   const { sessionId, runId } = await cutOff([
     tool("big", "blow", { input: { length: 50 } }),

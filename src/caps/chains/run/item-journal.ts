@@ -40,9 +40,10 @@ export class ItemJournal {
     return { output, errors: recorded.errors };
   }
 
-  note(index: number, id: string, output: JsonValue, errors: JsonObject | undefined): JsonValue {
+  note(index: number, output: JsonValue, errors: JsonObject | undefined): JsonValue {
     const { journal, maxInlineBytes, outputs, runId } = this.#settings;
-    const recorded = this.#spend(output) > maxInlineBytes ? { reference: outputs.put(runId, id, output) } : { output };
+    const isLarge = this.#spend(output) > maxInlineBytes;
+    const recorded = isLarge ? { reference: outputs.put(runId, this.#idOf(index), output) } : { output };
     journal.note(this.#keyOf(index), errors === undefined ? recorded : { ...recorded, errors });
     return output;
   }
@@ -55,6 +56,13 @@ export class ItemJournal {
 
   #keyOf(index: number): string {
     return `${this.#place}.${index}`;
+  }
+
+  /** As agents are told of items: `map[2][0]`. A map within maps is one for each of their items, and shares its own id. */
+  #idOf(index: number): string {
+    const [map, ...items] = this.#keyOf(index).split(".");
+    const { id = "" } = this.#settings.plan.nodes[Number(map)] ?? {};
+    return `${id}[${items.join("][")}]`;
   }
 
   /** Returns how much it was. */

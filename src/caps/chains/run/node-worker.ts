@@ -221,8 +221,7 @@ export class NodeWorker {
       const recorded = journal.recall(index);
       if (recorded !== undefined) return this.#recalled(recorded, `${place}.${index}`);
       const output = this.#attempts(each, withItem(scope, item), `${key}:${index}`, `${place}.${index}`, time.signal);
-      const note = (value: JsonValue) =>
-        journal.note(index, `${node.id}[${index}]`, value, this.#errorsWithin(`${place}.${index}`, each));
+      const note = (value: JsonValue) => journal.note(index, value, this.#errorsWithin(`${place}.${index}`, each));
       return output instanceof Promise ? output.then(note) : note(output);
     };
     const conclude = ({ outputs, errors }: Awaited<ReturnType<typeof runMap>>): JsonValue => {
