@@ -48,6 +48,14 @@ test("every item has an idempotency key of its own that says where it belongs", 
   expect(host.recorder.calls.map(({ id }) => id)).toEqual([`${run_id}:m%3A1:0`, `${run_id}:m%3A1:1`]);
 });
 
+test("nodes have keys of their own, whatever they are called", async () => {
+  await using host = await startChains();
+
+  await host.api.run({ nodes: [tool("b:c", "echo"), tool("b%3Ac", "echo")] });
+
+  expect(new Set(host.recorder.calls.map(({ id }) => id)).size).toBe(2);
+});
+
 test("an item that fails fails the map, with the error of every item that did", async () => {
   await using host = await startChains();
   const nodes = [

@@ -182,12 +182,15 @@ test.each([
   await expect(host.api.run(fields as never)).rejects.toMatchObject({ code: "schema_violation" });
 });
 
-test.each(["__proto__", "constructor", "x".repeat(300), ""])("a node cannot be called %j", async (node_id) => {
-  await using host = await startChains();
-  const nodes = [JSON.parse(JSON.stringify({ kind: "tool", name: "echo", node_id })) as ChainNode];
+test.each(["__proto__", "constructor", "m[0]", "m[2][10]", "x".repeat(300), ""])(
+  "a node cannot be called %j",
+  async (node_id) => {
+    await using host = await startChains();
+    const nodes = [JSON.parse(JSON.stringify({ kind: "tool", name: "echo", node_id })) as ChainNode];
 
-  expect((await host.api.validate({ nodes })).problems).toMatchObject([{ code: "bad_node" }]);
-});
+    expect((await host.api.validate({ nodes })).problems).toMatchObject([{ code: "bad_node" }]);
+  },
+);
 
 test("a node that a map runs leads nowhere: its targets would run at once", async () => {
   const { problems } = await problemsOf([

@@ -59,7 +59,7 @@ export class NodePlanner {
     return {
       index,
       id,
-      key: id.replaceAll(":", "%3A"),
+      key: id.replace(/[%:]/g, encodeURIComponent),
       work,
       onError: onError === "abort" || onError === "skip" ? onError : "node",
       retries,

@@ -30,18 +30,19 @@ export interface NodeSpec {
   readonly message: string;
 }
 
-/** Names that mean something else where outputs are listed or read. */
-const forbiddenIds: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+/** Names that mean something else where outputs are listed or read: `map[2]` is an item of a map. */
+const forbiddenIds = /^(?:__proto__|constructor|prototype)$|\[\d+\]$/;
 
 /** Undefined where it is no node at all; what else is wrong with it is only noted. */
 export function toNodeSpec(node: ChainNode, place: number, problems: ProblemList): NodeSpec | undefined {
   const id = node.node_id || node.id || "";
-  if (id === "" || id.length > messageLimits.maxIdLength || forbiddenIds.has(id)) {
-    problems.add(
-      "bad_node",
-      `nodes[${place}] needs a node_id of up to ${messageLimits.maxIdLength} characters`,
-      id.slice(0, 40),
-    );
+  if (id === "" || id.length > messageLimits.maxIdLength) {
+    const why = `nodes[${place}] needs a node_id of up to ${messageLimits.maxIdLength} characters`;
+    problems.add("bad_node", why, id.slice(0, 40));
+    return undefined;
+  }
+  if (forbiddenIds.test(id)) {
+    problems.add("bad_node", `nodes[${place}] needs another node_id: "${id}" means something else`, id);
     return undefined;
   }
   const kind = toKind(node, id, problems);
