@@ -1,7 +1,9 @@
 // What one agent cannot take from the host and from others, whatever its chains say.
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createExpressionParser } from "./expressions/expression.ts";
 import { chainLimits } from "./limits.ts";
+import { compileChain } from "./plan/compile.ts";
 import type { ChainNode } from "./protocol.ts";
 import { openOutputStores } from "./run/output-store.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
@@ -123,6 +125,18 @@ test("what wrong names may have meant is told as long as finding out is quick", 
   expect(few.problems[0]?.message).toContain('did you mean "first"?');
   expect(problems).toHaveLength(chainLimits.maxProblems);
   expect(problems.filter(({ message }) => message.includes("did you mean"))).toEqual([]);
+});
+
+test("of very many wrong expressions those are parsed that are told", () => {
+  const parse = vi.fn(createExpressionParser());
+  const wrong = Object.fromEntries(
+    Array.from({ length: 500 }, (_, index) => [`f${index}`, `${"!".repeat(99)} ${index}`]),
+  );
+
+  const { problems } = compileChain([tool("a", "echo", { input_map: wrong })], "", { parse, maxNodes: 10 });
+
+  expect(problems).toHaveLength(chainLimits.maxProblems);
+  expect(parse).toHaveBeenCalledTimes(chainLimits.maxProblems);
 });
 
 test("expressions that very many maps share are counted for each", async () => {

@@ -139,7 +139,7 @@ export class NodePlanner {
 
   #expression(value: JsonValue, field: string, id: string, reader: number, isInMap: boolean): Expression {
     if (typeof value !== "string") return constant(value);
-    if (!this.#takeLength(value.length)) return constant(null);
+    if (!this.#takeLength(value.length) || this.#port.problems.isFull) return constant(null);
     let expression: Expression;
     try {
       expression = this.#port.parse(value, this.#port.isNode);

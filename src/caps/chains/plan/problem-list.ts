@@ -11,8 +11,13 @@ export class ProblemList {
     this.all = [...known];
   }
 
+  /** Whatever else is found is not told. */
+  get isFull(): boolean {
+    return this.all.length >= chainLimits.maxProblems;
+  }
+
   add(code: string, message: string, node_id = "", cycle?: string[]): void {
-    if (this.all.length >= chainLimits.maxProblems) return;
+    if (this.isFull) return;
     this.all.push(cycle === undefined ? { code, message, node_id } : { code, message, node_id, cycle });
   }
 
