@@ -5,7 +5,7 @@ export const chainLimits = {
   ...messageLimits,
   /** Nodes of one chain. */
   maxNodes: 2000,
-  /** Nodes of one run that work at once, where the request does not say less. */
+  /** Nodes of one run that work at once, items of its maps included, where the request does not say less. */
   maxParallel: 16,
   /** Items of one map. */
   maxItems: 10_000,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../protocol/json.ts";
+import type { ChainNode } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
 const list = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -24,6 +25,71 @@ test("a map runs a node for every item and keeps the order, so many at once", as
   expect(result.final_output).toEqual({ all: names });
   expect(host.recorder.mostWaiting).toBe(3);
   expect(result.outputs).not.toHaveProperty("one");
+});
+
+test("maps, maps within them and the nodes beside them have one limit together, and each gets its turn", async () => {
+  await using host = await startChains({ options: { max_parallel: 4 } });
+  const { recorder } = host;
+  const running = host.api.run({
+    nodes: [
+      { node_id: "one", kind: "map", items: [1, 2, 3], map_node: "row" },
+      { node_id: "other", kind: "map", items: [1, 2, 3], map_node: "row" },
+      { node_id: "row", kind: "map", items: [1, 2, 3], map_node: "cell" },
+      tool("cell", "wait", { input: { name: "x" } }),
+      tool("a", "wait", { input: { name: "x" } }),
+      tool("b", "wait", { input: { name: "x" }, deps: ["a"] }),
+    ],
+  });
+  await expect.poll(() => recorder.waiting).toBe(4);
+  await expect
+    .poll(() => {
+      recorder.release("x");
+      return recorder.calls.length;
+    })
+    .toBe(20);
+  recorder.release("x");
+
+  expect(await running).toMatchObject({ success: true, nodes_run: 4 });
+  expect(recorder.mostWaiting).toBe(4);
+});
+
+test("items that wait for others end with the time of their map, and with the run", async () => {
+  await using host = await startChains({ options: { max_parallel: 2 } });
+  const { recorder } = host;
+  const wait = { input: { name: "x" } };
+  const nodes: ChainNode[] = [
+    tool("a", "wait", wait),
+    { node_id: "m", kind: "map", items: [1, 2, 3], map_node: "cell", timeout: 0.05, on_error: "skip" },
+    tool("cell", "wait", wait),
+    { node_id: "n", kind: "map", items: [1, 2, 3], map_node: "cell" },
+  ];
+  const { failed, error } = await host.api.run({ nodes, timeout: 0.3 });
+
+  expect([failed, error?.code]).toEqual([["m"], "timeout"]);
+  await expect.poll(() => recorder.waiting).toBe(0);
+  const { length } = recorder.calls;
+  await host.api.run({ nodes: [tool("later", "later")] });
+  expect(recorder.calls).toHaveLength(length + 1);
+});
+
+test("very many items that end at once go on after those that did not", async () => {
+  await using host = await startChains({ options: { max_parallel: 2 } });
+  const items = Array.from({ length: 2000 }, (_, index) => index);
+  const running = host.api.run({
+    nodes: [
+      tool("a", "wait", { input: { name: "x" } }),
+      { node_id: "m", kind: "map", items: [0, 1], map_node: "row" },
+      { node_id: "row", kind: "map", items, map_node: "cell" },
+      tool("cell", "echo", { input_map: { v: "item" } }),
+      tool("b", "wait", { input: { name: "x" } }),
+    ],
+    streaming: false,
+  });
+  await expect.poll(() => host.recorder.waiting).toBe(2);
+  host.recorder.release("x");
+
+  expect(await running).toMatchObject({ success: true });
+  expect(host.recorder.calls).toHaveLength(4002);
 });
 
 test("the item reaches the node under both names, and alone where the node maps nothing", async () => {

@@ -7,7 +7,7 @@ import { chainLimits } from "./limits.ts";
 export const optionsSchema = z.strictObject({
   /** Nodes of one chain. */
   max_nodes: z.int().min(1).max(100_000).default(chainLimits.maxNodes),
-  /** Nodes of one run that work at once. */
+  /** Nodes of one run that work at once, items of its maps included. */
   max_parallel: z.int().min(1).max(1000).default(chainLimits.maxParallel),
   /** Items of one map. */
   max_items: z.int().min(1).default(chainLimits.maxItems),

@@ -37,6 +37,7 @@ export class ChainRun {
   /** Whether what it comes to is written down: not before it is known that it does not end at once. */
   #isNoted: boolean;
   #isPausing = false;
+  #isWaitingForSlot = false;
   /** Set when nothing more may begin: called when nothing runs any more. */
   #onWoundDown: (() => void) | undefined;
 
@@ -46,7 +47,7 @@ export class ChainRun {
     this.#settings = settings;
     this.#plan = plan;
     this.#scope = new RunScope(plan, settings.input);
-    this.#worker = new NodeWorker(settings);
+    this.#worker = new NodeWorker(settings, this.#scope.work);
     this.#pending = plan.incoming.slice();
     this.#isFed = plan.isUnconditional ? [] : new Array<boolean>(count).fill(false);
     this.#states = new Array<number>(count).fill(0);
@@ -143,6 +144,7 @@ export class ChainRun {
     }
     while (this.#nextReady < this.#readyEnd && this.#running < maxParallel && !this.#isOver) {
       if (this.#scope.work.isTurnOver) return this.#pause();
+      if (this.#worker.isFull) return this.#waitForSlot();
       this.#begin(this.#takeReady());
     }
     if (this.#running === 0 && !this.#isOver) this.#finish(null);
@@ -167,6 +169,16 @@ export class ChainRun {
     this.#follow(this.#scope.work.nextTurn(), () => {
       this.#isPausing = false;
       this.#running -= 1;
+      this.#pump();
+    });
+  }
+
+  /** Items of maps have them all: the maps are running, so that this is not the end. */
+  #waitForSlot(): void {
+    if (this.#isWaitingForSlot) return;
+    this.#isWaitingForSlot = true;
+    this.#follow(new Promise<void>((resolve) => this.#worker.slots.whenFree(resolve)), () => {
+      this.#isWaitingForSlot = false;
       this.#pump();
     });
   }
@@ -199,6 +211,8 @@ export class ChainRun {
 
   #await(node: PlannedNode, work: Promise<JsonValue>): void {
     this.#running += 1;
+    // What a map runs takes slots, the map itself waits for it.
+    if (node.work.kind !== "map") this.#worker.slots.hold(work);
     this.#follow(
       work,
       (output) => {

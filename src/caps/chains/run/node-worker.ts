@@ -4,6 +4,7 @@ import type { ToolOutput } from "../../../host/tool-output.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { isTrue, type Scope } from "../expressions/expression.ts";
+import type { Work as ExpressionWork } from "../expressions/work.ts";
 import { chainLimits } from "../limits.ts";
 import type { PlannedNode, Work } from "../plan/plan.ts";
 import { callTypes, toData, toOutput, toRequest } from "./capability-calls.ts";
@@ -15,12 +16,15 @@ import { reducers } from "./reducers.ts";
 import type { Awaitable, EmitPhase, Recorded } from "./run-port.ts";
 import { toInput, withItem } from "./run-scope.ts";
 import type { RunSettings } from "./run-settings.ts";
+import { Slots } from "./slots.ts";
 import { pause, startTime } from "./waiting.ts";
 
 type WorkOf<Kind extends Work["kind"]> = Extract<Work, { kind: Kind }>;
 
 export class NodeWorker {
   readonly #settings: RunSettings;
+  readonly #work: ExpressionWork;
+  #slots: Slots | undefined;
   #stopped: AbortController | undefined;
   #isClosed = false;
   /** By place: the number of the map's node, then those of items. */
@@ -29,9 +33,21 @@ export class NodeWorker {
   /** What the keys of all calls of the run begin with. */
   readonly #keyPrefix: string;
 
-  constructor(settings: RunSettings) {
+  constructor(settings: RunSettings, work: ExpressionWork) {
     this.#settings = settings;
+    this.#work = work;
     this.#keyPrefix = `${settings.runId}:`;
+  }
+
+  /** Made for the first that does not end at once: most runs have none. */
+  get slots(): Slots {
+    this.#slots ??= new Slots(this.#settings.maxParallel, this.#work);
+    return this.#slots;
+  }
+
+  /** Whether as much works as may. */
+  get isFull(): boolean {
+    return this.#slots?.isFull === true;
   }
 
   /** Aborted when the run is over. */
@@ -48,6 +64,7 @@ export class NodeWorker {
   close(): void {
     this.#isClosed = true;
     this.#stopped?.abort(over());
+    this.#slots?.close(over());
   }
 
   /** What was written down of a node; undefined where its large output is no longer kept. */
@@ -217,10 +234,16 @@ export class NodeWorker {
     const time = startTime(this.#settings.port, node.id, node.timeoutMs, outer);
     const journal = new ItemJournal(this.#settings, place);
     const run = (item: JsonValue, index: number): Awaitable<JsonValue> => {
-      scope.work.begin();
       const recorded = journal.recall(index);
-      if (recorded !== undefined) return this.#recalled(recorded, `${place}.${index}`);
-      const output = this.#attempts(each, withItem(scope, item), `${key}:${index}`, `${place}.${index}`, time.signal);
+      if (recorded !== undefined) {
+        scope.work.begin();
+        return this.#recalled(recorded, `${place}.${index}`);
+      }
+      const perform = () => {
+        scope.work.begin();
+        return this.#attempts(each, withItem(scope, item), `${key}:${index}`, `${place}.${index}`, time.signal);
+      };
+      const output = each.work.kind === "map" ? perform() : this.slots.run(perform, time.signal);
       const note = (value: JsonValue) => journal.note(index, value, this.#errorsWithin(`${place}.${index}`, each));
       return output instanceof Promise ? output.then(note) : note(output);
     };
