@@ -28,6 +28,11 @@ export const benchmark: Benchmark = {
     "langgraph-fanout": { title: "LangGraph.js, one, 98 at once, one", start: () => startLangGraph("fanout") },
     "pgraph-linear": { title: "p-graph, one after the other", start: () => startPGraph("linear") },
     "pgraph-fanout": { title: "p-graph, one, 98 at once, one", start: () => startPGraph("fanout") },
+    // Either side without what the other has above: a chain that no host has seen, and a graph that is kept.
+    "new-linear": { title: "a2e, another chain each time, linear", start: () => startChains("linear", true) },
+    "new-fanout": { title: "a2e, another chain each time, fan-out", start: () => startChains("fanout", true) },
+    "kept-linear": { title: "p-graph built once, linear", start: () => startPGraph("linear", true) },
+    "kept-fanout": { title: "p-graph built once, fan-out", start: () => startPGraph("fanout", true) },
   },
   bars: [
     { id: "chains.langgraph.linear", ours: "linear", peer: "langgraph-linear", measure: "perSecond", atLeast: 50 },
@@ -47,7 +52,9 @@ function depsOf(shape: Shape, index: number): number[] {
 const ids = Array.from({ length: nodeCount }, (_, index) => `node-${index}`);
 const idOf = (index: number) => ids[index] as string;
 
-async function startChains(shape: Shape): Promise<RunningCase> {
+/** The same chain over and over is compiled once by the host, which then only compares it; one that `isNew` is not. */
+async function startChains(shape: Shape, isNew = false): Promise<RunningCase> {
+  let sent = 0;
   const nodes: ChainNode[] = ids.map((node_id, index) => ({
     node_id,
     kind: "tool",
@@ -65,6 +72,7 @@ async function startChains(shape: Shape): Promise<RunningCase> {
       const api = client.use(chains);
       const sample = await runClosedLoop(
         async () => {
+          if (isNew) nodes[0] = { ...nodes[0], retry_delay: ++sent };
           const { success, nodes_run } = await api.run({ nodes, streaming: false });
           if (!success || nodes_run !== nodeCount) throw new Error(`${nodes_run} nodes ran`);
         },
@@ -79,17 +87,19 @@ async function startChains(shape: Shape): Promise<RunningCase> {
   };
 }
 
-/** Built from its description each time, as ours is: a graph that an agent sends is not known beforehand. */
-async function startPGraph(shape: Shape): Promise<RunningCase> {
+/** Built from its description each time, as a graph that an agent sends is not known beforehand; or once, where it is kept. */
+async function startPGraph(shape: Shape, isKept = false): Promise<RunningCase> {
   let ran = 0;
   const run = async () => {
     ran += 1;
   };
   const nodes = ids.map((id) => [id, { run }] as const);
   const dependencies = ids.flatMap((id, index) => depsOf(shape, index).map((dep): [string, string] => [idOf(dep), id]));
+  const build = () => new PGraph(new Map(nodes), dependencies);
+  const kept = isKept ? build() : undefined;
   const runGraph = async () => {
     ran = 0;
-    await new PGraph(new Map(nodes), dependencies).run();
+    await (kept ?? build()).run();
     if (ran !== nodeCount) throw new Error(`${ran} nodes ran`);
   };
   return { round: (ms) => runClosedLoop(runGraph, { ms, ...loop }), async close() {} };
