@@ -1,8 +1,14 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { core } from "../../protocol/core.ts";
+import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { startHost } from "../../testing/start-host.ts";
 import { defineTool, toolOutput } from "../tools/define-tool.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
+import { chainsPlugin } from "./plugin.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
 test("a node that fails ends the chain, and what runs beside it is stopped", async () => {
@@ -301,3 +307,35 @@ test("a node cannot call what the plugin that answers for tools denies", async (
 
   expect(error).toMatchObject({ node_id: "a", detail: { code: "tool_denied" } });
 });
+
+test("a node's time ends a tool that blocks a thread, also one that takes no context", async () => {
+  await using folder = await mkdtempDisposable();
+  const toolText = (name: string, run: string) => `{
+    name: "${name}", description: "d", kind: "function", tags: [], version: "1.0.0", source: "", usesContext: false,
+    inputSchema: { type: "object" }, isIdempotent: false, isStreaming: false, isDeferred: false,
+    check: (value) => ({ value }), run: ${run},
+  }`;
+  const block = toolText("block", "() => { for (;;); }");
+  const fine = toolText("fine", "() => ({ data: 'fine' })");
+  await writeFile(join(folder.path, "block.mjs"), `export const tools = [${block}, ${fine}];`);
+  const tools = toolsPlugin({
+    builtin: false,
+    modules: ["block.mjs"],
+    base_dir: folder.path,
+    isolation: "worker",
+    workers: 1,
+  });
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  await using host = await startHost({ plugins: [tools, chainsPlugin()], database });
+
+  const { final_output, failed } = await host.client.chains.run({
+    nodes: [tool("a", "block", { timeout: 0.1, on_error: "b" }), tool("b", "fine", { timeout: 10 })],
+  });
+
+  expect([final_output, failed]).toEqual(["fine", ["a"]]);
+});
+
+async function mkdtempDisposable() {
+  const path = await mkdtemp(join(tmpdir(), "a2e-chains-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
