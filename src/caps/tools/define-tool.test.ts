@@ -211,6 +211,7 @@ test("a tool is known to take no context only where it cannot look at one", () =
     () => ({}),
     (args: JsonObject) => args,
     ({ a = {}, ...rest }: JsonObject) => ({ a, rest }),
+    ({ a = "some text", b = "more" }: JsonObject) => ({ a, b }),
     methods.plain,
   ];
   expect(without.map(usesContext)).toEqual(without.map(() => false));
@@ -218,6 +219,10 @@ test("a tool is known to take no context only where it cannot look at one", () =
     (args: JsonObject, context = {}) => ({ args, context }),
     (args: JsonObject, ...rest: JsonObject[]) => ({ args, rest }),
     (...all: JsonObject[]) => ({ all }),
+    ({ a = "}) => " }: JsonObject, context = {}) => ({ a, context }),
+    ({ a = "{" }: JsonObject, { b = "}" }: JsonObject) => ({ a, b }),
+    // Some compilers keep comments.
+    new Function("return ({ a /* }) => */ }, context) => ({ a, context })")() as (args: JsonObject) => JsonObject,
     methods.sly,
     methods.plain.bind(methods),
   ];

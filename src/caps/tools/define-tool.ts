@@ -98,8 +98,13 @@ export function defineTool<Input extends InputSchema, Output extends OutputSchem
  * One parameter at most: a name, or a pattern with plain defaults. Told by the text, since the length of a function says
  * nothing of parameters that have a default, nor of all the rest.
  */
-const fewParameters =
-  /^(?:async\b\s*)?(?:function\b\s*)?[\w$]*\s*(?:\(\s*(?:[\w$]+|\{(?:[^(){}]|\{[^(){}]*\})*\})?\s*\)\s*(?:=>|\{)|=>)/;
+const fewParameters = (() => {
+  // Quoted text and comments may hold anything, also what looks like the end of the parameters.
+  const plain = String.raw`[^(){}"'\`/]|"[^"\\(){}]*"|'[^'\\(){}]*'`;
+  const pattern = String.raw`\{(?:${plain}|\{(?:${plain})*\})*\}`;
+  const one = String.raw`\(\s*(?:[\w$]+|${pattern})?\s*\)\s*(?:=>|\{)`;
+  return new RegExp(String.raw`^(?:async\b\s*)?(?:function\b\s*)?[\w$]*\s*(?:${one}|=>)`);
+})();
 
 /** Whether a function cannot look at its second argument. What is bound to another function does not show its text. */
 function ignoresContext(run: (...args: never[]) => unknown): boolean {
