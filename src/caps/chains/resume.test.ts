@@ -198,6 +198,38 @@ test("large outputs of items in maps within maps are each recalled as their own"
   await second.host.close(0);
 });
 
+test("an approval that nobody had given is asked again, and what was before it does not run again", async () => {
+  const first = await openHost("first.sqlite");
+  const { client, api } = await connect(first.host);
+  const asked: string[] = [];
+  client.onAsk(chains.asks.approve, ({ node_id }) => {
+    asked.push(node_id);
+    return new Promise(() => {});
+  });
+  const nodes = [
+    tool("a", "later", { input: { v: 1 } }),
+    { node_id: "ok", kind: "approval", message: "Go on?", input_map: { v: "a.v" } },
+    tool("end", "echo", { deps: ["ok"], input_map: { v: "ok.data.v" } }),
+  ];
+  void api.run({ nodes }).catch(() => {});
+  await expect.poll(() => asked).toEqual(["ok"]);
+  const [run] = (await api.list()).runs;
+  await kill("first.sqlite", "second.sqlite");
+  await first.host.close(0);
+
+  const second = await openHost("second.sqlite");
+  const transport = createDirectTransport(() => second.host.sessions.get(client.sessionId) as never);
+  const again = new A2EClient({ transport, agentId: "agent", capabilities: ["tools", "chains"] });
+  // The question waits for whoever connects.
+  again.onAsk(chains.asks.approve, ({ message, data }) => ({ approved: message === "Go on?" && data.v === 1 }));
+  await again.connect();
+  const { final_output } = await again.use(chains).run({ nodes: [] }, { id: run?.run_id ?? "" });
+
+  expect(final_output).toEqual({ v: 1 });
+  expect(second.recorder.calls.map(({ id }) => id)).toEqual([`${run?.run_id}:end`]);
+  await second.host.close(0);
+});
+
 test("a node whose large output is no longer kept runs again, rather than to be read as nothing", async () => {
   const { sessionId, runId } = await cutOff([
     tool("big", "blow", { input: { length: 50 } }),
