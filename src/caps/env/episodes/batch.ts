@@ -8,6 +8,7 @@ import { type AutoresetMode, env, type Observation } from "../protocol.ts";
 import type { Caller } from "./caller-turns.ts";
 import type { Episode } from "./episode.ts";
 import type { Episodes } from "./episodes.ts";
+import { KeptTogether } from "./kept-together.ts";
 
 type ItemError = {
   code: string;
@@ -35,17 +36,49 @@ export function stepBatch(
 ): Awaitable<{ results: StepItem[] }> {
   const isOne = episode_ids.length === 0;
   if (!isOne && episode_ids.length !== actions.length) throw unequal(episode_ids.length, actions.length);
-  const results = workOn(actions, (action, at) => {
-    const id = isOne ? episode_id : (episode_ids[at] as string);
-    return settle(
-      () =>
-        andThen(episodes.get(id), (episode) =>
-          andThen(episode.stepWith(action, mode, caller), (obs): StepItem => ({ obs })),
-        ),
-      (error) => ({ obs: stillAs(episodes, id, now), error }),
-    );
+  return keepTogether(caller, (together) => {
+    const results = workOn(actions, (action, at) => {
+      const id = isOne ? episode_id : (episode_ids[at] as string);
+      return settle(
+        () =>
+          andThen(episodes.get(id), (episode) =>
+            andThen(episode.stepWith(action, mode, together), (obs): StepItem => ({ obs })),
+          ),
+        (error) => ({ obs: stillAs(episodes, id, now), error }),
+      );
+    });
+    return andThen(results, (items) => ({ results: items }));
   });
-  return andThen(results, (items) => ({ results: items }));
+}
+
+/** What fails as a whole is kept as well: the steps have been taken. */
+function keepTogether<Result>(caller: Caller, work: (together: Caller) => Awaitable<Result>): Awaitable<Result> {
+  const kept = new KeptTogether();
+  let isLater = false;
+  try {
+    const result = work(new BatchCaller(caller, kept));
+    isLater = isThenable(result);
+    return isLater ? Promise.resolve(result).finally(() => kept.end()) : result;
+  } finally {
+    if (!isLater) kept.end();
+  }
+}
+
+/** A signal is made when it is asked for, so it is not copied. */
+class BatchCaller implements Caller {
+  readonly kept: KeptTogether;
+  readonly #caller: Caller;
+
+  constructor(caller: Caller, kept: KeptTogether) {
+    this.#caller = caller;
+    this.kept = kept;
+  }
+  get isEnded(): boolean {
+    return this.#caller.isEnded;
+  }
+  get signal(): AbortSignal {
+    return this.#caller.signal;
+  }
 }
 
 export function tryActions(

@@ -3,9 +3,13 @@ import type { CallContext } from "../../../host/call-context.ts";
 import { isThenable } from "../../../host/thenable.ts";
 import type { Awaitable } from "../awaitable.ts";
 import { Turns } from "../turns.ts";
+import type { KeptTogether } from "./kept-together.ts";
 
 /** Whoever waits for the answer: where nobody does any more, nothing is begun. */
-export type Caller = Pick<CallContext, "isEnded" | "signal">;
+export interface Caller extends Pick<CallContext, "isEnded" | "signal"> {
+  /** Where several steps have one answer. */
+  readonly kept?: KeptTogether;
+}
 
 export class CallerTurns {
   readonly #turns = new Turns();
@@ -21,6 +25,13 @@ export class CallerTurns {
   /** Of whoever waits for what is being done. */
   get signal(): AbortSignal {
     return this.#caller?.signal ?? new AbortController().signal;
+  }
+
+  /** Keeps what came of what is being done. */
+  keep(work: () => void): void {
+    const kept = this.#caller?.kept;
+    if (kept === undefined) work();
+    else kept.add(work);
   }
 
   /** Settles when all that was asked for so far has ended; undefined where that is now. */

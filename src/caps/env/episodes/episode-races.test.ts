@@ -5,6 +5,7 @@ import { defineEnv } from "../define-env.ts";
 import { box } from "../spaces/box.ts";
 import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
+import { keyOf } from "./saved-episode.ts";
 
 /** An environment that answers when it is told to, and says what was closed. */
 function createGate() {
@@ -301,6 +302,25 @@ test("a batch works on a few episodes at once, so that others get their turn, an
 
   expect(results.map(({ obs }) => obs.state.value)).toEqual(new Array(100).fill(1));
   expect(most).toBe(32);
+});
+
+test("a batch that takes its time is kept with its answer: before that, a crash leaves nothing of it", async () => {
+  await using host = await start({ builtin: true, record_experiences: true });
+  const session = await host.open();
+  const reset = async (env_name: string) => (await session.call("reset", { env_name })).obs.episode_id;
+  const episode_ids = [await reset("counter_env"), await reset("gate"), await reset("gate")];
+  session.state.track(() => {});
+  session.state.takeChanges();
+
+  const stepping = session.call("batchStep", { episode_ids, actions: ["inc", 0, 1] });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(session.state.takeChanges()).toEqual([]);
+  await host.gate.open();
+  expect((await stepping).results.map(({ obs }) => obs.step_num)).toEqual([1, 1, 1]);
+
+  const written = session.state.takeChanges().map(({ key }) => key);
+  expect(written).toEqual(expect.arrayContaining(episode_ids.map(keyOf)));
+  expect((await session.call("listExperiences", {})).total).toBe(3);
 });
 
 test("options that are kept with an episode have a size", async () => {

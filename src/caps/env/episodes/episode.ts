@@ -236,10 +236,12 @@ export class Episode {
     andThen(this.#instance.reset(this.seed, this.options), () => {
       // The chance goes on where it was, so one seed reproduces all that follows.
       this.#progress = new Progress();
-      this.#services.changed(this);
+      this.#turns.keep(this.#noteChange);
     });
 
   /** Functions of their own, made once: they are handed over with every step. */
+  readonly #noteChange = () => this.#services.changed(this);
+
   readonly #step = (given: JsonValue): Awaitable<Observation> => {
     if (this.isCompleted) throw episodeCompleted(this.id);
     const action = toAction(this.environment.actionSpace, given);
@@ -257,7 +259,7 @@ export class Episode {
   readonly #apply = (result: StepResult<unknown>, shown: JsonObject): Observation => {
     this.#progress.advance(result, this.maxSteps);
     const observation = this.#observation(shown, this.#progress.info);
-    this.#services.changed(this);
+    this.#turns.keep(this.#noteChange);
     if (this.isCompleted && !this.isClosed) this.#tellEnd(shown);
     return observation;
   };
@@ -277,10 +279,8 @@ export class Episode {
   }
 
   #record(state: JsonObject, action: unknown, next_state: JsonObject, { created_at }: Observation): void {
-    // What ends after its session was put back is no part of it any more.
-    if (this.isClosed) return;
     const { stepNum, done, truncated, reward } = this.#progress;
-    this.#services.record({
+    const experience: Experience = {
       episode_id: this.id,
       env_name: this.environment.name,
       step_num: stepNum,
@@ -291,6 +291,10 @@ export class Episode {
       done,
       truncated,
       created_at,
+    };
+    this.#turns.keep(() => {
+      // What ends after its session was put back is no part of it any more.
+      if (!this.isClosed) this.#services.record(experience);
     });
   }
 
