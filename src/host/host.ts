@@ -204,12 +204,13 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
   const clock = options.clock ?? systemClock;
   const hostId = options.hostId ?? "a2e-host";
   const log = options.log ?? silentLogger;
+  const limits = { ...defaultLimits, ...options.limits };
   const scopes = options.scopes ?? (options.recordings === undefined ? undefined : createScopes());
   return {
     hostId,
     auditSessionId: options.auditSessionIdSource === "host_id" ? () => hostId : (sessionId) => sessionId,
     isHandshakeRequired: options.isHandshakeRequired ?? true,
-    limits: { ...defaultLimits, ...options.limits },
+    limits,
     clock,
     nextId: options.nextId ?? createIdSource(),
     random: options.random ?? Math.random,
@@ -223,7 +224,9 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
     snapshotMode: options.snapshotMode ?? "hybrid",
     snapshotSchedule: options.snapshotSchedule ?? noSchedule,
     journal:
-      options.database === undefined || options.isDurable !== true ? undefined : new SessionJournal(options.database),
+      options.database === undefined || options.isDurable !== true
+        ? undefined
+        : new SessionJournal(options.database, limits),
     tools: new ToolCatalogue(undefined, scopes === undefined ? undefined : (tool) => recordTool(tool, scopes)),
     recordings: options.recordings,
     scopes,

@@ -198,3 +198,23 @@ test.each([
   expect(journal.load("broken")).toBeUndefined();
   expect(isSettled).toBe(true);
 });
+
+test.each([
+  ["lines", { maxOutboundLines: 3000, maxOutboundBytes: 1e9 }],
+  ["bytes", { maxOutboundLines: 1e9, maxOutboundBytes: 300_000 }],
+])("what a peer never says it has is kept as long as it could still be sent, and no longer: %s", async (_, limits) => {
+  journal = new SessionJournal(database, limits);
+  const { entry } = open("one");
+  const line = "x".repeat(100);
+  for (let count = 0; count < 300; count++) {
+    for (let added = 0; added < 100; added++) entry.stage(line);
+    await turn();
+  }
+
+  const stored = journal.load("one");
+  expect(stored).toMatchObject({ lastSeq: 30_000 });
+  const unread = 30_000 - (stored?.acknowledged ?? 0);
+  expect(unread).toBeGreaterThanOrEqual(3000);
+  expect(unread).toBeLessThan(7000);
+  expect(stored?.lines.length).toBeLessThan(10_000);
+});

@@ -1,6 +1,7 @@
 // Sessions that outlive the process. What a session says and what its plugins keep is written together, once per turn,
 // and no line leaves before that is durable: what a peer has seen has happened.
 import type { JsonValue } from "../protocol/json.ts";
+import { defaultLimits } from "../protocol/limits.ts";
 import type { Database, TurnLog } from "./database.ts";
 import {
   decodeTurn,
@@ -12,6 +13,7 @@ import {
 } from "./session-record.ts";
 import type { SessionState } from "./session-state.ts";
 import { SessionTables } from "./session-tables.ts";
+import { type UnacknowledgedLimits, UnacknowledgedLines } from "./unacknowledged-lines.ts";
 import { UnfoldedTurns } from "./unfolded-turns.ts";
 
 /** One session's part of the journal. */
@@ -38,6 +40,7 @@ const linesPerRecord = 2048;
 
 export class SessionJournal {
   readonly #database: Database;
+  readonly #limits: UnacknowledgedLimits;
   readonly #tables: SessionTables;
   /** On top of the tables: what is in the log alone. */
   readonly #unfolded = new UnfoldedTurns();
@@ -51,8 +54,9 @@ export class SessionJournal {
   readonly #layersOf = new Map<string, readonly number[]>();
   readonly #uses = new Map<number, number>();
 
-  constructor(database: Database) {
+  constructor(database: Database, limits: UnacknowledgedLimits = defaultLimits) {
     this.#database = database;
+    this.#limits = limits;
     this.#tables = new SessionTables(database);
     this.#log = database.openLog?.({
       recall: (record) => this.#unfolded.add(decodeTurn(record)),
@@ -179,6 +183,7 @@ export class SessionJournal {
     /** Forgotten, or lost: what follows a turn that was not written must not be written either. */
     let isEnded = false;
     let recordedAt = lastSeq;
+    const unacknowledged = new UnacknowledgedLines(this.#limits, acknowledged);
     /** Whether the topmost layer may have something in it. */
     let isTopUsed = this.#layersOf.has(sessionId);
     this.#hold(sessionId, layers);
@@ -224,6 +229,7 @@ export class SessionJournal {
       });
       isTopUsed ||= changes.length > 0;
       lastSeq += lines.length;
+      acknowledged = Math.max(acknowledged, unacknowledged.add(lines, lastSeq));
       const about = { session: sessionId, lines, lastSeq, acknowledged, layer: layers.at(-1) as number, changes };
       const record = isTouched ? { record: { ...read(), layers } } : undefined;
       if (isTouched) recordedAt = lastSeq;
