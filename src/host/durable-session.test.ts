@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -400,4 +400,137 @@ test("a part is told whether its session has ended for good", async () => {
   expect(await second.sessions.delete(lasting.session.id)).toBe(true);
   expect(lastTold()).toEqual([true]);
   await second.close(0);
+});
+
+test.each([
+  ["that keeps its state with the host", counterPlugin],
+  ["that hands its state over", ownCounterPlugin],
+])("what a session of a plugin %s was put back to is there after a restart", async (_, which) => {
+  const snapshots = { ...createMemorySnapshotStore(), async close() {} };
+  const first = await start(which, { snapshots });
+  const session = first.sessions.create();
+  const peer = await shakeHands(session);
+  await ask(peer, { type: "counter/add/req", by: 5 });
+  await ask(peer, { type: "session/snapshot/req" });
+  await ask(peer, { type: "counter/add/req", by: 1 });
+  await ask(peer, { type: "session/restore/req" });
+  await first.close(0);
+
+  const second = await start(which, { snapshots });
+  const again = new RawPeer(second.sessions.get(session.id) as Session);
+  expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 5 });
+  await second.close(0);
+});
+
+test("a part that cannot read what was saved says so, and is there all the same, also after a restart", async () => {
+  const snapshots = { ...createMemorySnapshotStore(), async close() {} };
+  const picky = plugin(counter, {
+    session: (context) => ({
+      ...(ownCounterPlugin.session(context) as SessionPart<typeof counter>),
+      restore: (state) => {
+        if (state === 5) throw new Error("not five");
+      },
+    }),
+  });
+  const first = await start(picky, { snapshots });
+  const session = first.sessions.create();
+  const peer = await shakeHands(session);
+  await ask(peer, { type: "counter/add/req", by: 5 });
+  await ask(peer, { type: "session/snapshot/req" });
+  expect(await ask(peer, { type: "session/restore/req" })).toMatchObject({ code: "internal_error" });
+  expect(await ask(peer, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 2 });
+  await first.close(0);
+
+  const second = await start(picky, { snapshots });
+  const again = new RawPeer(second.sessions.get(session.id) as Session);
+  expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ type: "counter/add/resp" });
+  await second.close(0);
+});
+
+test("a crash in the middle of a restore finds every plugin put back", async () => {
+  const tally = capability("tally", {
+    doc: "Counts as well.",
+    calls: {
+      add: call("tally/add/req", "tally/add/resp", {
+        doc: "Adds.",
+        request: z.object({ by: z.int() }),
+        result: value,
+        example: { request: { by: 1 }, result: { value: 1 } },
+      }),
+    },
+  });
+  const tallyPlugin = plugin(tally, {
+    session: ({ state }) => ({
+      handlers: {
+        add({ by }) {
+          const next = ((state.get("count") as number | undefined) ?? 0) + by;
+          state.set("count", next);
+          return { value: next };
+        },
+      },
+    }),
+  });
+  let finishClosing = () => {};
+  const slow = plugin(counter, {
+    session: (context) => ({
+      ...(counterPlugin.session(context) as SessionPart<typeof counter>),
+      close: () => new Promise<void>((resolve) => (finishClosing = resolve)),
+    }),
+  });
+  const first = await start(slow, { plugins: [slow, tallyPlugin] });
+  const peer = new RawPeer(first.sessions.create());
+  await peer.shakeHands({ agent_caps: ["counter", "tally"] });
+  const addBoth = async (by: number, on = peer) =>
+    [await ask(on, { type: "counter/add/req", by }), await ask(on, { type: "tally/add/req", by })].map(
+      (answer) => answer.value,
+    );
+  await addBoth(5);
+  await ask(peer, { type: "session/snapshot/req" });
+  expect(await addBoth(1)).toEqual([6, 6]);
+  const restoring = ask(peer, { type: "session/restore/req" });
+  // The answer to this is written after what the restore has changed so far.
+  await new Promise((resolve) => setImmediate(resolve));
+  await peer.settle();
+  const copy = `${folder}-copy`;
+  await cp(folder, copy, { recursive: true });
+
+  const database = await createSqliteDatabase({ path: join(copy, "a2e.sqlite") });
+  const second = await start(slow, { plugins: [counterPlugin, tallyPlugin], database });
+  const again = new RawPeer(second.sessions.get(peer.session.id) as Session);
+  expect(await addBoth(0, again)).toEqual([5, 5]);
+  await second.close(0);
+  finishClosing();
+  await restoring;
+  const closing = first.close(0);
+  await new Promise((resolve) => setImmediate(resolve));
+  finishClosing();
+  await closing;
+  await rm(copy, { recursive: true });
+});
+
+test("null in a state is still there after a restart", async () => {
+  const held: unknown[] = [];
+  const forgetful = plugin(counter, {
+    session: ({ state }) => {
+      held.push(state.get("last"));
+      return {
+        handlers: {
+          add({ by }) {
+            state.set("last", null);
+            return { value: by };
+          },
+          drop: () => ({}),
+        },
+      };
+    },
+  });
+  const first = await start(forgetful);
+  const session = first.sessions.create();
+  await ask(await shakeHands(session), { type: "counter/add/req" });
+  await first.close(0);
+  const second = await start(forgetful);
+  second.sessions.get(session.id);
+  await second.close(0);
+
+  expect(held).toEqual([undefined, null]);
 });

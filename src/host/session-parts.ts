@@ -76,13 +76,18 @@ export class SessionParts {
     const later: Promise<void>[] = [];
     for (const name of capabilities) {
       for (const loaded of this.#kernel.handlersOf.get(name) ?? []) {
-        if (this.#parts.has(loaded)) continue;
-        const part = this.#openPart(loaded);
-        if (isThenable(part)) later.push(this.#addLater(loaded, part));
-        else this.#add(loaded, part);
+        const opening = this.#parts.has(loaded) ? undefined : this.#start(loaded);
+        if (opening !== undefined) later.push(opening);
       }
     }
     return later.length === 0 ? undefined : allOrFirstFailure(later);
+  }
+
+  #start(loaded: LoadedPlugin): Promise<void> | undefined {
+    const part = this.#openPart(loaded);
+    if (isThenable(part)) return this.#addLater(loaded, part);
+    this.#add(loaded, part);
+    return undefined;
   }
 
   /** What a plugin throws waits like what it rejects with: others may be opening already, and nobody may forget them. */
@@ -194,13 +199,13 @@ export class SessionParts {
     }
   }
 
-  #ownNow(loaded: LoadedPlugin, part: SessionPart): JsonValue {
-    if (this.#savedLater.has(part)) return null;
+  #ownNow(loaded: LoadedPlugin, part: SessionPart): JsonValue | undefined {
+    if (this.#savedLater.has(part)) return undefined;
     // In nobody's name: a replay has no journal, and so does not ask for this.
     const read = () => part.snapshot?.();
     const { scopes } = this.#kernel;
     const own = scopes === undefined ? read() : scopes.run(undefined, read);
-    if (!isThenable(own)) return own ?? null;
+    if (!isThenable(own)) return own;
     this.#savedLater.add(part);
     // It may fail as well, and nobody waits for it.
     own.then(undefined, () => {});
@@ -208,7 +213,7 @@ export class SessionParts {
     this.#kernel.log.warn("a plugin that saves its state asynchronously is not recovered after a crash", {
       plugin: name,
     });
-    return null;
+    return undefined;
   }
 
   /** Whether any plugin has something to save. */
@@ -233,15 +238,22 @@ export class SessionParts {
     return this.#states?.has(loaded.name) === true || this.#parts.get(loaded)?.restore !== undefined;
   }
 
-  /** Puts a plugin back to what `save` returned. One that keeps its state with the host is opened anew on it. */
-  async restore(loaded: LoadedPlugin, { own, entries }: SavedPart): Promise<void> {
-    const part = this.#parts.get(loaded);
-    const state = this.#states?.get(loaded.name);
-    if (state !== undefined) {
-      state.replace(Object.entries(entries));
-      if (part !== undefined) await this.#reopen(loaded, part);
+  /**
+   * Puts plugins back to what `save` returned. Those that keep their state with the host are opened anew on it. All are
+   * changed in one turn: a crash finds each of them put back, or none.
+   */
+  async restore(saved: Iterable<readonly [LoadedPlugin, SavedPart]>): Promise<void> {
+    const work: (() => Promise<unknown>)[] = [];
+    for (const [loaded, { own, entries }] of saved) {
+      const part = this.#parts.get(loaded);
+      const state = this.#states?.get(loaded.name);
+      // With what the part holds beside it, which it gets as it opens: both are written together.
+      state?.replace(Object.entries(own === undefined ? entries : { ...entries, [ownKey]: own }));
+      if (part === undefined) continue;
+      if (state === undefined) work.push(async () => own !== undefined && part.restore?.(own));
+      else work.push(this.#reopening(loaded, part));
     }
-    if (own !== undefined) await this.#parts.get(loaded)?.restore?.(own);
+    await oneAfterTheOther(work);
   }
 
   /** States for a fork of this session, and what becomes of each capability in it. */
@@ -298,6 +310,8 @@ export class SessionParts {
   /** Takes over what a fork changed, key by key; what was changed here as well stays and is reported. */
   async merge(fork: SessionParts): Promise<Record<string, { merged: number; conflicts: string[] }>> {
     const report: Record<string, { merged: number; conflicts: string[] }> = {};
+    // All in one turn: a crash finds everything merged, or nothing.
+    const reopening: (() => Promise<void>)[] = [];
     // A copy: a part that is opened anew takes its place in the map again, at the end.
     for (const [loaded, part] of [...this.#parts]) {
       const other = fork.#states?.get(loaded.name);
@@ -308,17 +322,36 @@ export class SessionParts {
         merged: outcome.merged + (outside?.merged ?? 0),
         conflicts: [...outcome.conflicts, ...(outside?.conflicts ?? [])],
       };
-      if (outcome.merged > 0) await this.#reopen(loaded, part);
+      if (outcome.merged > 0) reopening.push(this.#reopening(loaded, part));
     }
+    await oneAfterTheOther(reopening);
     return report;
   }
 
-  async #reopen(loaded: LoadedPlugin, part: SessionPart): Promise<void> {
-    await this.#close(loaded, part, false);
-    this.#parts.delete(loaded);
-    this.#untold = this.#untold.filter((untold) => untold !== part);
-    await this.open([loaded.plugin.capability.name]);
-    if (this.#isOpen) this.tellOpened();
+  /** Closes a part now, and opens it anew when it is called: a replay takes what parts need as they open in the same order. */
+  #reopening(loaded: LoadedPlugin, part: SessionPart): () => Promise<void> {
+    const closing = this.#close(loaded, part, false);
+    return async () => {
+      await closing;
+      this.#parts.delete(loaded);
+      this.#untold = this.#untold.filter((untold) => untold !== part);
+      try {
+        await this.#start(loaded);
+      } catch (error) {
+        await this.#startWithoutOwn(loaded);
+        throw error;
+      } finally {
+        if (this.#isOpen) this.tellOpened();
+      }
+    };
+  }
+
+  /** What a part cannot read must not keep it from opening ever after. */
+  async #startWithoutOwn(loaded: LoadedPlugin): Promise<void> {
+    const state = this.#states?.get(loaded.name);
+    if (state?.get(ownKey) === undefined) return;
+    state.delete(ownKey);
+    await this.#start(loaded);
   }
 
   async close(isForGood: boolean): Promise<void> {
@@ -406,8 +439,19 @@ function toPart(loaded: LoadedPlugin, part: SessionPart): SessionPart {
 }
 
 /** Waits for all even where one fails: an agent that tries again must not find a plugin half open. */
-async function allOrFirstFailure(work: readonly Promise<void>[]): Promise<void> {
+async function allOrFirstFailure(work: readonly Promise<unknown>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(work)) {
     if (outcome.status === "rejected") throw outcome.reason;
   }
+}
+
+/** To the end even where one fails. */
+async function oneAfterTheOther(work: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const done: Promise<unknown>[] = [];
+  for (const each of work) {
+    const doing = each();
+    done.push(doing);
+    await doing.catch(() => {});
+  }
+  await allOrFirstFailure(done);
 }

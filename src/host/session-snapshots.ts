@@ -1,6 +1,7 @@
 // Saving and restoring a session across its plugins.
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { SavedPart, SessionParts } from "./session-parts.ts";
 import type { SnapshotMode, SnapshotStore, StoredSnapshot } from "./snapshot-store.ts";
 
@@ -125,7 +126,7 @@ export class SessionSnapshots {
    */
   async apply(sessionId: string, { state }: SavedSession, parts: SessionParts): Promise<Record<string, Restoration>> {
     const capabilities: Record<string, Restoration> = {};
-    const work: (() => unknown)[] = [];
+    const restoring: [LoadedPlugin, SavedPart][] = [];
     for (const loaded of parts.all.keys()) {
       const name = loaded.plugin.capability.name;
       const saved = state.plugins[loaded.name] ?? (await this.#ownRecord(sessionId, state, loaded.name));
@@ -139,10 +140,10 @@ export class SessionSnapshots {
         const message = `plugin "${loaded.name}" reads state version ${expected}; the snapshot has ${saved.version}`;
         throw new A2EError("runtime_error", message, { retryable: false });
       }
-      work.push(() => parts.restore(loaded, saved.state));
+      restoring.push([loaded, saved.state]);
       if (capabilities[name] !== "damaged") capabilities[name] = "restored";
     }
-    for (const restore of work) await restore();
+    await parts.restore(restoring);
     return capabilities;
   }
 

@@ -24,7 +24,7 @@ export class SessionState {
   /** What a fork began with: its changes are what differs from this. */
   readonly #ground: readonly Layer[];
   /** Values that are costly to write down and change often: computed when somebody needs them. */
-  readonly #live = new Map<string, () => JsonValue>();
+  readonly #live = new Map<string, () => JsonValue | undefined>();
   /** Keys changed since the journal last had them; undefined where nothing is journalled. */
   #changed: Set<string> | undefined;
   #onChange: (() => void) | undefined;
@@ -39,7 +39,7 @@ export class SessionState {
    * are those that a fork began with.
    */
   static fromLayers(layers: readonly ReadonlyMap<string, JsonValue | undefined>[], groundCount = 0): SessionState {
-    const slots = layers.map((layer) => new Map([...layer].map(([key, value]) => [key, value ?? deleted] as const)));
+    const slots = layers.map((layer) => new Map(Array.from(layer, ([key, value]) => [key, toSlot(value)] as const)));
     const state = new SessionState(slots.slice(0, -1), slots.slice(0, groundCount));
     state.#top = new Map(slots.at(-1) ?? []);
     return state;
@@ -60,8 +60,11 @@ export class SessionState {
     this.#note(key);
   }
 
-  /** Says that the value of a key has changed and how to get it: called when it is written, saved or forked. */
-  setLive(key: string, read: () => JsonValue): void {
+  /**
+   * Says that the value of a key has changed and how to get it, or that there is none after all: called when it is
+   * written, saved or forked.
+   */
+  setLive(key: string, read: () => JsonValue | undefined): void {
     this.#live.set(key, read);
     this.#note(key);
   }
@@ -78,7 +81,8 @@ export class SessionState {
     const seen = new Set<string>();
     for (const [key, read] of this.#live) {
       seen.add(key);
-      yield [key, read()];
+      const value = read();
+      if (value !== undefined) yield [key, value];
     }
     for (const layer of [this.#top, ...this.#below.toReversed()]) {
       for (const [key, slot] of layer) {
@@ -146,12 +150,17 @@ export class SessionState {
   }
 
   #freeze(): void {
-    for (const [key, read] of this.#live) this.#top.set(key, read());
+    for (const [key, read] of this.#live) this.#top.set(key, toSlot(read()));
     if (this.#top.size === 0) return;
     this.#below = [...this.#ground, ...condense([...this.#below.slice(this.#ground.length), this.#top])];
     this.#top = new Map();
     this.#live.clear();
   }
+}
+
+/** Null is a value like others. */
+function toSlot(value: JsonValue | undefined): Slot {
+  return value === undefined ? deleted : value;
 }
 
 function find(layers: readonly Layer[], key: string): JsonValue | undefined {
