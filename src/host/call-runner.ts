@@ -2,14 +2,14 @@
 // Every call ends in `#end`, whatever its handler does.
 import type { Call } from "../protocol/capability.ts";
 import { CheckedAnswer } from "../protocol/checked-answer.ts";
-import { createMessage } from "../protocol/codec.ts";
-import { toEventData } from "../protocol/core.ts";
 import type { Clock, Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
 import type { CallOptions, SessionInfo } from "./call-context.ts";
 import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
+import { sendEvent } from "./call-events.ts";
+import { CallSlots } from "./call-slots.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { CheckedResult } from "./checked-result.ts";
 import { dispatch } from "./dispatch.ts";
@@ -65,10 +65,7 @@ export class CallRunner implements NestedPort {
     children: undefined,
     nestedCalls: undefined,
   };
-  #queue: ActiveCall[] = [];
-  #running = 0;
-  #isStartingQueued = false;
-  #averageMs = 1;
+  readonly #slots: CallSlots;
   #idleWaiters: (() => void)[] = [];
   /** Requests that the next host will answer. */
   #left: Set<string> | undefined;
@@ -81,6 +78,7 @@ export class CallRunner implements NestedPort {
     this.sources = port.sources;
     this.#onEnded = onEnded;
     this.#calls = new CallTable(kernel.limits);
+    this.#slots = new CallSlots(kernel.limits, (call) => this.#run(call, this.clock.now()));
     this.maxCallTimeoutMs = kernel.limits.maxCallTimeoutMs;
   }
 
@@ -140,13 +138,13 @@ export class CallRunner implements NestedPort {
 
   /** Runs the call now or when its turn comes; what cannot even wait is refused. */
   start(entry: RequestEntry, id: string, request: JsonObject, bytesIn: number, now: number): A2EError | undefined {
-    const { maxParallelCalls, maxQueuedCalls } = this.#kernel.limits;
-    const mustWait = !entry.call.isControl && this.#running >= maxParallelCalls;
-    if (mustWait && this.#queue.length >= maxQueuedCalls) return this.#overload();
+    const mustWait = !entry.call.isControl && this.#slots.areTaken;
+    const refusal = mustWait ? this.#slots.refuse() : undefined;
+    if (refusal !== undefined) return refusal;
     const call = new ActiveCall(this, entry, id, request, bytesIn);
     if (this.#eventCounts !== undefined) this.#goOnCounting(call, this.#eventCounts);
     this.#calls.add(call);
-    if (mustWait) this.#queue.push(call);
+    if (mustWait) this.#slots.queue(call);
     else this.#run(call, now);
     return undefined;
   }
@@ -157,14 +155,6 @@ export class CallRunner implements NestedPort {
     counts.delete(call.id);
   }
 
-  #overload(): A2EError {
-    const { maxParallelCalls, maxQueuedCalls } = this.#kernel.limits;
-    const waitMs = Math.round((this.#averageMs * this.#queue.length) / maxParallelCalls);
-    return new A2EError("rate_limited", `${maxParallelCalls} calls are running and ${maxQueuedCalls} are waiting`, {
-      detail: { limit: "maxQueuedCalls", retry_after_ms: Math.min(30_000, Math.max(50, waitMs)) },
-    });
-  }
-
   #run(call: ActiveCall, now: number): void {
     const { tape } = this.#port;
     if (tape === undefined) this.#runNow(call, now, undefined);
@@ -173,10 +163,7 @@ export class CallRunner implements NestedPort {
 
   #runNow(call: ActiveCall, now: number, begun: BegunTool | undefined): void {
     // Control calls must get through when all slots are taken; a nested call runs in the slot of its parent.
-    if (call.parent === undefined && !call.entry.call.isControl) {
-      this.#running += 1;
-      call.isRunning = true;
-    }
+    if (call.parent === undefined && !call.entry.call.isControl) this.#slots.take(call);
     call.startedAt = now;
     if (call.timeoutMs === 0) call.timeoutMs = this.#kernel.limits.callTimeoutMs;
     try {
@@ -278,13 +265,9 @@ export class CallRunner implements NestedPort {
         answer = this.#answer(call, internalError(call.entry.capability.name), now);
       }
     }
-    if (call.isRunning) {
-      call.isRunning = false;
-      this.#running -= 1;
-      this.#averageMs += (now - call.startedAt - this.#averageMs) / 16;
-    }
+    this.#slots.free(call, now);
     this.#onEnded(call, now, errorCode, answer);
-    if (this.#queue.length > 0) this.#startQueued();
+    this.#slots.startQueued();
     if (this.#idleWaiters.length > 0 && this.#calls.inFlight === 0) {
       for (const resume of this.#idleWaiters.splice(0)) resume();
     }
@@ -323,43 +306,12 @@ export class CallRunner implements NestedPort {
     for (const child of left) this.endWithError(child, error);
   }
 
-  #startQueued(): void {
-    // A call that ends at once comes back here; going on from below keeps a long queue of them off the stack.
-    if (this.#isStartingQueued) return;
-    this.#isStartingQueued = true;
-    try {
-      while (this.#queue.length > 0 && this.#running < this.#kernel.limits.maxParallelCalls) {
-        const next = this.#queue.shift() as ActiveCall;
-        if (!next.isEnded) this.#run(next, this.clock.now());
-      }
-    } finally {
-      this.#isStartingQueued = false;
-    }
+  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void {
+    sendEvent(call, kind, data, this.#kernel.limits.maxEventsPerCall, this);
   }
 
-  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void {
-    const { maxEventsPerCall } = this.#kernel.limits;
-    const { call: table, capability } = call.entry;
-    if (call.eventCount >= maxEventsPerCall) {
-      if (call.eventCount === maxEventsPerCall)
-        this.log.warn("further events of a call are dropped", { type: table.type, limit: "maxEventsPerCall" });
-      call.eventCount = maxEventsPerCall + 1;
-      return;
-    }
-    call.eventCount += 1;
-    const seq = call.eventCount;
-    const payload = toEventData(data);
-    try {
-      if (call.parent !== undefined) return call.onEvent?.({ kind, data: payload, seq });
-      const fields: JsonObject = { kind, req_id: call.id, data: payload, seq };
-      for (const name of capability.eventFields) if (payload[name] !== undefined) fields[name] = payload[name];
-      this.#port.send(createMessage(capability.event, this.sources.nextId(), this.clock.now(), fields));
-    } catch (cause) {
-      if (call.parent !== undefined) return this.log.error("event was not taken", { type: table.type, error: cause });
-      // Never sent, so its number is the next one's.
-      call.eventCount -= 1;
-      this.log.error("event has no JSON form", { type: table.type, error: cause });
-    }
+  send(message: Message): Answer {
+    return this.#port.send(message);
   }
 
   /** A call that belongs to no request of the agent; it ends with the session. */
@@ -409,7 +361,7 @@ export class CallRunner implements NestedPort {
     const call = this.#calls.get(callId);
     // One that has ended is in the table until its answer has left, and whoever takes the answer may well cancel.
     if (!(call instanceof ActiveCall) || call.isEnded || call.entry.call.isControl) return false;
-    this.#queue = this.#queue.filter((queued) => queued !== call);
+    this.#slots.remove(call);
     this.#end(call, new A2EError("cancelled", reason === "" ? "cancelled by the agent" : reason));
     return true;
   }
@@ -428,7 +380,7 @@ export class CallRunner implements NestedPort {
   /** Answers whatever is in flight with `cancelled`: the session ends, and nothing begins in the background any more. */
   cancelAll(reason: string): void {
     this.#background.isEnded = true;
-    this.#queue = [];
+    this.#slots.clear();
     const { children = [], running } = this.#background;
     const calls = [...this.#calls.calls(), ...children, ...(running === undefined ? [] : [running])];
     for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));
