@@ -113,6 +113,37 @@ test.each([
   await second.close(0);
 });
 
+test("a plugin that needs time to save itself begins anew after a crash, and its session goes on", async () => {
+  const restored: JsonValue[] = [];
+  const lateCounterPlugin = plugin(counter, {
+    session: () => {
+      let count = 0;
+      return {
+        handlers: {
+          add({ by }) {
+            count += by;
+            return { value: count };
+          },
+          drop: () => ({}),
+        },
+        snapshot: async () => count,
+        restore: (state: JsonValue) => void restored.push(state),
+      };
+    },
+  });
+  const first = await start(lateCounterPlugin);
+  const { id } = first.sessions.create();
+  const peer = await shakeHands(first.sessions.get(id) as Session);
+  expect(await ask(peer, { type: "counter/add/req", by: 5 })).toMatchObject({ value: 5 });
+  await first.close(0);
+
+  const second = await start(lateCounterPlugin);
+  const again = new RawPeer(second.sessions.get(id) as Session);
+  expect(await ask(again, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 2 });
+  expect(restored).toEqual([]);
+  await second.close(0);
+});
+
 test("a request that was answered before the restart is answered again and not run again", async () => {
   const first = await start();
   const { id } = first.sessions.create();

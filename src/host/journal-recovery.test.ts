@@ -192,7 +192,10 @@ const step = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ kind: fc.constant("say" as const), which: fc.nat(), count: fc.constantFrom(1, 2, 1500) }),
   },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("set" as const), which: fc.nat(), key, value: fc.nat(9) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("set" as const), which: fc.nat(), key, value: fc.option(fc.nat(9)) }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("acknowledge" as const), which: fc.nat() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("delete" as const), which: fc.nat(), key }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("fork" as const, "forget" as const), which: fc.nat() }) },

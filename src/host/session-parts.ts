@@ -1,16 +1,11 @@
-// The plugins of one session: opened as capabilities are granted, asked in their order, saved and closed together.
-import type { Call } from "../protocol/capability.ts";
-import { createMessage } from "../protocol/codec.ts";
-import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
-import type { CallOptions, CallOther, SessionInfo } from "./call-context.ts";
 import type { RunnerPort } from "./call-runner.ts";
 import { closeWithin } from "./close-within.ts";
 import type { Kernel } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
-import { type Logger, shortId } from "./logger.ts";
-import type { AskOptions, SessionContext, SessionPart, ToolCaller } from "./plugin.ts";
-import type { Sources, Tape } from "./recording/tape.ts";
+import { shortId } from "./logger.ts";
+import { PartContext, type SessionPartsPort } from "./part-context.ts";
+import type { SessionContext, SessionPart, ToolCaller } from "./plugin.ts";
 import { mergeState, SessionState } from "./session-state.ts";
 import { isThenable } from "./thenable.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
@@ -22,19 +17,6 @@ export type Forking = "copied" | "overlaid" | "shared" | "refused";
 
 /** By plugin: keys with what they hold now, or alone where they are gone. */
 export type ForkChanges = Record<string, [key: string, value?: JsonValue][]>;
-
-/** What parts need of their session. */
-export interface SessionPartsPort {
-  readonly info: SessionInfo;
-  readonly sources: Sources;
-  readonly tape: Tape | undefined;
-  sendUnasked(message: Message): void;
-  readonly unsentBytes: number;
-  ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
-  callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
-  /** Told of each state there is, before anybody changes it. */
-  onState(plugin: string, state: SessionState): void;
-}
 
 /** Where a part's own snapshot lies beside what it keeps in its state. */
 const ownKey = "local:snapshot";
@@ -366,69 +348,6 @@ export class SessionParts {
       const session = shortId(this.#session.info.id);
       this.#kernel.log.error("a plugin could not close a session", { plugin: loaded.name, session, error });
     }
-  }
-}
-
-/** Methods on a prototype, made into functions only for a plugin that takes them out: there is one of these per plugin and session. */
-class PartContext implements SessionContext {
-  readonly #kernel: Kernel;
-  readonly #session: SessionPartsPort;
-  readonly #loaded: LoadedPlugin;
-  readonly #parts: SessionParts;
-
-  constructor(kernel: Kernel, session: SessionPartsPort, loaded: LoadedPlugin, parts: SessionParts) {
-    this.#kernel = kernel;
-    this.#session = session;
-    this.#loaded = loaded;
-    this.#parts = parts;
-  }
-
-  get session(): SessionInfo {
-    return this.#session.info;
-  }
-  get log(): Logger {
-    return this.#kernel.log;
-  }
-  get clock(): Clock {
-    return this.#session.sources.clock;
-  }
-  get nextId(): IdSource {
-    return this.#session.sources.nextId;
-  }
-  get random(): () => number {
-    return this.#session.sources.random;
-  }
-  get state(): SessionState {
-    return this.#parts.stateOf(this.#loaded);
-  }
-  get tools(): ToolCatalogue {
-    return this.#parts.tools;
-  }
-  get push(): SessionContext["push"] {
-    return (push, payload) => {
-      const { nextId, clock } = this.#session.sources;
-      const fields = push.payload.parse(payload) as object;
-      this.#session.sendUnasked(createMessage(push.type, nextId(), clock.now(), fields));
-    };
-  }
-  get unsentBytes(): SessionContext["unsentBytes"] {
-    return () => this.#session.unsentBytes;
-  }
-  get ask(): SessionContext["ask"] {
-    return ((call, request, options) => this.#session.ask(call, request, options)) as SessionContext["ask"];
-  }
-  get outside(): SessionContext["outside"] {
-    return (work) => {
-      const scope = this.#kernel.scopes?.getStore();
-      return scope === undefined ? work() : scope.tape.effect("outside", work);
-    };
-  }
-  get fromOutside(): SessionContext["fromOutside"] {
-    return (receive, asWritten) => this.#kernel.scopes?.getStore()?.tape.fromOutside(receive, asWritten) ?? receive;
-  }
-  get call(): CallOther {
-    return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
-      this.#session.callInBackground(call, request, options)) as CallOther;
   }
 }
 

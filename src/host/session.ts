@@ -19,6 +19,7 @@ import type { Kernel } from "./kernel.ts";
 import { shortId } from "./logger.ts";
 import type { OutboundLine, Reader } from "./outbound-log.ts";
 import { type DirectEnd, Outbox, type OutboxPort } from "./outbox.ts";
+import type { SessionPartsPort } from "./part-context.ts";
 import type { AskOptions, SessionPart } from "./plugin.ts";
 import { anonymous, type Principal } from "./principal.ts";
 import type { Sources, Tape } from "./recording/tape.ts";
@@ -27,7 +28,7 @@ import { type ForkHolder, type ForkingPort, forkSession, mergeFork } from "./ses
 import type { JournalEntry } from "./session-journal.ts";
 import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
 import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
-import { type Forking, SessionParts, type SessionPartsPort } from "./session-parts.ts";
+import { type Forking, SessionParts } from "./session-parts.ts";
 import { replaySession } from "./session-replay.ts";
 import { type SavingPort, SessionSaving } from "./session-saving.ts";
 import type { SavedSession } from "./session-snapshots.ts";
