@@ -115,8 +115,9 @@ export class CallRunner implements NestedPort {
   /** Takes over the answers among lines that were said before this process began. */
   recall(lines: readonly string[]): void {
     for (const line of lines) {
-      const { req_id, type, seq } = JSON.parse(line) as Message;
-      if (typeof req_id !== "string") continue;
+      const { req_id, type, seq, code } = JSON.parse(line) as Message;
+      // Who was told to come again may do so under the same id, also now.
+      if (typeof req_id !== "string" || (type === "error" && code === "rate_limited")) continue;
       if (!type.endsWith("/event")) {
         this.#calls.recall(req_id, line);
         this.#eventCounts?.delete(req_id);

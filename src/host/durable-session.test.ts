@@ -158,6 +158,35 @@ test("a request that was answered before the restart is answered again and not r
   await second.close(0);
 });
 
+test("a request that found no room may come again under its id, also after a restart", async () => {
+  const waitingPlugin = plugin(counter, {
+    session: () => ({
+      handlers: {
+        add: ({ by }, { signal }) =>
+          by > 0
+            ? { value: by }
+            : new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))),
+        drop: () => ({}),
+      },
+    }),
+  });
+  const first = await start(waitingPlugin, { limits: { maxParallelCalls: 1, maxQueuedCalls: 0 } });
+  const { id } = first.sessions.create();
+  const peer = await shakeHands(first.sessions.get(id) as Session);
+  peer.send({ type: "counter/add/req", id: "waiting", version: "1.0", by: 0 });
+  const request = { type: "counter/add/req", id: "refused", by: 3 };
+  expect(await ask(peer, request)).toMatchObject({ code: "rate_limited" });
+  await first.close(0);
+
+  const second = await start(waitingPlugin);
+  const again = new RawPeer(second.sessions.get(id) as Session);
+  again.send({ version: "1.0", ...request });
+  // The refusal is read once more, since nobody has said that it was.
+  await again.until(() => again.answers("refused").length > 1);
+  expect(again.answers("refused").at(-1)).toMatchObject({ value: 3 });
+  await second.close(0);
+});
+
 test("lines keep their numbers over a restart, and a reader gets just those it has not had", async () => {
   const first = await start();
   const { id } = first.sessions.create();
