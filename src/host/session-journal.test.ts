@@ -1,4 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { defaultLimits } from "../protocol/limits.ts";
 import { createSqliteDatabase } from "../stores/sqlite-database.ts";
 import type { Database } from "./database.ts";
 import { type JournalEntry, SessionJournal } from "./session-journal.ts";
@@ -203,7 +207,7 @@ test.each([
   ["lines", { maxOutboundLines: 3000, maxOutboundBytes: 1e9 }],
   ["bytes", { maxOutboundLines: 1e9, maxOutboundBytes: 300_000 }],
 ])("what a peer never says it has is kept as long as it could still be sent, and no longer: %s", async (_, limits) => {
-  journal = new SessionJournal(database, limits);
+  journal = new SessionJournal(database, { ...defaultLimits, ...limits });
   const { entry } = open("one");
   const line = "x".repeat(100);
   for (let count = 0; count < 300; count++) {
@@ -218,3 +222,27 @@ test.each([
   expect(unread).toBeLessThan(7000);
   expect(stored?.lines.length).toBeLessThan(10_000);
 });
+
+test.each([":memory:", "file"])(
+  "of what a peer has, no more bytes are kept than answers are remembered: %s",
+  async (where) => {
+    const folder = await mkdtemp(join(tmpdir(), "a2e-journal-"));
+    const path = where === "file" ? join(folder, "a2e.sqlite") : where;
+    await database.close();
+    database = await createSqliteDatabase({ path });
+    journal = new SessionJournal(database, { ...defaultLimits, maxRememberedBytes: 1_000_000 });
+    const { entry } = open("one");
+    for (let count = 1; count <= 400; count++) {
+      entry.stage("x".repeat(100_000));
+      await turn();
+      await vi.waitFor(() => expect(released).toHaveLength(count), { interval: 1 });
+      entry.acknowledge(count);
+    }
+
+    const kept = journal.load("one")?.lines.length;
+    expect(kept).toBeGreaterThanOrEqual(10);
+    expect(kept).toBeLessThan(40);
+    await database.close();
+    await rm(folder, { recursive: true });
+  },
+);

@@ -1,8 +1,9 @@
 // Sessions that outlive the process. What a session says and what its plugins keep is written together, once per turn,
 // and no line leaves before that is durable: what a peer has seen has happened.
 import type { JsonValue } from "../protocol/json.ts";
-import { defaultLimits } from "../protocol/limits.ts";
+import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import type { Database, TurnLog } from "./database.ts";
+import { RecentLines } from "./recent-lines.ts";
 import {
   decodeTurn,
   encodeTurn,
@@ -13,8 +14,7 @@ import {
 } from "./session-record.ts";
 import type { SessionState } from "./session-state.ts";
 import { SessionTables } from "./session-tables.ts";
-import { type UnacknowledgedLimits, UnacknowledgedLines } from "./unacknowledged-lines.ts";
-import { UnfoldedTurns } from "./unfolded-turns.ts";
+import { keptLines, UnfoldedTurns } from "./unfolded-turns.ts";
 
 /** One session's part of the journal. */
 export interface JournalEntry {
@@ -38,9 +38,11 @@ export interface JournalEntry {
 /** The record also says when a session was last active, which nobody needs to the second: it is renewed after so many lines. */
 const linesPerRecord = 2048;
 
+type JournalLimits = Pick<Limits, "maxOutboundLines" | "maxOutboundBytes" | "maxRememberedBytes">;
+
 export class SessionJournal {
   readonly #database: Database;
-  readonly #limits: UnacknowledgedLimits;
+  readonly #limits: JournalLimits;
   readonly #tables: SessionTables;
   /** On top of the tables: what is in the log alone. */
   readonly #unfolded = new UnfoldedTurns();
@@ -54,7 +56,7 @@ export class SessionJournal {
   readonly #layersOf = new Map<string, readonly number[]>();
   readonly #uses = new Map<number, number>();
 
-  constructor(database: Database, limits: UnacknowledgedLimits = defaultLimits) {
+  constructor(database: Database, limits: JournalLimits = defaultLimits) {
     this.#database = database;
     this.#limits = limits;
     this.#tables = new SessionTables(database);
@@ -183,7 +185,10 @@ export class SessionJournal {
     /** Forgotten, or lost: what follows a turn that was not written must not be written either. */
     let isEnded = false;
     let recordedAt = lastSeq;
-    const unacknowledged = new UnacknowledgedLines(this.#limits, acknowledged);
+    const { maxOutboundLines, maxOutboundBytes, maxRememberedBytes } = this.#limits;
+    const unacknowledged = new RecentLines({ maxLines: maxOutboundLines, maxBytes: maxOutboundBytes }, acknowledged);
+    // Their number is limited anyway.
+    const remembered = new RecentLines({ maxLines: Number.POSITIVE_INFINITY, maxBytes: maxRememberedBytes }, 0);
     /** Whether the topmost layer may have something in it. */
     let isTopUsed = this.#layersOf.has(sessionId);
     this.#hold(sessionId, layers);
@@ -229,20 +234,21 @@ export class SessionJournal {
       });
       isTopUsed ||= changes.length > 0;
       lastSeq += lines.length;
-      acknowledged = Math.max(acknowledged, unacknowledged.add(lines, lastSeq));
+      const bytes = lengthOf(lines);
+      acknowledged = Math.max(acknowledged, unacknowledged.add(bytes, lastSeq));
+      const outdated = remembered.add(bytes, lastSeq);
       const about = { session: sessionId, lines, lastSeq, acknowledged, layer: layers.at(-1) as number, changes };
+      const ageing = outdated > lastSeq - keptLines ? { outdated } : undefined;
       const record = isTouched ? { record: { ...read(), layers } } : undefined;
       if (isTouched) recordedAt = lastSeq;
       isTouched = false;
-      this.#write({ ...about, ...record });
+      this.#write({ ...about, ...ageing, ...record });
     };
 
     return {
       sessionId,
       get stagedBytes() {
-        let bytes = 0;
-        for (const line of staged) bytes += line.length;
-        return bytes;
+        return lengthOf(staged);
       },
       stage(line) {
         schedule();
@@ -305,6 +311,12 @@ export class SessionJournal {
       return uses === 0;
     });
   }
+}
+
+function lengthOf(lines: readonly string[]): number {
+  let length = 0;
+  for (const line of lines) length += line.length;
+  return length;
 }
 
 /** What changed in the states of one session, as text. Throws where a plugin's value has no JSON form. */

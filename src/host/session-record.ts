@@ -36,6 +36,8 @@ export interface SessionTurn {
   /** The number of its last line. */
   readonly lastSeq: number;
   readonly acknowledged: number;
+  /** Lines up to this one have had too much said after them, where that is less than usual. */
+  readonly outdated?: number;
   /** The layer that the changes are in. */
   readonly layer: number;
   readonly changes: readonly WrittenChange[];

@@ -4,7 +4,7 @@ import type { SessionRecord, SessionTurn, WrittenChange } from "./session-record
 import type { LineBlock, SessionTables } from "./session-tables.ts";
 
 /** How many lines are kept that the peer has acknowledged: a repeated request is still answered from them. */
-const keptLines = 2048;
+export const keptLines = 2048;
 
 interface UnfoldedSession {
   blocks: LineBlock[];
@@ -12,6 +12,8 @@ interface UnfoldedSession {
   outdated: number;
   lastSeq: number;
   acknowledged: number;
+  /** The last line that is too old for its length, though it is none of the oldest. */
+  tooOld: number;
   record: SessionRecord | undefined;
 }
 
@@ -33,16 +35,18 @@ export class UnfoldedTurns {
     for (const change of changes) state.set(`${change[0]}\u0000${change[1]}`, change);
   }
 
-  #addLines({ session, lines, lastSeq, acknowledged, record }: SessionTurn): void {
+  #addLines({ session, lines, lastSeq, acknowledged, outdated = 0, record }: SessionTurn): void {
     const known = this.#sessions.get(session) ?? { ...nothingSaid, blocks: [] };
     this.#sessions.set(session, known);
     if (lines.length > 0) known.blocks.push({ lines, lastSeq, acknowledged });
     known.lastSeq = lastSeq;
     known.acknowledged = acknowledged;
     known.record = record ?? known.record;
+    const isTooMuch = outdated > known.tooOld;
+    if (isTooMuch) known.tooOld = outdated;
     const [oldest] = known.blocks;
     // Only where much of it goes: it takes a look at all there is.
-    if (oldest !== undefined && outdatedOf(known) - oldest.lastSeq >= keptLines) dropOutdated(known);
+    if (isTooMuch || (oldest !== undefined && outdatedOf(known) - oldest.lastSeq >= keptLines)) dropOutdated(known);
   }
 
   #forget(session: string, layers: readonly number[]): void {
@@ -95,10 +99,18 @@ export class UnfoldedTurns {
   }
 }
 
-const nothingSaid: UnfoldedSession = { blocks: [], outdated: 0, lastSeq: 0, acknowledged: 0, record: undefined };
+const nothingSaid: UnfoldedSession = {
+  blocks: [],
+  outdated: 0,
+  lastSeq: 0,
+  acknowledged: 0,
+  tooOld: 0,
+  record: undefined,
+};
 
 /** The last line that nobody needs any more. */
-const outdatedOf = ({ acknowledged, lastSeq }: UnfoldedSession) => Math.min(acknowledged, lastSeq - keptLines);
+const outdatedOf = ({ acknowledged, lastSeq, tooOld }: UnfoldedSession) =>
+  Math.min(acknowledged, Math.max(lastSeq - keptLines, tooOld));
 
 function dropOutdated(session: UnfoldedSession): void {
   const outdated = outdatedOf(session);
