@@ -51,6 +51,9 @@ test("without a report, a code above 128 is the signal of that number, where the
   expect(exitBehindShell({ code: 255, signal: null })).toEqual({ code: 255, signal: null });
   expect(exitBehindShell({ code: 7, signal: null }, "[1]+ Terminated")).toEqual({ code: 7, signal: null });
   expect(exitBehindShell({ code: 143, signal: null }, "[1]+  Running  x\n[1]+  Exit 143  x\n").code).toBe(143);
+  // What a shell says in its own name.
+  expect(exitBehindShell({ code: 152, signal: null }, "[1] + Done(137)  x").code).toBe(137);
+  expect(exitBehindShell({ code: 152, signal: null }, "[1] + Killed  x").signal).toBe("SIGXCPU");
   expect(exitBehindShell({ code: null, signal: "SIGKILL" }, "[1] + Done(9)")).toEqual({
     code: null,
     signal: "SIGKILL",

@@ -58,15 +58,18 @@ export function readReport(child: Pick<ChildProcess, "stdio">): Report {
  * A job that has exited, in the words of shells: `[1] + Done(143)` or `[1]+  Exit 143`; `[1] + Terminated` was killed. The last
  * line counts: as the first process of a sandbox, bash also lists its job when others end.
  */
-const exited = /^\[\d+\] *[+-]? +(Done|Exit \d)/;
+const exited = /^\[\d+\] *[+-]? +(?:Done(?:\((\d+)\))?|Exit (\d+))/;
 
 /**
- * What the program ended with, from how the shell did. Without a report, a code above 128 is taken for the signal of that
+ * What the program ended with, from how the shell did: with a code of its own that is reported, whatever the shell made of
+ * it, or by the signal that the shell names. Without a report, a code above 128 is taken for the signal of that
  * number: few programs exit with one, and many are killed.
  */
 export function exitBehindShell({ code, signal }: ProcessExit, report = ""): ProcessExit {
   const lastLine = report.trimEnd().split("\n").at(-1) ?? "";
-  if (code === null || code <= signalBase || exited.test(lastLine)) return { code, signal };
+  if (code === null || code <= signalBase) return { code, signal };
+  const own = exited.exec(lastLine);
+  if (own !== null) return { code: Number(own[1] ?? own[2] ?? code), signal };
   const name = signalName(code - signalBase);
   return name === undefined ? { code, signal } : { code: null, signal: name };
 }

@@ -95,6 +95,7 @@ async function confine(command: ConfinedCommand, policy: LimitedPolicy, context:
     handover,
     countsProcesses: groups === undefined,
     limitsMemory: groups === undefined,
+    judgesTime: groups === undefined,
   });
   const group = await groups?.create({ ...limits, processes: limits.processes + ownProcesses });
   const { isReported = false } = command;

@@ -1,5 +1,6 @@
 // How bubblewrap is started, and what happens inside before the program: two small shell scripts, since only a process itself
 // can join a control group, give up its user or lower its limits.
+import { constants } from "node:os";
 import { closingLines } from "../../host/inherited-files.ts";
 import { reportDescriptor, reportingLines } from "../../host/program-end.ts";
 import type { ConfinedCommand, SandboxLimits } from "../../host/sandbox.ts";
@@ -22,6 +23,9 @@ export interface Tools {
 
 /** Bubblewrap itself and the first process inside. */
 export const ownProcesses = 2;
+
+/** Of what Linux tells about processes, whatever its clock. */
+const ticksPerSecond = 100;
 
 /** Where bubblewrap finds the filter of system calls. */
 export const filterDescriptor = 9;
@@ -69,6 +73,8 @@ export interface InnerScriptOptions {
   countsProcesses: boolean;
   /** Whether memory is limited here, for each process alone; a control group limits the sum. */
   limitsMemory: boolean;
+  /** Whether it is told here that processor time was over; a control group knows it anyway. */
+  judgesTime: boolean;
 }
 
 /**
@@ -100,9 +106,30 @@ export function innerScript(options: InnerScriptOptions): string {
   // Where it is of the program's own user, the program can write to its memory: what it may use has an end, too.
   const limiting = identity === undefined ? [[tools.prlimit, "--pid", "1", ...firstLimits(options)].join(" ")] : [];
   const running = command.isReported
-    ? ["set +e", ...reportingLines(steps.join(" ")), 'exit "$code"']
+    ? [
+        "set +e",
+        ...reportingLines(steps.join(" ")),
+        ...(options.judgesTime ? [namingTimeout(options.limits)] : []),
+        'exit "$code"',
+      ]
     : [`exec ${steps.join(" ")}`];
   return ["set -e", ...limiting, ...handing, ...running].join("\n");
+}
+
+/**
+ * A program that ignored the warning is killed at the hard limit, and told like one that heeded it. Nobody else could tell: a
+ * control group knows the time of its members, and without one, only the parent learns it. The kernel's limit counts ticks
+ * and its sums are measured, so that they differ by a few percent.
+ */
+function namingTimeout({ cpuSeconds }: SandboxLimits): string {
+  const { SIGKILL, SIGXCPU } = constants.signals;
+  const ticks = Math.floor(hardCpuSeconds(cpuSeconds) * ticksPerSecond * 0.75);
+  // Of the children that were waited for: the 16th and 17th field, counted here from the third.
+  return `if [ "$code" = ${128 + SIGKILL} ]; then
+  read -r a2e_stat < /proc/$$/stat
+  set -- \${a2e_stat##*) }
+  [ "$((\${14:-0} + \${15:-0}))" -lt ${ticks} ] || code=${128 + SIGXCPU}
+fi`;
 }
 
 /** The environment of the outer script: nothing but values under names that mean nothing. */
@@ -140,13 +167,17 @@ function limitArguments({ limits, countsProcesses, limitsMemory }: InnerScriptOp
   return [
     "--core=0",
     // The second one is the hard limit: what ignores the signal at the first is killed a second later.
-    `--cpu=${Math.ceil(limits.cpuSeconds)}:${Math.ceil(limits.cpuSeconds) + 1}`,
+    `--cpu=${Math.ceil(limits.cpuSeconds)}:${hardCpuSeconds(limits.cpuSeconds)}`,
     `--fsize=${limits.fileBytes}`,
     `--nofile=${limits.openFiles}`,
     ...(countsProcesses ? [`--nproc=${limits.processes}`] : []),
     // Not the address space: runtimes reserve far more of that than they use.
     ...(limitsMemory ? [`--data=${limits.memoryBytes}`] : []),
   ];
+}
+
+function hardCpuSeconds(cpuSeconds: number): number {
+  return Math.ceil(cpuSeconds) + 1;
 }
 
 function quote(text: string): string {

@@ -28,6 +28,7 @@ else {
   testConfinement("docker", open, {
     node: "/usr/local/bin/node",
     treeLimits: { memory: true, processorTime: false },
+    ignoredWarning: "sandbox_crash",
     system: "image",
   });
 

@@ -8,12 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProcessSandbox, SandboxLimits } from "../../host/sandbox.ts";
 import { createNoSandbox } from "../none.ts";
 import { argumentsOfAll, makeWorkspace, runConfined, vanished } from "./confined-run.suite.ts";
-import { type TreeLimits, testLimits } from "./limits.suite.ts";
+import { type IgnoredWarning, type TreeLimits, testLimits } from "./limits.suite.ts";
 
 export interface ConfinementOptions {
   /** Node inside the sandbox, in which the attacks are written. */
   node: string;
   treeLimits: TreeLimits;
+  ignoredWarning: IgnoredWarning;
   /** Whose system it shows. That of an image has files of its own under the names that attacks on the host look for. */
   system: "host" | "image";
 }

@@ -14,14 +14,18 @@ export interface TreeLimits {
   processorTime: boolean;
 }
 
+/** What becomes of a program that ignores the warning at the end of its processor time. */
+export type IgnoredWarning = "timeout" | "sandbox_crash";
+
 export interface LimitsOptions {
   sandbox(): ProcessSandbox;
   policy(limits?: Partial<SandboxLimits>): RunOptions & { workspace: { path: string } };
   node: string;
   treeLimits: TreeLimits;
+  ignoredWarning: IgnoredWarning;
 }
 
-export function testLimits({ sandbox, policy, node, treeLimits }: LimitsOptions): void {
+export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }: LimitsOptions): void {
   const shell = (script: string, limits: Partial<SandboxLimits>) =>
     runConfined(sandbox(), ["sh", "-c", script], policy(limits));
 
@@ -118,9 +122,13 @@ export function testLimits({ sandbox, policy, node, treeLimits }: LimitsOptions)
     expect(await shell("while :; do :; done", { cpuSeconds: 1 })).toMatchObject({ verdict: "timeout", code: null });
   });
 
-  test.runIf(treeLimits.processorTime)("one that ignores the warning is a timeout all the same", async () => {
+  test(`one that ignores the warning is a ${ignoredWarning} all the same`, async () => {
     const script = "trap '' XCPU; while :; do :; done";
-    expect(await shell(script, { cpuSeconds: 1 })).toMatchObject({ verdict: "timeout" });
+    expect(await shell(script, { cpuSeconds: 1 })).toMatchObject({ verdict: ignoredWarning, code: null });
+  });
+
+  test("one that is killed before its processor time is over is no timeout", async () => {
+    expect(await shell("kill -9 $$", { cpuSeconds: 1 })).toMatchObject({ signal: "SIGKILL", verdict: "sandbox_crash" });
   });
 
   test.runIf(treeLimits.processorTime)("many that burn a little each are a timeout together", async () => {
