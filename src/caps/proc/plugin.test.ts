@@ -218,6 +218,7 @@ test("a status is told in both shapes, for one and for all", async () => {
     sandbox: "none",
   });
   expect(status.procs).toHaveLength(1);
+  expect(all).toMatchObject({ proc_id: "", status: "ok", state: "", error: "" });
   expect(all.procs.map((one) => [one.proc_id, one.state, one.exit_code])).toEqual([
     [proc_id, "crashed", 7],
     [other, "running", null],

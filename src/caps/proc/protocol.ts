@@ -26,7 +26,7 @@ export type StreamName = (typeof streams)[number];
 const statusFields = {
   proc_id: z.string().default(""),
   status: z.string().describe(`${statusWords}.`),
-  state: z.string().default("").describe(`${stateWords}; empty for a process that is not known.`),
+  state: z.string().default("").describe(`${stateWords}; empty for a process that is not known, and for all.`),
   error: z.string().default("").describe("Why it ended, where that was not its own doing; empty otherwise."),
   cmd: z.array(z.string()).default([]),
   cwd: z.string().default(""),
@@ -192,9 +192,13 @@ export const proc = capability("proc", {
       },
     }),
     status: call("proc/status/req", "proc/status/resp", {
-      doc: "Says how a process does, also after its end; without `proc_id`, all of this session.",
+      doc: "Says how a process does, also after its end; without `proc_id`, how all of this session do.",
       request: z.object({ proc_id: id.default("") }),
-      result: z.object({ ...statusFields, procs: z.array(procStatus).default([]) }),
+      result: z.object({
+        ...statusFields,
+        status: z.string().describe(`${statusWords}; ok where it was asked for all, each with its own in \`procs\`.`),
+        procs: z.array(procStatus).default([]),
+      }),
       example: { request: { proc_id: exampleId }, result: { ...exampleStatus, procs: [exampleStatus] } },
     }),
     read: call("proc/read/req", "proc/read/resp", {
