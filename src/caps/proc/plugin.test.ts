@@ -47,6 +47,7 @@ test.each([
   [{ cmd: ["echo"], stdin_mode: "constructor" }, "stdin_mode"],
   [{ cmd: ["cat"], stdin_mode: "null", pty: true }, "terminal"],
   [{ cmd: ["./script"] }, ""],
+  [{ cmd: ["./script"], pty: true }, "/no/such/interpreter"],
 ])("what cannot be started is answered, with the reason: %j", async (request, reason) => {
   await using host = await startProc();
   // A file without the interpreter that it names fails only when it is executed.

@@ -140,6 +140,17 @@ test.runIf(process.platform === "linux")("no program gets hold of another one's 
   expect(await host.api.status({ proc_id: open.proc_id })).toMatchObject({ state: "running" });
 });
 
+test("a script without its interpreter is not started while there are terminals either", async () => {
+  await using host = await startProc();
+  await writeFile(join(host.folder, "script"), "#!/no/such/interpreter\n", { mode: 0o755 });
+  const terminal = await host.run(["cat"], { pty: true });
+  expect(await host.api.spawn({ cmd: ["./script"] })).toMatchObject({
+    ok: false,
+    error: expect.stringContaining("/no/such/interpreter"),
+  });
+  await host.api.kill(terminal);
+});
+
 test.each([0, 1])("a shell has the prompt that it is given, with %i other terminals", async (others) => {
   await using host = await startProc();
   for (let other = 0; other < others; other++) await host.run(["sleep", "300"], { pty: true });

@@ -142,10 +142,14 @@ export function testProcessSandbox(
       ["an empty name", [""], {}, "ENOENT"],
       ["a file that is no program", ["./plain"], {}, "EACCES"],
       ["a folder", ["/usr/bin"], {}, "EACCES"],
+      ["a script without its interpreter", ["./script"], {}, "ENOENT"],
+      ["a script whose interpreter is no program", ["./odd-script"], {}, "EACCES"],
       ["a missing working directory", ["true"], { cwd: "/usr/no-such-folder" }, "ENOENT"],
       ["a relative working directory", ["true"], { cwd: "relative" }, "ENOENT"],
     ] as const)("%s is refused before anything starts", async (_, argv, options, code) => {
       await writeFile(join(folder.path, "plain"), "text");
+      await writeFile(join(folder.path, "script"), "#! /no/such/interpreter -x\n", { mode: 0o755 });
+      await writeFile(join(folder.path, "odd-script"), "#!./plain", { mode: 0o755 });
       await expect(runConfined(sandbox, argv, { workspace: workspace(), ...options })).rejects.toMatchObject({ code });
     });
 
@@ -157,6 +161,20 @@ export function testProcessSandbox(
         workspace: workspace(),
       });
       expect({ stdout, stderr }).toEqual({ stdout: "argument\n", stderr: "" });
+    });
+
+    test("where a script lacks its interpreter, the next one of its name is run", async () => {
+      for (const [inner, interpreter] of [
+        ["first", "/no/such/interpreter"],
+        ["second", "/bin/sh"],
+      ] as const) {
+        await mkdir(join(folder.path, inner), { recursive: true });
+        await writeFile(join(folder.path, inner, "twin"), `#!${interpreter}\necho ${inner}\n`, { mode: 0o755 });
+      }
+      const env = { PATH: `${join(folder.path, "first")}:${join(folder.path, "second")}` };
+      expect(await runConfined(sandbox, ["twin"], { workspace: workspace(), env })).toMatchObject({
+        stdout: "second\n",
+      });
     });
 
     test("a file as working directory is refused", async () => {

@@ -3,6 +3,7 @@
 import { access, constants, realpath, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { ConfinedCommand } from "../../host/sandbox.ts";
+import { noInterpreter, readInterpreter } from "../../host/script-interpreter.ts";
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin";
 
@@ -37,20 +38,31 @@ export async function findProgram({ argv, cwd, env }: ConfinedCommand, visible: 
   if (name === "") throw spawnError("ENOENT", "the name of the program is empty");
   const folders = name.includes("/") ? [""] : (env.PATH ?? defaultPath).split(delimiter);
   let isForbidden = false;
+  let missing: string | undefined;
   for (const folder of folders) {
     const path = resolve(cwd, folder, name);
-    try {
-      if (!(await isVisible(path, visible))) continue;
-      await access(path, constants.X_OK);
-      if ((await stat(path)).isFile()) return path;
-      isForbidden = true;
-    } catch (error) {
-      isForbidden ||= codeOf(error) === "EACCES";
+    let found = await lookAt(path, visible);
+    if (found === "program") {
+      const interpreter = readInterpreter(path);
+      if (interpreter !== undefined) found = await lookAt(resolve(cwd, interpreter), visible);
+      if (found === "program") return path;
+      if (found === "missing") missing ??= interpreter;
     }
+    isForbidden ||= found === "forbidden";
   }
-  throw isForbidden
-    ? spawnError("EACCES", `${name} cannot be executed`)
-    : spawnError("ENOENT", `there is no program ${name} in this sandbox`);
+  if (isForbidden) throw spawnError("EACCES", `${name} cannot be executed`);
+  const problem = missing === undefined ? `there is no program ${name}` : noInterpreter(name, missing);
+  throw spawnError("ENOENT", `${problem} in this sandbox`);
+}
+
+async function lookAt(path: string, visible: VisiblePaths): Promise<"program" | "forbidden" | "missing"> {
+  try {
+    if (!(await isVisible(path, visible))) return "missing";
+    await access(path, constants.X_OK);
+    return (await stat(path)).isFile() ? "program" : "forbidden";
+  } catch (error) {
+    return codeOf(error) === "EACCES" ? "forbidden" : "missing";
+  }
 }
 
 /** Rejects where the working directory is none, or not among what is visible. */
