@@ -1,5 +1,6 @@
 // Tries to get out. Every attack prints what it got hold of; those that do no harm are run without a sandbox first, so that
 // an attack that could never work is not taken for a wall that held.
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
@@ -7,8 +8,10 @@ import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProcessSandbox, SandboxLimits } from "../../host/sandbox.ts";
 import { createNoSandbox } from "../none.ts";
+import { assumeIdentity } from "../workspace/identity.ts";
 import { argumentsOfAll, makeWorkspace, runConfined, vanished } from "./confined-run.suite.ts";
 import { type IgnoredWarning, type TreeLimits, testLimits } from "./limits.suite.ts";
+import { skipNotRun } from "./not-run.suite.ts";
 
 export interface ConfinementOptions {
   /** Node inside the sandbox, in which the attacks are written. */
@@ -216,18 +219,36 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       expect(await attack(script)).toBe("");
     });
 
-    test("it cannot trace a process that is not its own", async () => {
-      const script = `import ctypes
+    test("it cannot trace a process of the host, not even one of its own user", async (context) => {
+      const hasPython = ["sh", "-c", "command -v python3"] as const;
+      for (const [place, where] of [
+        ["this machine", createNoSandbox()],
+        [name, sandbox],
+      ] as const) {
+        const { code } = await runConfined(where, hasPython, policy());
+        if (code !== 0) return skipNotRun(context, name, `tracing: python3 is not in ${place}`);
+      }
+      const { uid, gid } = assumeIdentity({ network: false, ...policy() }).identity;
+      const target = spawn("sleep", ["100"], {
+        stdio: "ignore",
+        cwd: "/",
+        ...(uid === process.getuid?.() ? {} : { uid, gid }),
+      });
+      try {
+        // Without stopping it, so that it goes on when its tracer ends.
+        const script = `import ctypes, errno
 libc = ctypes.CDLL(None, use_errno=True)
-for pid in (${process.pid}, ${process.ppid}):
-    if libc.ptrace(16, pid, 0, 0) == 0: print("GOT", pid)
-print("tried")`;
-      const { stdout } = await runConfined(
-        sandbox,
-        ["sh", "-c", 'command -v python3 > /dev/null && exec python3 -c "$0"; echo tried', script],
-        policy(),
-      );
-      expect(stdout).toBe("tried\n");
+print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.errorcode[ctypes.get_errno()])`;
+        const trace = async (where: ProcessSandbox) =>
+          (await runConfined(where, ["python3", "-c", script], policy())).stdout;
+        // The control. A machine may forbid it to everybody but parents.
+        const unconfined = await trace(createNoSandbox());
+        if (unconfined === "EPERM\n") return skipNotRun(context, name, "tracing: this machine allows it to nobody");
+        expect(unconfined).toBe("GOT\n");
+        expect(await trace(sandbox)).toMatch(/^(ESRCH|EPERM)\n$/);
+      } finally {
+        target.kill("SIGKILL");
+      }
     });
 
     test("killing everything it can see kills nothing of the host", async () => {
