@@ -64,6 +64,12 @@ export function cannotRun(name: string, reason: string): A2EError {
   });
 }
 
+/** Perhaps a schema that was written to take for ever, perhaps a machine with too much to do: nobody can tell. */
+export function checkTookLong(name: string, checkMs: number): A2EError {
+  const message = `the schema of the skill "${name}" was not checked within ${checkMs / 1000} s; it may be when the host is less busy`;
+  return skill.error("skill_error", message, { detail: { name, limit: "schemaCheckMs" } });
+}
+
 export function unknownResource(name: string, path: string, reason = "there is no such file"): A2EError {
   const shown = path.slice(0, maxShown);
   return skill.error("unknown_resource", `"${shown}" of the skill "${name}": ${reason}`, {

@@ -47,7 +47,7 @@ async function callFound(
   engine: SkillEngine,
 ): Promise<CallResult> {
   call.setTimeout(timeoutOf(request, skill, engine.options));
-  const checked = await engine.schemas.check(skill.name, skill.inputSchema, request.arguments, call.signal);
+  const checked = await engine.schemas.check(skill.name, skill.inputSchema, request.arguments, call);
   if ("problems" in checked) throw badArguments(skill.name, checked.problems);
   const events = new CollectedEvents(call, request.streaming);
   const result =
@@ -144,7 +144,7 @@ async function runScript(
     );
   // One that says it failed has promised nothing about its data.
   if (skill.outputSchema === undefined || result.error !== undefined) return result;
-  const checked = await schemas.check(skill.name, skill.outputSchema, result.data, call.signal);
+  const checked = await schemas.check(skill.name, skill.outputSchema, result.data, call);
   if ("problems" in checked) throw badOutput(skill.name, checked.problems);
   return { ...result, data: checked.value };
 }

@@ -1,37 +1,62 @@
 // Checks values against schemas that a skill brought along. Whoever wrote it may mean harm: a pattern can take longer than
 // the universe has, and so can a few other keywords. Schemas of plain keywords are checked here, in time that grows with
 // the value alone; any other one in a thread that can be ended.
+import type { CallContext } from "../../../host/call-context.ts";
 import { type Checked, createSchemaCheck } from "../../../host/validation/json-schema.ts";
 import { siblingModule } from "../../../host/workers/thread-entry.ts";
 import { WorkerPool } from "../../../host/workers/worker-pool.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
-import { cannotRun } from "../problems.ts";
+import { cannotRun, checkTookLong } from "../problems.ts";
 import type { SchemaCheckArguments } from "./schema-check-worker.ts";
+
+/** The call that a check is for. No session's checks hold up another's. */
+type Caller = Pick<CallContext, "signal"> & { readonly session: Pick<CallContext["session"], "id"> };
 
 export class SchemaChecks {
   /** Compiled once per skill as it was read. */
   readonly #checks = new WeakMap<JsonObject, (value: JsonObject) => Checked>();
   readonly #pool = new WorkerPool({ size: 1 });
+  readonly #checkMs: number;
+
+  constructor({ checkMs = skillLimits.schemaCheckMs }: { checkMs?: number } = {}) {
+    this.#checkMs = checkMs;
+  }
 
   /** Rejects with `skill_error` where the schema is broken or takes too long. */
-  async check(name: string, schema: JsonObject, value: JsonValue, signal: AbortSignal): Promise<Checked> {
+  async check(name: string, schema: JsonObject, value: JsonValue, { signal, session }: Caller): Promise<Checked> {
     try {
       // The value of an output need not be an object, and the check takes it as it is.
       if (isPlain(schema)) return this.#compiled(schema)(value as JsonObject);
-      const args: SchemaCheckArguments = { schema, value };
-      const job = { module: siblingModule("schema-check-worker", import.meta.url), exportName: "checkSchema", args };
-      return (await this.#pool.run(job, { timeoutMs: skillLimits.schemaCheckMs, signal })) as Checked;
+      return await this.#checkInThread({ schema, value }, signal, session.id);
     } catch (error) {
       const isOurs = error instanceof A2EError && (error.code === "cancelled" || error.code === "rate_limited");
       if (isOurs || signal.aborted) throw error;
+      if (error instanceof A2EError && error.code === "timeout") throw checkTookLong(name, this.#checkMs);
       throw cannotRun(name, `its schema cannot be checked: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
   close(): Promise<void> {
     return this.#pool.close();
+  }
+
+  /** The time counts from where the check itself begins: before that the thread starts and loads, slowly on a busy machine. */
+  async #checkInThread(args: SchemaCheckArguments, signal: AbortSignal, owner: string): Promise<Checked> {
+    const limit = new AbortController();
+    const end = () => limit.abort(new A2EError("timeout", "the schema takes too long"));
+    let timer: NodeJS.Timeout | undefined;
+    const onMessage = () => {
+      timer = setTimeout(end, this.#checkMs);
+    };
+    const job = { module: siblingModule("schema-check-worker", import.meta.url), exportName: "checkSchema", args };
+    try {
+      const options = { signal: AbortSignal.any([signal, limit.signal]), owner, onMessage };
+      return (await this.#pool.run(job, options)) as Checked;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   #compiled(schema: JsonObject): (value: JsonObject) => Checked {

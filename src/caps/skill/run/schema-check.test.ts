@@ -1,0 +1,46 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { SchemaChecks } from "./schema-check.ts";
+
+const trap: JsonObject = { properties: { a: { pattern: "^(a+)+$" } } };
+const endless = { a: `${"a".repeat(40)}!` };
+
+function createChecks(options?: { checkMs: number }): SchemaChecks {
+  const checks = new SchemaChecks(options);
+  onTestFinished(() => checks.close());
+  return checks;
+}
+
+function callOf(id: string, signal = new AbortController().signal) {
+  return { signal, session: { id } };
+}
+
+test("the time of a check does not include that of starting its thread", async () => {
+  // Far less than a thread needs to start and to load what checks.
+  const checks = createChecks({ checkMs: 200 });
+
+  expect(await checks.check("csv", trap, { a: "aaa" }, callOf("ada"))).toEqual({ value: { a: "aaa" } });
+});
+
+test("a check that takes too long may be tried again", async () => {
+  const checks = createChecks({ checkMs: 200 });
+
+  await expect(checks.check("csv", trap, endless, callOf("ada"))).rejects.toMatchObject({
+    code: "skill_error",
+    retryable: true,
+    message: expect.stringContaining('the schema of the skill "csv" was not checked within 0.2 s'),
+  });
+});
+
+test("the slow checks of one session hold up no other", async () => {
+  const checks = createChecks({ checkMs: 60_000 });
+  const controller = new AbortController();
+  const slow = [1, 2, 3].map(() =>
+    checks.check("trap", trap, endless, callOf("ada", controller.signal)).catch(() => 0),
+  );
+
+  expect(await checks.check("csv", trap, { a: "aaa" }, callOf("bob"))).toEqual({ value: { a: "aaa" } });
+
+  controller.abort(new Error("enough"));
+  await Promise.all(slow);
+});
