@@ -84,3 +84,17 @@ test("those that all share are as they were then, whoever had set them up or tak
   await replayAll(recordings.texts, options);
   expect([shared, fixed, away].map(({ seen }) => seen.started)).toEqual(started);
 });
+
+test("a secret in a field that takes none is not recorded, and its refusal is replayed", async () => {
+  const recordings = createMemoryRecordings();
+  const options = { builtin: false, toolkits: [createProbe().toolkit] };
+  {
+    await using host = await startToolkits({ ...options, host: { recordings } });
+    for (const misplaced of [{ start: "very-secret" }, { toolkit_name: { token: "very-secret" } }]) {
+      const refused = host.kits.configure({ toolkit_name: "probe", config: {}, ...misplaced } as never);
+      await expect(refused).rejects.toMatchObject({ code: "schema_violation" });
+    }
+  }
+  expect(recordings.texts.join("")).not.toContain("very-secret");
+  await replayAll(recordings.texts, options);
+});

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { call, capability } from "../../protocol/capability.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import { createTypeRegistry } from "../../protocol/registry.ts";
 import { createConcealment } from "./concealment.ts";
 
@@ -11,7 +12,16 @@ const vault = capability("vault", {
       doc: "Puts.",
       aliases: { "vault/put": "vault/put/resp" },
       concealed: ["content"],
-      request: z.object({ content: z.unknown(), label: z.string().default("") }),
+      request: z.object({
+        content: z.unknown(),
+        label: z
+          .string()
+          .max(10)
+          .regex(/^[a-z]*$/)
+          .default(""),
+        isLocked: z.boolean().default(false),
+        tags: z.array(z.object({ name: z.string(), weight: z.number().min(1).default(1) })).default([]),
+      }),
       result: z.object({}),
       example: { request: { content: {} }, result: {} },
     }),
@@ -91,6 +101,25 @@ test("a line that is no JSON is still broken at the same place", () => {
     expect(problemOf(conceal(line))).toBe(problemOf(line));
     expect(conceal(line)).toHaveLength(line.length);
   }
+});
+
+test.each<JsonObject>([
+  { isLocked: "hunter2" },
+  { isLocked: { hunter2: ["hunter2"] } },
+  { label: { password: "hunter2" } },
+  { label: "hunter2 hunter2" },
+  { label: "Hunter2 hunter2".slice(0, 9) },
+  { label: "hunter", isLocked: 7 },
+  { tags: [{ name: "hunter2", weight: 0 }, { name: { is: "hunter2" } }] },
+])("%j, which is refused, is concealed in all its fields and refused with the same words", (fields) => {
+  const request = { type: "vault/put", id: "1", version: "1.0", content: "hunter2", ...fields };
+
+  const shown = JSON.parse(conceal(JSON.stringify(request))) as JsonObject;
+
+  expect(JSON.stringify(shown).toLowerCase()).not.toContain("hunter");
+  expect(shown).toMatchObject({ type: "vault/put", id: "1", version: "1.0" });
+  expect(vault.calls.put.parseRequest(shown)).toEqual(vault.calls.put.parseRequest(request));
+  expect(vault.calls.put.parseRequest(shown)).toBeInstanceOf(Error);
 });
 
 test("a request that is no line is concealed by its type, and is not changed itself", () => {

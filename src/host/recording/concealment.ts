@@ -1,8 +1,9 @@
 // Secrets do not belong into recordings. What came of them is recorded instead: who a token stood for, how a config was
 // taken. So a replay needs no secret, and a recording can be passed on.
 import type { Call } from "../../protocol/capability.ts";
-import { type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
+import { type JsonObject, parseJson } from "../../protocol/json.ts";
 import type { TypeRegistry } from "../../protocol/registry.ts";
+import { concealRefused, emptyLike, refusalOf } from "./refused-request.ts";
 
 /** Takes secrets out of what is written down; what has none comes back as it is. */
 export interface Concealment {
@@ -33,8 +34,14 @@ export function createConcealment(registry: TypeRegistry): Concealment {
   const ofRequest = (type: unknown, request: JsonObject): JsonObject => {
     // What a plugin sends may be no object, and is refused later.
     const found = Object.keys(request ?? {}).filter((name) => isConcealed(type, name));
-    if (found.length === 0) return request;
-    return { ...request, ...Object.fromEntries(found.map((name) => [name, emptyLike(request[name])])) };
+    const shown =
+      found.length === 0
+        ? request
+        : { ...request, ...Object.fromEntries(found.map((name) => [name, emptyLike(request[name])])) };
+    const call = typeof type === "string" ? concealing.get(type) : undefined;
+    if (call === undefined || refusalOf(call, request) === undefined) return shown;
+    const others = Object.keys(request ?? {}).filter((name) => !found.includes(name) && !envelopeFields.has(name));
+    return concealRefused(call, shown, others);
   };
   const marks = [...names, ...concealing.keys()];
   // Escapes can spell the name of a field or a type, too.
@@ -80,13 +87,4 @@ function parse(line: string): JsonObject | undefined {
     // What is no JSON was refused then, and will be in a replay.
     return undefined;
   }
-}
-
-/** Of the same type, so that it is refused or accepted as the original was. */
-function emptyLike(value: JsonValue | undefined): JsonValue {
-  if (typeof value === "string") return "";
-  if (typeof value === "number") return 0;
-  if (typeof value === "boolean") return false;
-  if (Array.isArray(value)) return [];
-  return value === null || value === undefined ? null : {};
 }
