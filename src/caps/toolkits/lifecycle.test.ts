@@ -1,5 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { core } from "../../protocol/core.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { defineToolkit } from "./define-toolkit.ts";
 import { actionsOf, createProbe, startToolkits } from "./start-toolkits.suite.ts";
 
 test("a toolkit is available, installed, configured and running, and its tools are there only while it runs", async () => {
@@ -242,4 +244,50 @@ test("a snapshot brings back what ran, and takes away what came later", async ()
 
   expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "kept x" });
   expect((await host.toolNames()).filter((name) => name.startsWith("later"))).toEqual([]);
+});
+
+test("a toolkit that cannot tell which tools it has is in trouble alone", async () => {
+  const moody = (name: string, when: (config: JsonObject) => boolean) =>
+    defineToolkit({
+      name,
+      description: "Decides.",
+      config: { type: "object", properties: { mode: { type: "string", default: "calm" } } },
+      tools: { act: { description: "Acts.", input: { type: "object" }, when, run: () => null } },
+    });
+  let isMoody = true;
+  const decide = ({ mode }: JsonObject) => {
+    if (isMoody || mode === "wild") throw new Error("cannot decide");
+    return true;
+  };
+  const { toolkit } = createProbe();
+  await using host = await startToolkits({ builtin: false, toolkits: [moody("moody", decide), toolkit] });
+  const moodyOne = async () => (await host.kits.list()).toolkits.find(({ name }) => name === "moody");
+
+  const answer = await host.configure("moody");
+  await host.configure("probe");
+
+  expect(answer).toMatchObject({ status: "partial", error: expect.stringContaining("cannot decide") });
+  expect(await moodyOne()).toMatchObject({
+    state: "configured",
+    tools: [],
+    error: expect.stringContaining("cannot decide"),
+  });
+  expect(await host.stateOf("probe")).toBe("running");
+  expect(await host.toolNames()).not.toContain("moody__act");
+
+  isMoody = false;
+  expect(await host.configure("moody")).toMatchObject({ status: "ok", toolkit: { error: "", tools: ["moody__act"] } });
+
+  // One that runs keeps its tools, and one that should run again is listed with the reason.
+  await expect(host.configure("moody", { mode: "wild" })).rejects.toMatchObject({ code: "toolkit_error" });
+  expect(await host.toolNames()).toContain("moody__act");
+  const { snapshot_id } = await host.client.use(core).snapshot();
+  isMoody = true;
+  await host.client.use(core).restore({ snapshot_id });
+  expect(await moodyOne()).toMatchObject({
+    state: "configured",
+    tools: [],
+    error: expect.stringContaining("cannot decide"),
+  });
+  expect(await host.stateOf("probe")).toBe("running");
 });

@@ -14,7 +14,7 @@ export function toDefinition(
 ): ToolkitDefinition {
   const name = toolkit?.name ?? record?.toolkit ?? instance;
   const isConfigured = record !== undefined && record.state !== "installed";
-  const tools = toolkit === undefined ? [] : toolsFor(toolkit, isConfigured ? record.config : undefined);
+  const { tools, trouble } = readTools(toolkit, isConfigured ? record.config : undefined);
   return {
     name,
     alias: instance === name ? "" : instance,
@@ -23,15 +23,28 @@ export function toDefinition(
     tags: [...(toolkit?.tags ?? [])],
     icon_svg: toolkit?.icon_svg ?? null,
     schema: toolkit?.configSchema ?? {},
-    tools: tools.map(([tool]) => toolName(instance, tool)),
+    tools: tools.map((tool) => toolName(instance, tool)),
     configured: isConfigured,
     version: toolkit?.version ?? "",
     state: record?.state ?? "available",
     scope,
     config: record?.config ?? {},
     secrets: [...(record?.secrets ?? [])],
-    error: record?.error ?? "",
+    error: record?.error || trouble,
   };
+}
+
+/** One toolkit that cannot tell must not keep the others from being listed. */
+function readTools(
+  toolkit: Toolkit | undefined,
+  config: ToolkitRecord["config"] | undefined,
+): { tools: string[]; trouble: string } {
+  if (toolkit === undefined) return { tools: [], trouble: "" };
+  try {
+    return { tools: toolsFor(toolkit, config).map(([name]) => name), trouble: "" };
+  } catch (error) {
+    return { tools: [], trouble: error instanceof Error ? error.message : String(error) };
+  }
 }
 
 type ListRequest = RequestOf<(typeof toolkits)["calls"]["list"]>;

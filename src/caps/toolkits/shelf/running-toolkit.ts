@@ -174,9 +174,19 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The tools that a toolkit has with this config, by their names in it; all of them where there is none yet. */
+/**
+ * The tools that a toolkit has with this config, by their names in it; all of them where there is none yet. Throws where the
+ * toolkit cannot tell.
+ */
 export function toolsFor({ tools }: Toolkit, config: JsonObject | undefined): [string, AnyToolkitTool][] {
-  return [...tools].filter(([, { when }]) => config === undefined || when === undefined || when(config));
+  return [...tools].filter(([name, { when }]) => {
+    try {
+      return config === undefined || when === undefined || when(config);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`it cannot tell whether it has the tool "${name}": ${reason}`, { cause });
+    }
+  });
 }
 
 export function toolName(instance: string, tool: string): string {

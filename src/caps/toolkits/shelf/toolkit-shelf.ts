@@ -108,21 +108,22 @@ export class ToolkitShelf {
       if ("problems" in checked) return checked;
       const { shown, secrets } = checked;
       sealed = sealSecrets(port, toolkit, secrets);
-      running = this.#create(name, toolkit, checked);
-      const error = mustStart ? await tryToStart(running, context?.signal) : "";
+      const error = await troubleOf(async () => {
+        running = this.#create(name, toolkit, checked);
+        if (mustStart) await running.start(context?.signal);
+      });
       return { config: shown, secrets: secrets.map(([path]) => toPath(path)), error };
     };
     const outcome = context === undefined ? await attempt() : await runAsTool(catalogue, context, attempt);
     if ("problems" in outcome) throw badConfig(name, outcome.problems);
-    // A replay has the outcome and not what led to it, which had secrets in it.
-    running ??= this.#create(name, toolkit, { shown: outcome.config, secrets: [] });
     const isRunning = mustStart && outcome.error === "";
     // An agent that was answered already, by a timeout or because it cancelled, must not find it changed afterwards.
     const isOver = this.#isClosed || context?.isEnded === true;
-    if (isOver || !isRunning) void running.stop();
+    if (isOver || !isRunning) void running?.stop();
     if (isOver) throw new A2EError("cancelled", "nobody waits for this toolkit any more");
     if (outcome.error !== "" && this.#running.has(name)) throw startFailed(name, outcome.error);
-    if (isRunning) this.#replace(name, running);
+    // A replay has the outcome and not what led to it, which had secrets in it.
+    if (isRunning) this.#replace(name, running ?? this.#create(name, toolkit, { shown: outcome.config, secrets: [] }));
     else this.#remove(name);
     const record: ToolkitRecord = {
       toolkit: toolkit.name,
@@ -201,6 +202,7 @@ export class ToolkitShelf {
     return catalogue.add(outside === undefined ? tools.map((tool) => ({ ...tool, isOutside: true })) : tools);
   }
 
+  /** Throws where the toolkit itself does, which is told as its trouble and nobody else's. */
   #create(instance: string, toolkit: Toolkit, config: SplitConfig): RunningToolkit {
     return new RunningToolkit({ toolkit, instance, config, environment: this.#options.environment });
   }
@@ -235,9 +237,9 @@ export class ToolkitShelf {
   }
 }
 
-async function tryToStart(toolkit: RunningToolkit, signal: AbortSignal | undefined): Promise<string> {
+async function troubleOf(start: () => Promise<void>): Promise<string> {
   try {
-    await toolkit.start(signal);
+    await start();
     return "";
   } catch (error) {
     return textOf(error) || "it failed without a reason";
