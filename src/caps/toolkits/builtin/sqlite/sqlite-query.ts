@@ -54,6 +54,7 @@ function readAuthorized(database: OpenDatabase, job: QueryJob) {
 }
 
 function readRows(database: OpenDatabase, { sql, parameters, maxRows, maxBytes }: QueryJob) {
+  refuseNul(sql, "the statement");
   const statement = database.prepare(sql);
   if (hasSecondStatement(sql)) throw new Error("one statement at a time");
   statement.setReadBigInts(true);
@@ -88,9 +89,16 @@ type SqlValue = string | number | bigint | null | Uint8Array;
 
 function toSql(value: JsonValue): SqlValue {
   if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value === "string") refuseNul(value, "a parameter");
   if (typeof value !== "object" || value === null) return value;
   if (!Array.isArray(value) && typeof value.base64 === "string") return Buffer.from(value.base64, "base64");
   return JSON.stringify(value);
+}
+
+/** SQLite's binding ends every text at its first NUL character, and what is lost so must not be lost silently. */
+function refuseNul(text: string, what: string): void {
+  if (!text.includes("\0")) return;
+  throw new Error(`${what} has a NUL character, which would end it; pass such text as CAST(? AS TEXT) with { base64 }`);
 }
 
 /** Integers beyond what a number holds come as text, bytes as base64. */

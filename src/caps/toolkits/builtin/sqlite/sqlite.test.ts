@@ -46,6 +46,20 @@ test("every type of value has a JSON form, and columns of one name are all there
   });
 });
 
+test("text that would be cut at a NUL character is refused, and can be had as bytes", async () => {
+  for (const [sql, parameters] of [
+    ["SELECT ?", ["before\0after"]],
+    ["SELECT :text", { text: "before\0after" }],
+  ] as const)
+    await expect(query(reader, sql, { parameters })).rejects.toMatchObject({
+      message: expect.stringContaining("NUL"),
+    });
+  await expect(query(reader, "SELECT 1 \0 AS one")).rejects.toMatchObject({ message: expect.stringContaining("NUL") });
+  expect(
+    await query(reader, "SELECT CAST(CAST(? AS TEXT) AS BLOB)", { parameters: [{ base64: "YQBi" }] }),
+  ).toMatchObject({ rows: [[{ base64: "YQBi" }]] });
+});
+
 test("the schema lists tables, views and indexes with columns", async () => {
   const { objects } = (await reader.call("sqlite__schema")) as { objects: { name: string }[] };
   expect(objects.map(({ name }) => name).sort()).toEqual(["by_name", "names", "person"]);

@@ -57,7 +57,8 @@ export function sqliteToolkit(
 
     tools: {
       query: {
-        description: "Runs one SQL statement and returns columns and rows. Bytes are { base64 }.",
+        description:
+          "Runs one SQL statement and returns columns and rows. Bytes are { base64 }. Text is shown up to its first NUL character; CAST(x AS BLOB) shows all of it.",
         tags: ["sql", "data"],
         input: z.object({
           sql: z.string().min(1).max(toolkitLimits.sqliteMaxSqlLength),
