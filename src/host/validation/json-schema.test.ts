@@ -15,3 +15,22 @@ test.each(["constructor", "toString", "valueOf", "hasOwnProperty"])(
     expect(strict({ [name]: "given" })).toEqual({ value: { [name]: "given" } });
   },
 );
+
+test.each(["constructor", "toString", "a"])(
+  "the default of an argument called %s is filled in, at any depth",
+  (name) => {
+    const inner = { type: "object", properties: { [name]: { type: "string", default: "usual" } }, required: [name] };
+    const check = createSchemaCheck({
+      type: "object",
+      properties: { ...inner.properties, list: { type: "array", items: inner } },
+      required: [name],
+    });
+
+    const checked = check({ list: [{}, { [name]: "given" }] });
+
+    expect(checked).toEqual({ value: { [name]: "usual", list: [{ [name]: "usual" }, { [name]: "given" }] } });
+    expect(check({ [name]: 7 })).toEqual({ problems: [{ path: name, message: "expected string, found number 7" }] });
+    // Objects as any other, for whoever gets them.
+    expect(Object.getPrototypeOf("value" in checked ? checked.value : null)).toBe(Object.prototype);
+  },
+);

@@ -1,7 +1,7 @@
 // The only file that knows ajv: checks values against a JSON Schema that came as data.
 import { createRequire } from "node:module";
 import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
-import { copyJson, type JsonObject, type JsonValue } from "../../protocol/json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../protocol/json.ts";
 import type { ToolProblem } from "../tool-catalogue.ts";
 import { isLargerThan } from "./json-size.ts";
 import { describeFound, describeValues, maxProblems, toPath, unknownProperty } from "./problem-text.ts";
@@ -16,15 +16,22 @@ export function createSchemaCheck(schema: JsonObject): (args: JsonObject) => Che
   const hasDefaults = hasKeyword(schema, "default");
   let validate: ValidateFunction | undefined;
   let validateAll: ValidateFunction | undefined;
+  let fillsInherited: boolean | undefined;
+  // Filling in defaults writes to what is checked, and the caller's arguments are not ours to change.
+  const copy = (args: JsonObject): JsonObject => {
+    const value = copyJson(args);
+    fillsInherited ??= hasDefaults && namesInherited(schema);
+    if (fillsInherited) fillInherited(schema, value);
+    return value;
+  };
   return (args) => {
     validate ??= compile(schema, false);
-    // Filling in defaults writes to what is checked, and the caller's arguments are not ours to change.
-    const value = hasDefaults ? copyJson(args) : args;
+    const value = hasDefaults ? copy(args) : args;
     if (validate(value)) return { value };
     let errors = validate.errors ?? [];
     if (!isLargerThan(args, maxBytesForAllProblems)) {
       validateAll ??= compile(schema, true);
-      validateAll(copyJson(args));
+      validateAll(copy(args));
       errors = validateAll.errors ?? errors;
     }
     return { problems: toProblems(errors, args) };
@@ -49,12 +56,26 @@ function compile(schema: JsonObject, isComplete: boolean): ValidateFunction {
   }
 }
 
-const inheritedNames = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
+const inheritedNames = Object.getOwnPropertyNames(Object.prototype);
+const inheritedTexts = inheritedNames.map((name) => JSON.stringify(name));
 
 /** To look for own properties only costs time with each value, and matters where a schema has one such as `constructor`. */
 function namesInherited(schema: JsonObject): boolean {
   const text = JSON.stringify(schema);
-  return inheritedNames.some((name) => text.includes(name));
+  return inheritedTexts.some((name) => text.includes(name));
+}
+
+/** Ajv takes what an object inherits for a given value: it fills in no default there, and then refuses what it found. */
+function fillInherited(schema: JsonValue | undefined, value: JsonValue | undefined): void {
+  if (!isJsonObject(schema)) return;
+  if (Array.isArray(value)) for (const item of value) fillInherited(schema.items, item);
+  if (!isJsonObject(value) || !isJsonObject(schema.properties)) return;
+  for (const [name, inner] of Object.entries(schema.properties)) {
+    const usual = isJsonObject(inner) && Object.hasOwn(inner, "default") ? inner.default : undefined;
+    const isOurs = inheritedNames.includes(name) && name !== "__proto__" && !Object.hasOwn(value, name);
+    if (isOurs && usual !== undefined) value[name] = copyJson(usual);
+    if (Object.hasOwn(value, name)) fillInherited(inner, value[name]);
+  }
 }
 
 function createAjv(options: { allErrors: boolean; ownProperties: boolean }): Ajv2020 {
