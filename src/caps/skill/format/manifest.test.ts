@@ -47,6 +47,19 @@ max_turns: 3`;
   });
 });
 
+test.each([
+  ["Bash(git add:*) Read", ["Bash(git add:*)", "Read"]],
+  [
+    "Bash(git add:*), Bash(npm run test, npm run lint),Read",
+    ["Bash(git add:*)", "Bash(npm run test, npm run lint)", "Read"],
+  ],
+  ["Bash(echo (a b) c) Read", ["Bash(echo (a b) c)", "Read"]],
+  ["Bash(git add Read", ["Bash(git", "add", "Read"]],
+  ["a) b", ["a)", "b"]],
+])("of the allowed tools %j, what stands in parentheses stays together", async (written, tools) => {
+  expect(await parse(`${minimal}\nallowed-tools: ${JSON.stringify(written)}`)).toMatchObject({ tools });
+});
+
 test("fields of other clients are no mistake", async () => {
   expect(await parse(`${minimal}\nmodel: opus\ndisable-model-invocation: true\nlicense:`)).toMatchObject({
     license: "",

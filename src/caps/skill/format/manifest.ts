@@ -8,16 +8,21 @@ import { type SkillStatus, skillStatuses } from "../protocol.ts";
 import { type ManifestText, parseManifestText } from "./front-matter.ts";
 import { argumentNames, toSchema } from "./schema-shorthand.ts";
 import { SkillFormatError } from "./skill-format-error.ts";
+import { splitToolNames } from "./tool-names.ts";
 import { isVersion } from "./versions.ts";
 
 export const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 const maxTextLength = 4000;
 const text = z.string().max(maxTextLength);
-const words = z
-  .union([z.array(z.coerce.string().max(500)), z.string().max(maxTextLength)])
-  .transform((given) => (typeof given === "string" ? given.split(/[\s,]+/) : given).filter((word) => word !== ""))
-  .pipe(z.array(z.string()).max(skillLimits.maxListItems));
+/** A list, or a text that is split into one. */
+const listOf = (split: (text: string) => string[]) =>
+  z
+    .union([z.array(z.coerce.string().max(500)), z.string().max(maxTextLength)])
+    .transform((given) => (typeof given === "string" ? split(given) : given).filter((word) => word !== ""))
+    .pipe(z.array(z.string()).max(skillLimits.maxListItems));
+const words = listOf((given) => given.split(/[\s,]+/));
+const toolNames = listOf(splitToolNames);
 /** Unlike words, these may have spaces: a text alone is one item. */
 const phrases = z
   .union([
@@ -54,8 +59,8 @@ const frontMatter = z.looseObject({
   license: text.default(""),
   compatibility: z.string().max(500).default(""),
   metadata: jsonObject.default({}),
-  allowed_tools: words.optional(),
-  tools: words.optional(),
+  allowed_tools: toolNames.optional(),
+  tools: toolNames.optional(),
   toolkits: words.optional(),
   triggers: phrases.default([]),
   when_to_use: text.default(""),
