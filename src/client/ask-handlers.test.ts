@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { call } from "../protocol/capability.ts";
-import { connectFake } from "./fake-transport.suite.ts";
+import { A2EClient } from "./client.ts";
+import { connectFake, FakePeer } from "./fake-transport.suite.ts";
 
 const question = call("quiz/question/req", "quiz/question/resp", {
   doc: "Asks the agent.",
@@ -11,6 +12,50 @@ const question = call("quiz/question/req", "quiz/question/resp", {
 });
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A peer that asks before it answers the handshake. */
+function startAskingPeer() {
+  const peer = new FakePeer();
+  const { send } = peer.transport;
+  peer.transport.send = (message) => {
+    if (message.type === "handshake/req") peer.events.receive({ type: question.type, id: "early", text: "?" });
+    send(message);
+  };
+  return peer;
+}
+
+test("a question that comes with the handshake is answered by what the options name", async () => {
+  const peer = startAskingPeer();
+  const client = await A2EClient.connect({
+    transport: peer.transport,
+    asks: (onAsk) => onAsk(question, ({ text }) => ({ answer: `${text}!` })),
+  });
+  await turn();
+  expect(peer.sentOf(question.responseType)).toMatchObject([{ req_id: "early", answer: "?!" }]);
+  await client.disconnect();
+});
+
+test("a question that comes with the handshake waits for whoever is given the client, who answers it once", async () => {
+  const peer = startAskingPeer();
+  const client = await A2EClient.connect({ transport: peer.transport });
+  client.onAsk(question, () => ({ answer: "in time" }));
+  peer.events.receive({ type: question.type, id: "early", text: "?" });
+  await expect.poll(() => peer.sentOf(question.responseType)).toMatchObject([{ req_id: "early", answer: "in time" }]);
+  await turn();
+  expect(peer.sentOf()).toHaveLength(1);
+  await client.disconnect();
+});
+
+test("a question that comes with the handshake and that nobody answers is refused, unless it was withdrawn", async () => {
+  const peer = startAskingPeer();
+  const client = await A2EClient.connect({ transport: peer.transport });
+  peer.events.receive({ type: question.type, id: "withdrawn", text: "?" });
+  peer.say("invoke/withdrawn", { ask_id: "withdrawn", reason: "took too long" });
+  await expect.poll(() => peer.sentOf("error")).toMatchObject([{ req_id: "early", code: "unknown_type" }]);
+  await turn();
+  expect(peer.sentOf()).toHaveLength(1);
+  await client.disconnect();
+});
 
 test("a question that comes again is answered again and not put to the handler again", async () => {
   const { peer, client } = await connectFake();

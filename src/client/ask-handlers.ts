@@ -20,6 +20,8 @@ interface AskPort {
   readonly nextId: IdSource;
   /** Aborted when the client closes. */
   readonly signal: AbortSignal;
+  /** Whoever connects has not been given the client yet, and could not say what answers a question. */
+  isConnecting(): boolean;
   send(message: Message): void;
 }
 
@@ -46,6 +48,8 @@ export class AskHandlers {
   readonly #handlers = new Map<string, Registered>();
   /** By the id of the question, oldest first. */
   readonly #given = new Map<string, Given>();
+  /** Questions that nobody answers so far. */
+  #unanswered: Message[] = [];
 
   constructor(port: AskPort) {
     this.#port = port;
@@ -77,9 +81,34 @@ export class AskHandlers {
     else {
       const { signal } = this.#begin(id).withdrawal;
       if (registered !== undefined) void this.#answer(message, registered, signal);
-      else this.#fail(id, new A2EError("unknown_type", `this agent does not answer "${type}"`));
+      else {
+        this.#unanswered.push(message);
+        if (!this.#port.isConnecting()) this.takeUnanswered();
+      }
     }
     return true;
+  }
+
+  /**
+   * Answers what waits for a handler, or refuses it. Not before the next turn: a question may come with the answer to the
+   * handshake, and whoever waits for that adds handlers when it has gone through all promises in between.
+   */
+  takeUnanswered(): void {
+    if (this.#unanswered.length === 0) return;
+    const messages = this.#unanswered;
+    this.#unanswered = [];
+    setTimeout(() => {
+      for (const message of messages) this.#answerOrRefuse(message);
+    }, 0);
+  }
+
+  #answerOrRefuse(message: Message): void {
+    const { type, id } = message;
+    const signal = this.#given.get(id)?.withdrawal.signal;
+    if (signal === undefined || signal.aborted || this.#port.signal.aborted) return;
+    const registered = this.#handlers.get(type);
+    if (registered !== undefined) void this.#answer(message, registered, signal);
+    else this.#fail(id, new A2EError("unknown_type", `this agent does not answer "${type}"`));
   }
 
   #begin(id: string): Given {

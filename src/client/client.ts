@@ -29,9 +29,17 @@ export interface ClientOptions {
   timeoutMs?: number;
   /** Repeats calls that failed with a retryable error; off by default, since only the caller knows whether it is safe. */
   retry?: RetryOptions;
+  /**
+   * Says what answers questions of the host before the first of them can come, as for an agent that comes back to a session
+   * where one waits: `asks: (onAsk) => onAsk(chains.asks.approve, …)`. `onAsk` of the client adds others later.
+   */
+  asks?(onAsk: OnAsk): void;
   clock?: Clock;
   nextId?: IdSource;
 }
+
+/** Returns what takes the handler away. */
+export type OnAsk = <C extends Call>(ask: C, handler: AskHandler<C>) => () => void;
 
 export type AcceptedCap = z.output<typeof acceptedCap>;
 
@@ -51,6 +59,7 @@ export class A2EClient {
   #asks: AskHandlers | undefined;
   #ended: AbortController | undefined;
   #state: "new" | "open" | "closed" = "new";
+  #isConnecting = true;
   #closeReason: Error | undefined;
   #sessionId = "";
   #acceptedCaps: readonly AcceptedCap[] = [];
@@ -64,6 +73,7 @@ export class A2EClient {
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     this.#pending = new PendingCalls(options.clock ?? steadyClock, (call) => this.#cancelOnHost(call.message.id));
     this.agentId = options.agentId ?? `agent-${shortened(this.#nextId())}`;
+    options.asks?.((ask, handler) => this.onAsk(ask, handler));
   }
 
   /** Opens the transport and shakes hands. */
@@ -90,6 +100,8 @@ export class A2EClient {
       await this.#transport.close();
       throw error;
     }
+    this.#isConnecting = false;
+    this.#asks?.takeUnanswered();
   }
 
   get isConnected(): boolean {
@@ -273,6 +285,7 @@ export class A2EClient {
       clock: this.#clock,
       nextId: this.#nextId,
       signal: this.#endedSignal,
+      isConnecting: () => this.#isConnecting,
       send: (message) => this.#transport.send(message),
     });
     return this.#asks;

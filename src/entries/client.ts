@@ -1,7 +1,7 @@
 // The public subpath `a2e/client`: the agent's side, for browsers and everywhere else.
 export type { CapabilityApi } from "../client/api.ts";
 export type { AskHandler } from "../client/ask-handlers.ts";
-export { A2EClient, type AcceptedCap, type ClientOptions } from "../client/client.ts";
+export { A2EClient, type AcceptedCap, type ClientOptions, type OnAsk } from "../client/client.ts";
 export { A2EClientError, A2EConnectionError, type CallEvent } from "../client/errors.ts";
 export type { PushHandler } from "../client/push-handlers.ts";
 export type { RetryOptions } from "../client/retry.ts";

@@ -3,7 +3,8 @@ import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { A2EClient } from "../../client/client.ts";
+import type { AskHandler } from "../../client/ask-handlers.ts";
+import { A2EClient, type ClientOptions } from "../../client/client.ts";
 import { A2EHost } from "../../host/host.ts";
 import { SessionJournal } from "../../host/session-journal.ts";
 import { A2EError } from "../../protocol/errors.ts";
@@ -198,36 +199,63 @@ test("large outputs of items in maps within maps are each recalled as their own"
   await second.host.close(0);
 });
 
-test("an approval that nobody had given is asked again, and what was before it does not run again", async () => {
-  const first = await openHost("first.sqlite");
-  const { client, api } = await connect(first.host);
-  const asked: string[] = [];
-  client.onAsk(chains.asks.approve, ({ node_id }) => {
-    asked.push(node_id);
-    return new Promise(() => {});
+describe("an approval that nobody had given", () => {
+  /** A run that was cut off while its node `ok` waited for an approval. */
+  async function cutOffAsking() {
+    const first = await openHost("first.sqlite");
+    const { client, api } = await connect(first.host);
+    const asked: string[] = [];
+    client.onAsk(chains.asks.approve, ({ node_id }) => {
+      asked.push(node_id);
+      return new Promise(() => {});
+    });
+    const nodes = [
+      tool("a", "later", { input: { v: 1 } }),
+      { node_id: "ok", kind: "approval", message: "Go on?", input_map: { v: "a.v" } },
+      tool("end", "echo", { deps: ["ok"], input_map: { v: "ok.data.v" } }),
+    ];
+    void api.run({ nodes }).catch(() => {});
+    await expect.poll(() => asked).toEqual(["ok"]);
+    const [run] = (await api.list()).runs;
+    await kill("first.sqlite", "second.sqlite");
+    await first.host.close(0);
+    const second = await openHost("second.sqlite");
+    const transport = createDirectTransport(() => second.host.sessions.get(client.sessionId) as never);
+    const options = { transport, agentId: "agent", capabilities: ["tools", "chains"] };
+    return { second, options, runId: run?.run_id ?? "" };
+  }
+
+  const answer: AskHandler<typeof chains.asks.approve> = ({ message, data }) => ({
+    approved: message === "Go on?" && data.v === 1,
   });
-  const nodes = [
-    tool("a", "later", { input: { v: 1 } }),
-    { node_id: "ok", kind: "approval", message: "Go on?", input_map: { v: "a.v" } },
-    tool("end", "echo", { deps: ["ok"], input_map: { v: "ok.data.v" } }),
-  ];
-  void api.run({ nodes }).catch(() => {});
-  await expect.poll(() => asked).toEqual(["ok"]);
-  const [run] = (await api.list()).runs;
-  await kill("first.sqlite", "second.sqlite");
-  await first.host.close(0);
-
-  const second = await openHost("second.sqlite");
-  const transport = createDirectTransport(() => second.host.sessions.get(client.sessionId) as never);
-  const again = new A2EClient({ transport, agentId: "agent", capabilities: ["tools", "chains"] });
   // The question waits for whoever connects.
-  again.onAsk(chains.asks.approve, ({ message, data }) => ({ approved: message === "Go on?" && data.v === 1 }));
-  await again.connect();
-  const { final_output } = await again.use(chains).run({ nodes: [] }, { id: run?.run_id ?? "" });
+  const agents: Record<string, (options: ClientOptions) => Promise<A2EClient>> = {
+    "says what answers before it connects": async (options) => {
+      const client = new A2EClient(options);
+      client.onAsk(chains.asks.approve, answer);
+      await client.connect();
+      return client;
+    },
+    "says what answers in its options": (options) =>
+      A2EClient.connect({ ...options, asks: (onAsk) => onAsk(chains.asks.approve, answer) }),
+    "says what answers as soon as it has connected": async (options) => {
+      const client = await A2EClient.connect(options);
+      client.onAsk(chains.asks.approve, answer);
+      return client;
+    },
+  };
 
-  expect(final_output).toEqual({ v: 1 });
-  expect(second.recorder.calls.map(({ id }) => id)).toEqual([`${run?.run_id}:end`]);
-  await second.host.close(0);
+  for (const [title, comeBack] of Object.entries(agents)) {
+    test(`is asked again of an agent that ${title}, and what was before it does not run again`, async () => {
+      const { second, options, runId } = await cutOffAsking();
+      const client = await comeBack(options);
+      const { final_output } = await client.use(chains).run({ nodes: [] }, { id: runId });
+
+      expect(final_output).toEqual({ v: 1 });
+      expect(second.recorder.calls.map(({ id }) => id)).toEqual([`${runId}:end`]);
+      await second.host.close(0);
+    });
+  }
 });
 
 test("a node whose large output is no longer kept runs again, rather than to be read as nothing", async () => {
