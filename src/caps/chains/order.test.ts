@@ -137,6 +137,29 @@ test("the documentation's names of node fields mean the same", async () => {
   expect((await host.api.run({ nodes })).outputs).toEqual({ read: { output: "text" }, again: { text: "text" } });
 });
 
+test("an expression that reads everything finds what has ended, and waits for the nodes that it names", async () => {
+  await using host = await startChains();
+  const nodes = [
+    tool("named", "later", { input: { v: 1 } }),
+    tool("other", "wait", { input: { name: "other" } }),
+    tool("all", "echo", { input_map: { keys: "keys($)", v: "[named.data.v, @][0]" } }),
+    tool("alone", "echo", { input_map: { keys: "keys(@)" } }),
+    tool("after", "echo", { deps: ["other"], input_map: { keys: "sort(keys($))" } }),
+    tool("end", "wait", { input: { name: "other" }, deps: ["all"] }),
+  ];
+
+  const running = host.api.run({ nodes });
+  await expect.poll(() => host.recorder.waiting).toBe(2);
+  host.recorder.release("other");
+  const { outputs } = await running;
+
+  expect(outputs.alone).toEqual({ keys: ["errors", "input"] });
+  expect(outputs.all).toMatchObject({ v: 1, keys: ["errors", "input", "named", "alone"] });
+  expect((outputs.after as { keys: string[] }).keys).toEqual(
+    expect.arrayContaining(["all", "alone", "named", "other"]),
+  );
+});
+
 test("two hundred nodes one after the other keep their order", async () => {
   await using host = await startChains();
   const nodes = Array.from({ length: 200 }, (_, index) =>

@@ -48,6 +48,7 @@ describe("an expression", () => {
     // The whole of a node's output, by either of its names; a field of that name is the field.
     ["plain.data.value", 3],
     ["plain.output", { value: 3 }],
+    ["{all: length(keys($)), value: plain.data.value}", { all: 7, value: 3 }],
     ["list.data[0].path", "a"],
     ["list.output[*].path", ["a", "b"]],
     ["$.list.data[1].path", "b"],
@@ -88,7 +89,7 @@ describe("an expression", () => {
     expect(() => parse(text, scope.isNode)).toThrow(why === "syntax" ? /./ : why);
   });
 
-  test.each<[text: string, names: string[] | undefined]>([
+  test.each<[text: string, names: string[]]>([
     ["$.a.b", ["a"]],
     ["a.b.c[0] || d", ["a", "d"]],
     ["a[?b == c].d", ["a"]],
@@ -97,8 +98,9 @@ describe("an expression", () => {
     ["a.data | b", ["a"]],
     ["$.a[0].b", ["a"]],
     ["'a.b'", []],
-    ["$", undefined],
-    ["keys(@)", undefined],
+    ["$", []],
+    ["keys(@)", []],
+    ["{all: keys($), text: read.text, value: plain.data.value}", ["read", "plain"]],
   ])("%s reads %j", (text, names) => {
     expect(parse(text, () => false).names).toEqual(names);
   });

@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { messageLimits } from "../protocol.ts";
 import { toStrictSyntax } from "./loose-syntax.ts";
-import { parseQuery, type Query } from "./query.ts";
+import { parseQuery, type Query, type Root } from "./query.ts";
 import type { Work } from "./work.ts";
 
 /** What expressions read from. */
@@ -18,8 +18,8 @@ export interface Scope {
 }
 
 export interface Expression {
-  /** Names that it reads; undefined where it reads everything. */
-  readonly names: readonly string[] | undefined;
+  /** Names that it reads. One that reads everything as well, as `keys($)` does, finds what there is by then. */
+  readonly names: readonly string[];
   evaluate(scope: Scope): JsonValue;
 }
 
@@ -61,16 +61,25 @@ function pathOf([name = "", ...steps]: readonly string[]): Expression {
   return { names: [name], evaluate: (scope) => walk(scope, name, steps) };
 }
 
-function fromQuery({ roots, evaluate }: Query): Expression {
-  if (roots === undefined) return { names: undefined, evaluate: (scope) => evaluate(scope.all(), scope.work) };
+function fromQuery({ roots, isWhole, evaluate }: Query): Expression {
+  const names = [...new Set(roots.map(({ name }) => name))];
+  if (isWhole) return { names, evaluate: (scope) => evaluate(allWith(roots, scope), scope.work) };
   return {
-    names: [...new Set(roots.map(({ name }) => name))],
+    names,
     evaluate(scope) {
       const values: JsonObject = {};
       for (const { key, name, step } of roots) values[key] = walk(scope, name, step === undefined ? [] : [step]);
       return evaluate(values, scope.work);
     },
   };
+}
+
+/** Everything, and unseen by whoever lists it, what `data` and `output` of nodes stand for. */
+function allWith(roots: readonly Root[], scope: Scope): JsonObject {
+  const all = { ...scope.all() };
+  for (const { key, name, step } of roots)
+    if (step !== undefined) Object.defineProperty(all, key, { value: walk(scope, name, [step]), enumerable: false });
+  return all;
 }
 
 function walk(scope: Scope, name: string, steps: readonly string[]): JsonValue {

@@ -11,9 +11,11 @@ type Binary = Extract<Ast, { left: Ast; right: Ast }>;
 const outputNames: ReadonlySet<string> = new Set(["data", "output"]);
 
 export interface Query {
-  /** Names that it reads from its scope, with the `data` or `output` that follows; undefined where it reads all of it. */
-  readonly roots: readonly Root[] | undefined;
-  /** `values` has one field for each root, by its key. */
+  /** Names that it reads from its scope, with the `data` or `output` that follows. */
+  readonly roots: readonly Root[];
+  /** Whether it reads all of its scope as well. */
+  readonly isWhole: boolean;
+  /** `values` has one field for each root, by its key, and all the rest where it reads all. */
   evaluate(values: JsonObject, work: Work): JsonValue;
 }
 
@@ -28,8 +30,8 @@ export interface Root {
 export function parseQuery(text: string): Query {
   const reading = new Reading();
   const ast = reading.rewrite(parseSyntax(text), true);
-  const roots = reading.isWhole ? undefined : [...reading.roots.values()];
-  return { roots, evaluate: (values, work) => interpret(ast, values, work) };
+  const { isWhole } = reading;
+  return { roots: [...reading.roots.values()], isWhole, evaluate: (values, work) => interpret(ast, values, work) };
 }
 
 /** Finds what an expression reads from its scope, and gives `node.data` a name of its own. */

@@ -148,7 +148,7 @@ export class NodePlanner {
       this.#port.problems.add("bad_expression", `${field} of "${id}": ${value.slice(0, 100)}: ${why}`, id);
       return constant(null);
     }
-    for (const name of expression.names ?? []) this.#read(name, field, id, reader, isInMap);
+    for (const name of expression.names) this.#read(name, field, id, reader, isInMap);
     return expression;
   }
 
