@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { A2EClient } from "../../client/client.ts";
 import { FakePeer } from "../../client/fake-transport.suite.ts";
 import { core } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
+import { defineTool, toolOutput } from "../tools/define-tool.ts";
 import { chains, messageLimits } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
@@ -93,6 +95,44 @@ test("an error is an event with its text, and events are off where the agent doe
     ["error", "broken"],
   ]);
 });
+
+test.each([false, true])(
+  "a node whose tool had more to say is marked when it is done (by message: %s)",
+  async (byMessage) => {
+    const long = defineTool({
+      name: "long",
+      description: "Returns much text.",
+      input: z.looseObject({ later: z.boolean().default(false) }),
+      run: ({ later }) => (later ? Promise.resolve("x".repeat(1_100_000)) : "x".repeat(1_100_000)),
+    });
+    const part = defineTool({
+      name: "part",
+      description: "Returns a part.",
+      input: z.looseObject({}),
+      run: () => toolOutput({ data: [1], truncated: true }),
+    });
+    await using host = await startChains({ tools: [long, part], hasSecondTools: byMessage });
+    const marks: unknown[] = [];
+    const nodes = [
+      tool("a:b", "long"),
+      tool("a", "echo", { deps: ["a:b"] }),
+      tool("later", "long", { deps: ["a"], input: { later: true } }),
+      { node_id: "map", kind: "map", items: [1, 2], name: "part", deps: ["later"] },
+    ];
+
+    const onEvent = ({ data }: { data: Record<string, unknown> }) => {
+      if (data.phase === "done") marks.push([data.node_id, data.truncated]);
+    };
+    await host.api.run({ nodes }, { onEvent });
+
+    expect(marks).toEqual([
+      ["a:b", true],
+      ["a", undefined],
+      ["later", true],
+      ["map", true],
+    ]);
+  },
+);
 
 test.each<[text: JsonValue, error: unknown]>([
   ["no such tool", { code: "chain_error", message: "no such tool" }],

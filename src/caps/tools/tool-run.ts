@@ -64,9 +64,11 @@ function ownLater(tool: CatalogueTool, output: Promise<ToolOutput>, maxResultByt
 }
 
 function toOwnOutput(tool: CatalogueTool, output: ToolOutput, maxResultBytes: number): ToolOutput {
-  const data = copyJson(limitData(tool, output.data, maxResultBytes));
+  const limited = limitData(tool, output.data, maxResultBytes);
+  const data = copyJson(limited);
   if (data === undefined) throw new TypeError(`"${tool.name}" returned what has no JSON form`);
-  return hasDataOnly(output) ? { data } : { ...copyJson({ ...output, data: null }), data };
+  const own = hasDataOnly(output) ? { data } : { ...copyJson({ ...output, data: null }), data };
+  return Object.is(limited, output.data) ? own : { ...own, truncated: true };
 }
 
 /** Whether all the rest is ours: what tools say beside their data may be anything, whatever its type promises. */

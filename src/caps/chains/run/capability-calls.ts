@@ -34,3 +34,8 @@ export function toOutput(name: string, answer: JsonObject): JsonValue {
   if (result.success === false) throw toolFailed(name, result.error, result.error_code);
   return result.data ?? null;
 }
+
+/** Whether the answer of a tool or skill says that there was more. */
+export function isTruncated({ data: result }: JsonObject): boolean {
+  return isJsonObject(result) && result.truncated === true;
+}

@@ -257,8 +257,10 @@ export class ChainRun {
     this.#states[index] = isDone;
     this.#note(node);
     if (emit !== undefined) {
-      const shown = reference ?? output;
-      emit(id, "done", errors === undefined ? { output: shown } : { output: shown, errors });
+      const fields: JsonObject = { output: reference ?? output };
+      if (errors !== undefined) fields.errors = errors;
+      if (this.#worker.isTruncated(node)) fields.truncated = true;
+      emit(id, "done", fields);
     }
     this.#leave(node);
   }

@@ -7,7 +7,7 @@ import { isTrue, type Scope } from "../expressions/expression.ts";
 import type { Work as ExpressionWork } from "../expressions/work.ts";
 import { chainLimits } from "../limits.ts";
 import type { PlannedNode, Work } from "../plan/plan.ts";
-import { callTypes, toData, toOutput, toRequest } from "./capability-calls.ts";
+import { callTypes, isTruncated, toData, toOutput, toRequest } from "./capability-calls.ts";
 import { ItemJournal, type RecalledItem, readRecorded } from "./item-journal.ts";
 import { runMap } from "./map-node.ts";
 import { approvalDenied, isRetryable, noList, tooManyItems, tooManyItemsInAll } from "./node-error.ts";
@@ -30,6 +30,8 @@ export class NodeWorker {
   /** By place: the number of the map's node, then those of items. */
   #itemErrors: Map<string, JsonValue> | undefined;
   #itemCount = 0;
+  /** The keys of nodes whose output, or that of an item, was cut short. */
+  #truncated: Set<string> | undefined;
   /** What the keys of all calls of the run begin with. */
   readonly #keyPrefix: string;
 
@@ -158,11 +160,45 @@ export class NodeWorker {
     if (timeoutMs > 0) options.timeoutMs = timeoutMs;
     if (emit !== undefined) options.onEvent = createEventListener(emit, id);
     const output = kind === "tool" ? port.callTool(name, args, options) : undefined;
-    if (output !== undefined) return output instanceof Promise ? toDataLater(id, output) : toData(id, output);
+    if (output !== undefined)
+      return output instanceof Promise ? this.#takeDataLater(id, key, output) : this.#takeData(id, key, output);
     // A node without a time of its own has that of the chain, not that of a call which names none.
     options.timeoutMs ??= Number.MAX_SAFE_INTEGER;
     const answer = port.call(callTypes[kind], toRequest(kind, name, args, timeoutMs, emit !== undefined), options);
-    return answer instanceof Promise ? toOutputLater(id, answer) : toOutput(id, answer);
+    return answer instanceof Promise ? this.#takeOutputLater(id, key, answer) : this.#takeOutput(id, key, answer);
+  }
+
+  #takeData(id: string, key: string, output: ToolOutput): JsonValue {
+    if (output.truncated === true) this.#addTruncated(key);
+    return toData(id, output);
+  }
+
+  #takeOutput(id: string, key: string, answer: JsonObject): JsonValue {
+    if (isTruncated(answer)) this.#addTruncated(key);
+    return toOutput(id, answer);
+  }
+
+  // Apart from their caller, which would pay for their variables with every call.
+
+  #takeDataLater(id: string, key: string, output: Promise<ToolOutput>): Promise<JsonValue> {
+    return output.then((settled) => this.#takeData(id, key, settled));
+  }
+
+  #takeOutputLater(id: string, key: string, answer: Promise<JsonObject>): Promise<JsonValue> {
+    return answer.then((settled) => this.#takeOutput(id, key, settled));
+  }
+
+  #addTruncated(key: string): void {
+    // Only events tell of it.
+    if (this.#settings.emit === undefined) return;
+    this.#truncated ??= new Set();
+    // Without the items of a map: no key of a node has a colon.
+    this.#truncated.add(key.slice(this.#keyPrefix.length).split(":", 1)[0] as string);
+  }
+
+  /** Whether what the node called said that there was more than its output, or than that of an item. */
+  isTruncated({ key }: PlannedNode): boolean {
+    return this.#truncated?.has(key) === true;
   }
 
   #gather({ sources, input }: WorkOf<"gather">, scope: Scope): JsonValue {
@@ -306,16 +342,6 @@ export class NodeWorker {
     if (below.length === 0) return undefined;
     return Object.fromEntries(below.map(([place, error]) => [place.slice(prefix.length), error]));
   }
-}
-
-// Apart from their caller, which would pay for their variables with every call.
-
-function toDataLater(id: string, output: Promise<ToolOutput>): Promise<JsonValue> {
-  return output.then((settled) => toData(id, settled));
-}
-
-function toOutputLater(id: string, answer: Promise<JsonObject>): Promise<JsonValue> {
-  return answer.then((settled) => toOutput(id, settled));
 }
 
 function createEventListener(emit: EmitPhase, nodeId: string): NonNullable<CallOptions["onEvent"]> {
