@@ -16,11 +16,6 @@ export interface CatalogueTool {
   readonly outputSchema?: JsonObject;
   readonly isIdempotent: boolean;
   readonly isStreaming: boolean;
-  /**
-   * False for one whose `run` takes no context: it cannot emit, and may be given that of another call. Whoever puts a `run`
-   * of its own around that of a tool says this anew.
-   */
-  readonly usesContext?: boolean;
   /** Left out of lists unless asked for, to keep a model's context small. */
   readonly isDeferred: boolean;
   /** The toolkit it came with. */

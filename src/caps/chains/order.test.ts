@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { A2EClient } from "../../client/client.ts";
+import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { defineTool } from "../tools/define-tool.ts";
 import { chains } from "./protocol.ts";
@@ -158,6 +159,34 @@ test("an expression that reads everything finds what has ended, and waits for th
   expect((outputs.after as { keys: string[] }).keys).toEqual(
     expect.arrayContaining(["all", "alone", "named", "other"]),
   );
+});
+
+test("a copy of a tool whose own function takes a context is given one, though the tool itself takes none", async () => {
+  const plain = defineTool({ name: "plain", description: "P.", input: z.looseObject({}), run: () => ({ v: 1 }) });
+  const ids: string[] = [];
+  const wrapped: CatalogueTool = {
+    ...plain,
+    name: "wrapped",
+    run(args, context) {
+      ids.push(context.id);
+      context.emit("status", { step: 1 });
+      return plain.run(args, context);
+    },
+  };
+  await using host = await startChains({ tools: [plain, wrapped] });
+  const told: unknown[] = [];
+  const onEvent = ({ data }: { data: Record<string, unknown> }) => void told.push([data.node_id, data.phase]);
+
+  const { run_id } = await host.api.run({ nodes: [tool("a", "wrapped")] }, { onEvent });
+  const { data } = await host.client.tools.call({ tool_name: "wrapped" });
+
+  expect(ids[0]).toBe(`${run_id}:a`);
+  expect(told).toEqual([
+    ["a", "start"],
+    ["a", "event"],
+    ["a", "done"],
+  ]);
+  expect(data.events).toHaveLength(1);
 });
 
 test("two hundred nodes one after the other keep their order", async () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { usesContext } from "../../host/context-free.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { maxProblems } from "../../host/validation/problem-text.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -195,8 +196,8 @@ test("a synchronous tool is run without a promise, an asynchronous one with", ()
 
 test("a tool is known to take no context only where it cannot look at one", () => {
   type Run = (args: JsonObject, context: unknown) => JsonObject;
-  const usesContext = (run: (...args: never[]) => JsonObject) =>
-    defineTool({ name: "a", description: "A.", input: { type: "object" }, run: run as Run }).usesContext;
+  const isGivenOne = (run: (...args: never[]) => JsonObject) =>
+    usesContext(defineTool({ name: "a", description: "A.", input: { type: "object" }, run: run as Run }));
   const methods = {
     plain(args: JsonObject) {
       return args;
@@ -214,7 +215,7 @@ test("a tool is known to take no context only where it cannot look at one", () =
     ({ a = "some text", b = "more" }: JsonObject) => ({ a, b }),
     methods.plain,
   ];
-  expect(without.map(usesContext)).toEqual(without.map(() => false));
+  expect(without.map(isGivenOne)).toEqual(without.map(() => false));
   const looking = [
     (args: JsonObject, context = {}) => ({ args, context }),
     (args: JsonObject, ...rest: JsonObject[]) => ({ args, rest }),
@@ -226,5 +227,5 @@ test("a tool is known to take no context only where it cannot look at one", () =
     methods.sly,
     methods.plain.bind(methods),
   ];
-  expect(looking.map(usesContext)).toEqual(looking.map(() => true));
+  expect(looking.map(isGivenOne)).toEqual(looking.map(() => true));
 });

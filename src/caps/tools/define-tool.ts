@@ -1,6 +1,7 @@
 // Defining a tool is one function call with a schema.
 import type { z } from "zod";
 import type { CallContext } from "../../host/call-context.ts";
+import { withoutContext } from "../../host/context-free.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../host/tool-output.ts";
 import { createSchemaCheck } from "../../host/validation/json-schema.ts";
@@ -69,6 +70,10 @@ export function defineTool<Input extends InputSchema, Output extends OutputSchem
   if (!isZod(input) && input.type !== "object") {
     throw new TypeError(`tool "${name}": the JSON Schema of its input needs "type": "object"`);
   }
+  const runSpec: CatalogueTool["run"] = (args, context) => {
+    const returned = run.call(spec, args as ArgumentsOf<Input>, context) as unknown;
+    return isPromiseLike(returned) ? Promise.resolve(returned).then(toOutput) : toOutput(returned);
+  };
   return {
     name,
     description: spec.description,
@@ -82,15 +87,11 @@ export function defineTool<Input extends InputSchema, Output extends OutputSchem
     isIdempotent: spec.idempotent ?? false,
     isStreaming: spec.streaming ?? false,
     isDeferred: spec.deferred ?? false,
-    usesContext: !ignoresContext(run),
     source: spec.source ?? "",
     ...(spec.annotations === undefined ? {} : { annotations: spec.annotations }),
     ...(spec.timeoutMs === undefined ? {} : { timeoutMs: spec.timeoutMs }),
     check: isZod(input) ? createZodCheck(input) : createSchemaCheck(input),
-    run(args, context) {
-      const returned = run.call(spec, args as ArgumentsOf<Input>, context) as unknown;
-      return isPromiseLike(returned) ? Promise.resolve(returned).then(toOutput) : toOutput(returned);
-    },
+    run: ignoresContext(run) ? withoutContext(runSpec) : runSpec,
   };
 }
 

@@ -25,9 +25,8 @@ export async function loadIsolatedTools(module: ModuleReference, pool: WorkerPoo
 function createIsolatedTool(tool: DescribedTool, module: ModuleReference, pool: WorkerPool): CatalogueTool {
   return {
     ...tool,
-    // Whatever the tool does with it: by its context the thread is ended.
-    usesContext: true,
     check: createSchemaCheck(tool.inputSchema),
+    // Not without context, whatever the tool itself does with it: by that the thread is ended.
     async run(args, context) {
       const job = {
         module: siblingModule("tool-worker", import.meta.url),

@@ -1,6 +1,7 @@
 // One tool for one request: what comes of it is shaped into the answer.
 import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/checked-result.ts";
+import { usesContext } from "../../host/context-free.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { hasFailed, type ToolOutput } from "../../host/tool-output.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
@@ -23,7 +24,7 @@ export function callTool(
   settings: ToolCallSettings,
 ): CallResult | Promise<CallResult> {
   const tool = findTool(request.tool_name, settings);
-  const isSilent = request.streaming || tool.usesContext === false;
+  const isSilent = request.streaming || !usesContext(tool);
   const collector = isSilent ? undefined : new CollectingContext(context, settings.maxCollectedEvents);
   const output = runTool(tool, request.arguments, collector ?? context);
   if (!(output instanceof Promise)) return toResult(output, tool, context, collector, settings.maxResultBytes);

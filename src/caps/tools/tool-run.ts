@@ -1,5 +1,6 @@
 // Finds, checks and runs one tool, and limits what comes of it. A synchronous tool is answered synchronously.
 import type { CallContext } from "../../host/call-context.ts";
+import { usesContext } from "../../host/context-free.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../host/tool-output.ts";
 import { cutText, isLargerThan } from "../../host/validation/json-size.ts";
@@ -114,7 +115,7 @@ export function findTool(name: string, { catalogue, isAllowed, deniedNames }: To
 /** A tool that takes no context. Undefined also where a call is refused: the reason comes with the call. */
 export function findPlain(name: string, settings: ToolRunSettings): CatalogueTool | undefined {
   const tool = settings.catalogue.get(name);
-  return tool?.usesContext === false && !isDenied(name, settings) ? tool : undefined;
+  return tool !== undefined && !usesContext(tool) && !isDenied(name, settings) ? tool : undefined;
 }
 
 function isDenied(name: string, { isAllowed, deniedNames }: ToolRunSettings): boolean {

@@ -2,6 +2,7 @@
 // reaches them as they are.
 import { createHash } from "node:crypto";
 import type { JsonObject } from "../../protocol/json.ts";
+import { usesContext, withoutContext } from "../context-free.ts";
 import type { Database, SqlRow, SqlStatement, SqlValue } from "../database.ts";
 import type { SnapshotStore } from "../snapshot-store.ts";
 import type { CatalogueTool } from "../tool-catalogue.ts";
@@ -9,17 +10,18 @@ import type { Scopes, Tape } from "./tape.ts";
 
 export function recordTool(tool: CatalogueTool, scopes: Scopes): CatalogueTool {
   const isOutside = tool.isOutside === true;
+  const run: CatalogueTool["run"] = (args, context) => {
+    const scope = scopes.getStore();
+    if (scope === undefined) return tool.run(args, context);
+    return scope.tape.effect(isOutside ? "outside" : "tool", (watched) => tool.run(args, watched), context);
+  };
   return {
     ...tool,
     check(args) {
       const scope = scopes.getStore();
       return scope === undefined || !isOutside ? tool.check(args) : checkOutside(tool, args, scope.tape);
     },
-    run(args, context) {
-      const scope = scopes.getStore();
-      if (scope === undefined) return tool.run(args, context);
-      return scope.tape.effect(isOutside ? "outside" : "tool", (watched) => tool.run(args, watched), context);
-    },
+    run: usesContext(tool) ? run : withoutContext(run),
   };
 }
 

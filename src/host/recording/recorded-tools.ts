@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { A2EError } from "../../protocol/errors.ts";
 import { jsonObject } from "../../protocol/json.ts";
+import { usesContext, withoutContext } from "../context-free.ts";
 import type { CatalogueTool, ToolCatalogue } from "../tool-catalogue.ts";
 
 const recordedTool = z.object({
@@ -53,8 +54,7 @@ export class ToolsOnRecord {
     if (tools.length === this.#known?.length && tools.every((tool, at) => tool === this.#known?.[at])) return undefined;
     const known = new Set(this.#known);
     this.#known = tools;
-    // Its functions are left out, as JSON leaves them out.
-    return tools.map((tool) => (known.has(tool) ? tool.name : (tool as RecordedTool)));
+    return tools.map((tool) => (known.has(tool) ? tool.name : toRecordedTool(tool)));
   }
 
   close(): void {
@@ -79,14 +79,20 @@ export class ToolsFromRecord {
   }
 }
 
-function toCatalogueTool(recorded: RecordedTool): CatalogueTool {
+/** Its functions are left out, as JSON leaves them out. */
+function toRecordedTool(tool: CatalogueTool): RecordedTool {
+  return usesContext(tool) ? (tool as RecordedTool) : { ...(tool as RecordedTool), usesContext: false };
+}
+
+function toCatalogueTool({ usesContext, ...recorded }: RecordedTool): CatalogueTool {
+  // What came of its calls is in the recording, too.
+  const run = () => {
+    throw new A2EError("runtime_error", `what offered "${recorded.name}" is not there in a replay`);
+  };
   return {
     ...(recorded as Omit<CatalogueTool, "check" | "run">),
     isOutside: true,
     check: (value) => ({ value }),
-    // What came of its calls is in the recording, too.
-    run() {
-      throw new A2EError("runtime_error", `what offered "${recorded.name}" is not there in a replay`);
-    },
+    run: usesContext === false ? withoutContext(run) : run,
   };
 }
