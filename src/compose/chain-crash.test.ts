@@ -1,56 +1,17 @@
 // Kills a host in the middle of chains. They go on where they were: no node that had ended runs again.
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { build } from "esbuild";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { chains } from "../caps/chains/protocol.ts";
 import { connect } from "./connect-node.ts";
+import { type KilledHost, useKilledHost } from "./killed-host.suite.ts";
 
-let folder = "";
-let script = "";
-let host: { child: ChildProcess; port: number };
-beforeAll(async () => {
-  // Next to the sources, so that the packages it leaves out are found from there.
-  script = join(import.meta.dirname, `../../node_modules/.chain-crash-host-${process.pid}.mjs`);
-  await build({
-    entryPoints: [join(import.meta.dirname, "chain-crash-host.suite.ts")],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    outfile: script,
-  });
-});
-afterAll(() => rm(script, { force: true }));
+const startHost = useKilledHost("chain-crash-host.suite.ts");
+let host: KilledHost;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "a2e-chain-crash-"));
-  host = await startHost(0);
+  host = await startHost();
 });
-afterEach(async () => {
-  await kill();
-  await rm(folder, { recursive: true, force: true });
-});
-
-async function startHost(port: number): Promise<{ child: ChildProcess; port: number }> {
-  const child = fork(script, [folder, String(port)], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  const [message] = (await once(child, "message")) as [{ port: number }];
-  return { child, port: message.port };
-}
-
-async function kill(): Promise<void> {
-  const { child } = host;
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill("SIGKILL");
-  await once(child, "exit");
-}
-
-async function restart(): Promise<void> {
-  await kill();
-  host = await startHost(host.port);
-}
+afterEach(() => host.end());
 
 async function connectAgent() {
   const client = await connect(`http://127.0.0.1:${host.port}`, {
@@ -64,7 +25,7 @@ async function connectAgent() {
 /** How often each piece of work began and ended, by the part of its key after the run's id. */
 async function readWork(): Promise<Record<string, { begin: number; end: number }>> {
   const counts: Record<string, { begin: number; end: number }> = {};
-  const text = await readFile(join(folder, "work.log"), "utf8").catch(() => "");
+  const text = await readFile(join(host.folder, "work.log"), "utf8").catch(() => "");
   for (const line of text.split("\n").filter((part) => part !== "")) {
     const [phase = "", key = ""] = line.split(" ");
     const name = key.slice(key.indexOf(":") + 1);
@@ -81,7 +42,7 @@ async function readWork(): Promise<Record<string, { begin: number; end: number }
  * on the disk yet, as what follows them begins in the same turn.
  */
 async function endedForGood(atOnce: number): Promise<string[]> {
-  const text = await readFile(join(folder, "work.log"), "utf8");
+  const text = await readFile(join(host.folder, "work.log"), "utf8");
   const keys = text.split("\n").filter((line) => line.startsWith("end "));
   return keys.map((line) => line.slice(line.indexOf(":") + 1)).slice(0, -atOnce);
 }
@@ -105,7 +66,7 @@ test("a chain goes on after each of several kills, and its repeated request gets
   for (const count of [2, 5, 8]) {
     await expect.poll(ended, { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(count);
     for (const key of await endedForGood(1)) keys.add(key);
-    await restart();
+    await host.restart();
   }
   const result = await running;
 
@@ -141,7 +102,7 @@ test("items of a map that had ended are not run again, and large outputs are sti
   const running = api.run({ nodes, streaming: false, timeout: 50 });
   await expect.poll(ended, { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(6);
   const keys = await endedForGood(2);
-  await restart();
+  await host.restart();
   const result = await running;
 
   const work = await readWork();

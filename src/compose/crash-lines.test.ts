@@ -5,7 +5,7 @@ import { useKilledHost } from "./killed-host.suite.ts";
 
 const kills = process.env.SOAK === "1" ? 200 : 20;
 const workers = 6;
-const startHost = useKilledHost();
+const startHost = useKilledHost("crash-host.suite.ts");
 
 /** Speaks HTTP by hand: reads from where it was, and sends again what has no answer, as an agent is told to. */
 class RawAgent {
@@ -139,10 +139,10 @@ test(`over ${kills} kills every line comes once, in order, and every request has
   const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
   // Told below, when the host is up again.
   working.catch(() => {});
-  for (let count = 0; count < kills; count++) await host.killSoon();
+  for (let count = 0; count < kills; count++) await host.restartSoon();
   isOver = true;
   await working;
-  await host.killNow();
+  await host.restart();
 
   const observed = await agent.ask({ type: "env/observe/req", episode_id });
   expect(observed.obs).toMatchObject({ step_num: counts.steps });

@@ -6,7 +6,7 @@ import { useKilledHost } from "./killed-host.suite.ts";
 const kills = process.env.SOAK === "1" ? 500 : 50;
 const workers = 8;
 
-const startHost = useKilledHost();
+const startHost = useKilledHost("crash-host.suite.ts");
 
 test(`after ${kills} kills at random moments nothing acknowledged is lost and nothing has run twice`, {
   timeout: 600_000,
@@ -42,10 +42,10 @@ test(`after ${kills} kills at random moments nothing acknowledged is lost and no
   };
   const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
 
-  for (let count = 0; count < kills; count++) await host.killSoon();
+  for (let count = 0; count < kills; count++) await host.restartSoon();
   isOver = true;
   await working;
-  await host.killNow();
+  await host.restart();
 
   const observed = await client.env.observe({ episode_id: obs.episode_id });
   const { tasks } = await client.planning.listTasks({ plan_id });

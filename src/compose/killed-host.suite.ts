@@ -8,23 +8,24 @@ import { build } from "esbuild";
 import { afterAll, beforeAll } from "vitest";
 
 export interface KilledHost {
+  /** Its data. */
+  readonly folder: string;
   readonly port: number;
-  /** Kills it at some moment within the next tenths of a second, and starts it again. */
-  killSoon(): Promise<void>;
-  killNow(): Promise<void>;
+  /** Kills it now and starts it again. */
+  restart(): Promise<void>;
+  /** The same at some moment within the next tenths of a second. */
+  restartSoon(): Promise<void>;
+  /** Kills it for good. */
   end(): Promise<void>;
 }
 
-/** For all tests of a file: they may not run at the same time. */
-export function useKilledHost(): () => Promise<KilledHost> {
-  let folder = "";
-  let script = "";
+/** `file` is the program of the host, beside this one: it is given a folder and a port, and sends its port when it is up. */
+export function useKilledHost(file: string): () => Promise<KilledHost> {
+  // Next to the sources, so that the packages it leaves out are found from there.
+  const script = join(import.meta.dirname, `../../node_modules/.${file}-${process.pid}.mjs`);
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "a2e-crash-"));
-    // Next to the sources, so that the packages it leaves out are found from there.
-    script = join(import.meta.dirname, `../../node_modules/.crash-host-${process.pid}.mjs`);
     await build({
-      entryPoints: [join(import.meta.dirname, "crash-host.suite.ts")],
+      entryPoints: [join(import.meta.dirname, file)],
       bundle: true,
       platform: "node",
       format: "esm",
@@ -32,38 +33,42 @@ export function useKilledHost(): () => Promise<KilledHost> {
       outfile: script,
     });
   });
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true });
-    await rm(script, { force: true });
-  });
-
-  const start = async (port: number): Promise<{ child: ChildProcess; port: number }> => {
-    const child = fork(script, [folder, String(port)], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-    const [message] = (await once(child, "message")) as [{ port: number }];
-    return { child, port: message.port };
-  };
+  afterAll(() => rm(script, { force: true }));
 
   return async () => {
+    const folder = await mkdtemp(join(tmpdir(), "a2e-killed-"));
     const random = seeded(20_261_115);
-    let host = await start(0);
-    const end = async () => {
-      host.child.kill("SIGKILL");
-      if (host.child.exitCode === null && host.child.signalCode === null) await once(host.child, "exit");
-    };
-    const killNow = async () => {
-      await end();
-      host = await start(host.port);
+    let { child, port } = await startProcess(script, folder, 0);
+    const restart = async () => {
+      await killProcess(child);
+      ({ child, port } = await startProcess(script, folder, port));
     };
     return {
-      port: host.port,
-      killNow,
-      async killSoon() {
+      folder,
+      port,
+      restart,
+      async restartSoon() {
         await new Promise((resolve) => setTimeout(resolve, 20 + random() * 150));
-        await killNow();
+        await restart();
       },
-      end,
+      async end() {
+        await killProcess(child);
+        await rm(folder, { recursive: true, force: true });
+      },
     };
   };
+}
+
+async function startProcess(script: string, folder: string, port: number) {
+  const child = fork(script, [folder, String(port)], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const [message] = (await once(child, "message")) as [{ port: number }];
+  return { child, port: message.port };
+}
+
+async function killProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
 }
 
 /** The same moments in every run, as far as the machine allows. */
