@@ -48,13 +48,18 @@ test(`after ${kills} kills at random moments nothing acknowledged is lost and no
   await host.restart();
 
   const observed = await client.env.observe({ episode_id: obs.episode_id });
-  const { tasks } = await client.planning.listTasks({ plan_id });
+  const titles: string[] = [];
+  for (let total = 1; titles.length < total; ) {
+    const page = await client.planning.listTasks({ plan_id, offset: titles.length });
+    titles.push(...page.tasks.map(({ title }) => title));
+    total = page.total;
+  }
   const episodic = await client.memory.retrieve({ tier: "episodic", limit: 1 });
   const recent = await client.memory.retrieve({ tier: "working", limit: 1 });
   expect(observed.obs.step_num).toBe(counts.steps);
   expect(observed.obs.state).toMatchObject({ count: -counts.steps });
-  expect(new Set(tasks.map(({ title }) => title)).size).toBe(tasks.length);
-  expect(tasks.length).toBe(counts.tasks);
+  expect(new Set(titles).size).toBe(titles.length);
+  expect(titles.length).toBe(counts.tasks);
   expect(episodic.total).toBe(counts.episodic);
   expect(recent.total).toBe(counts.working);
   expect(counts.steps).toBeGreaterThan(kills);
