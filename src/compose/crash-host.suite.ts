@@ -7,7 +7,7 @@ const config = toHostConfig(
   {
     data_dir: dataDir,
     server: { port: Number(port) },
-    plugins: [{ type: "env" }, { type: "memory" }, { type: "planning", max_tasks: 100_000 }],
+    plugins: [{ type: "env" }, { type: "memory" }, { type: "planning", metadata: { max_tasks: 100_000 } }],
     global_limits: { max_parallel_calls: 16 },
   },
   { env: {} },

@@ -61,7 +61,10 @@ export function useKilledHost(file: string): () => Promise<KilledHost> {
 
 async function startProcess(script: string, folder: string, port: number) {
   const child = fork(script, [folder, String(port)], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  const [message] = (await once(child, "message")) as [{ port: number }];
+  const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the host ended at once, with ${code}`)));
+  const [message] = (await Promise.race([once(child, "message"), ended])) as [{ port: number }];
+  // It is killed later on.
+  ended.catch(() => {});
   return { child, port: message.port };
 }
 
