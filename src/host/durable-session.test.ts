@@ -50,25 +50,29 @@ const counterPlugin = plugin(counter, {
   }),
 });
 
-/** Keeps its count to itself and hands it over when asked: the other way to be saved. */
-const ownCounterPlugin = plugin(counter, {
-  session: () => {
-    let count = 0;
-    return {
-      handlers: {
-        add({ by }) {
-          count += by;
-          return { value: count };
+/** Keeps its count to itself and hands it over when asked, at once or later: the other way to be saved. */
+function createOwnCounterPlugin(save: (count: number) => JsonValue | Promise<JsonValue>, restored: JsonValue[] = []) {
+  return plugin(counter, {
+    session: () => {
+      let count = 0;
+      return {
+        handlers: {
+          add({ by }) {
+            count += by;
+            return { value: count };
+          },
+          drop: () => ({}),
         },
-        drop: () => ({}),
-      },
-      snapshot: () => count,
-      restore: (state: JsonValue) => {
-        count = state as number;
-      },
-    };
-  },
-});
+        snapshot: () => save(count),
+        restore: (state: JsonValue) => {
+          restored.push(state);
+          count = state as number;
+        },
+      };
+    },
+  });
+}
+const ownCounterPlugin = createOwnCounterPlugin((count) => count);
 
 let folder = "";
 beforeEach(async () => {
@@ -115,22 +119,7 @@ test.each([
 
 test("a plugin that needs time to save itself begins anew after a crash, and its session goes on", async () => {
   const restored: JsonValue[] = [];
-  const lateCounterPlugin = plugin(counter, {
-    session: () => {
-      let count = 0;
-      return {
-        handlers: {
-          add({ by }) {
-            count += by;
-            return { value: count };
-          },
-          drop: () => ({}),
-        },
-        snapshot: async () => count,
-        restore: (state: JsonValue) => void restored.push(state),
-      };
-    },
-  });
+  const lateCounterPlugin = createOwnCounterPlugin(async (count) => count, restored);
   const first = await start(lateCounterPlugin);
   const { id } = first.sessions.create();
   const peer = await shakeHands(first.sessions.get(id) as Session);
