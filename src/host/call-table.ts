@@ -75,6 +75,9 @@ export class CallTable {
     this.#oldest += 1;
     if (typeof entry.value === "string") this.#bytes -= entry.value.length;
     this.#table.remove(entry);
+    // Lets go of it. V8 places what often lives for a while among its old objects at once, and a dead one there would keep
+    // its answer, which is young, until the next full collection.
+    entry.value = "";
     // Seldom enough that each entry is moved about once.
     if (this.#oldest < 256 || this.#oldest * 2 < this.#answered.length) return;
     this.#answered = this.#answered.slice(this.#oldest);

@@ -34,7 +34,7 @@ interface Live {
 }
 
 /** As many as are kept though they were acknowledged. */
-const keptLines = 2048;
+const keptLines = 1024;
 
 class Host {
   readonly live = new Map<string, Live>();
@@ -247,6 +247,7 @@ test("what a failed sync may have lost is told to nobody who comes back", async 
   let failing: Error | null = null;
   const database = await createSqliteDatabase({
     path: newPath(),
+    durability: "power",
     syncFile: (_file, callback) => setImmediate(callback, failing),
   });
   const journal = new SessionJournal(database);

@@ -19,7 +19,7 @@ const migrations = [
 
 /** Lines that follow one another. */
 export interface LineBlock {
-  readonly lines: readonly string[];
+  lines: readonly string[];
   /** The number of the last one. */
   readonly lastSeq: number;
   readonly acknowledged: number;

@@ -4,7 +4,9 @@ import type { SessionRecord, SessionTurn, WrittenChange } from "./session-record
 import type { LineBlock, SessionTables } from "./session-tables.ts";
 
 /** How many lines are kept that the peer has acknowledged: a repeated request is still answered from them. */
-export const keptLines = 2048;
+export const keptLines = 1024;
+/** Older ones go this many at a time. */
+const linesPerDrop = 256;
 
 interface UnfoldedSession {
   blocks: LineBlock[];
@@ -45,8 +47,7 @@ export class UnfoldedTurns {
     const isTooMuch = outdated > known.tooOld;
     if (isTooMuch) known.tooOld = outdated;
     const [oldest] = known.blocks;
-    // Only where much of it goes: it takes a look at all there is.
-    if (isTooMuch || (oldest !== undefined && outdatedOf(known) - oldest.lastSeq >= keptLines)) dropOutdated(known);
+    if (isTooMuch || (oldest !== undefined && outdatedOf(known) - oldest.lastSeq >= linesPerDrop)) dropOutdated(known);
   }
 
   #forget(session: string, layers: readonly number[]): void {
@@ -115,7 +116,14 @@ const outdatedOf = ({ acknowledged, lastSeq, tooOld }: UnfoldedSession) =>
 function dropOutdated(session: UnfoldedSession): void {
   const outdated = outdatedOf(session);
   session.outdated = Math.max(session.outdated, outdated);
-  session.blocks = session.blocks.filter(({ lastSeq }) => lastSeq > outdated);
+  let count = 0;
+  for (const block of session.blocks) {
+    if (block.lastSeq > outdated) break;
+    // Lets go of them: see `CallTable`.
+    block.lines = [];
+    count += 1;
+  }
+  session.blocks.splice(0, count);
 }
 
 function writeSession(tables: SessionTables, id: string, session: UnfoldedSession): void {
