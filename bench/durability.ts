@@ -22,10 +22,10 @@ export const benchmark: Benchmark = {
   id: "durability",
   title: `HTTP, ${inFlight} in flight, audit on; then ${sessionCount} sessions after a crash`,
   cases: {
-    on: { title: "tool call, every answer durable", start: () => startCalls("durable") },
-    killable: { title: "tool call, every answer survives kill -9", start: () => startCalls("killable") },
+    on: { title: "tool call, every answer survives kill -9", start: () => startCalls("durable") },
+    power: { title: "tool call, every answer survives a power cut", start: () => startCalls("power") },
     off: { title: "tool call, nothing kept", start: () => startCalls("memory") },
-    "step-on": { title: "env/step, every answer durable", start: () => startSteps("durable") },
+    "step-on": { title: "env/step, every answer survives kill -9", start: () => startSteps("durable") },
     "step-off": { title: "env/step, nothing kept", start: () => startSteps("memory") },
     open: {
       title: "sessions opened, an episode and an entry each",
@@ -40,13 +40,13 @@ export const benchmark: Benchmark = {
   },
   bars: [
     { id: "durability", ours: "on", peer: "off", measure: "perSecond", atLeast: 0.7 },
-    { id: "durability.kill", ours: "killable", peer: "off", measure: "perSecond" },
+    { id: "durability.power", ours: "power", peer: "off", measure: "perSecond" },
     { id: "durability.step", ours: "step-on", peer: "step-off", measure: "perSecond" },
     { id: "durability.recovery", ours: "recover", peer: "open", measure: "totalMs" },
   ],
 };
 
-async function startCalls(storage: "durable" | "killable" | "memory"): Promise<RunningCase> {
+async function startCalls(storage: "durable" | "power" | "memory"): Promise<RunningCase> {
   const server = await startServerProcess("stateful-http", [storage]);
   const { client, call } = await connectEcho(transportTo(server));
   return closedLoop(server, client, call);

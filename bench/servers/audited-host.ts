@@ -15,10 +15,10 @@ export interface AuditedHostOptions {
   plugins: Plugin[];
   /**
    * The database for plugins that need one: in memory, as with persistence off, or on disk. With `durable` every session
-   * is written to it as well, and no answer leaves before it would survive a power cut; with `killable`, the end of the
-   * process alone.
+   * is written to it as well, and no answer leaves before it would survive the end of the process, as with persistence
+   * on; with `power`, a power cut.
    */
-  storage?: "memory" | "database" | "durable" | "killable";
+  storage?: "memory" | "database" | "durable" | "power";
   /** Closed with the host. */
   sandboxes?: Sandboxes;
   /** Where the files of the host lie; a temporary folder where left out, gone when the host closes. */
@@ -49,9 +49,9 @@ export async function startAuditedHost(options: AuditedHostOptions): Promise<Aud
     limits: { maxParallelCalls: 64 },
     database: await createSqliteDatabase({
       path: storage === "memory" ? ":memory:" : join(folder, "a2e.sqlite"),
-      durability: storage === "killable" ? "process" : "power",
+      durability: storage === "power" ? "power" : "process",
     }),
-    isDurable: storage === "durable" || storage === "killable",
+    isDurable: storage === "durable" || storage === "power",
     sandboxes,
     workspaceDir: folder,
     dataDir: folder,

@@ -127,7 +127,8 @@ async function openDatabase({ data_dir, persistence }: A2EHostConfig, isDurable:
   const path = persistence.enabled ? join(data_dir, "a2e.sqlite") : ":memory:";
   const unlock = isDurable ? await lockDataFolder(data_dir) : () => {};
   try {
-    const database = await createSqliteDatabase({ path, durability: persistence.durability });
+    const { durability, sync_interval_ms: syncIntervalMs } = persistence;
+    const database = await createSqliteDatabase({ path, durability, syncIntervalMs });
     const close = database.close.bind(database);
     // The last thing a host closes: until then the folder is its own.
     database.close = () => close().finally(unlock);

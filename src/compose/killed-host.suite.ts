@@ -11,8 +11,8 @@ export interface KilledHost {
   /** Its data. */
   readonly folder: string;
   readonly port: number;
-  /** Kills it now and starts it again. */
-  restart(): Promise<void>;
+  /** Kills it now and starts it again, with something done in between. */
+  restart(meanwhile?: () => Promise<void>): Promise<void>;
   /** The same at some moment within the next tenths of a second. */
   restartSoon(): Promise<void>;
   /** Kills it for good. */
@@ -39,8 +39,9 @@ export function useKilledHost(file: string): () => Promise<KilledHost> {
     const folder = await mkdtemp(join(tmpdir(), "a2e-killed-"));
     const random = seeded(20_261_115);
     let { child, port } = await startProcess(script, folder, 0);
-    const restart = async () => {
+    const restart: KilledHost["restart"] = async (meanwhile) => {
       await killProcess(child);
+      await meanwhile?.();
       ({ child, port } = await startProcess(script, folder, port));
     };
     return {

@@ -1,5 +1,47 @@
-import { expect, test } from "vitest";
-import { createPacedSync } from "./file-syncs.ts";
+import { writeFileSync } from "node:fs";
+import { afterEach, expect, test, vi } from "vitest";
+import { createPacedSync, FileSyncs } from "./file-syncs.ts";
+import { useTemporaryFolder } from "./temporary-folder.suite.ts";
+
+const newPath = useTemporaryFolder();
+afterEach(() => void vi.useRealTimers());
+
+/** Syncs with an interval, on a clock that is moved by hand. `covered` tells up to which write each of them went. */
+function usePacedSyncs() {
+  vi.useFakeTimers();
+  const path = newPath();
+  writeFileSync(path, "");
+  const covered: number[] = [];
+  const sync = (_file: number, callback: (error: null) => void) => callback(null);
+  const syncs = new FileSyncs({ path, sync, intervalMs: 100, synced: (last) => covered.push(last) });
+  return { syncs, covered };
+}
+
+test("a sync begins no sooner than the interval after the one before, and covers all that was written meanwhile", () => {
+  const { syncs, covered } = usePacedSyncs();
+  for (let last = 1; last <= 10; last++) syncs.request(last);
+  expect(covered).toEqual([1]);
+  expect(syncs.isBusy).toBe(true);
+  vi.advanceTimersByTime(99);
+  expect(covered).toEqual([1]);
+  vi.advanceTimersByTime(1);
+  expect(covered).toEqual([1, 10]);
+  // Nothing is synced that was not asked for, and after a rest nobody waits.
+  vi.advanceTimersByTime(1000);
+  expect([covered, syncs.isBusy]).toEqual([[1, 10], false]);
+  syncs.request(11);
+  expect(covered).toEqual([1, 10, 11]);
+  syncs.close();
+});
+
+test("whoever is in a hurry waits for no interval", () => {
+  const { syncs, covered } = usePacedSyncs();
+  syncs.request(1);
+  syncs.request(2);
+  syncs.hurry();
+  expect(covered).toEqual([1, 2]);
+  syncs.close();
+});
 
 /** Tells where each sync was done, on a disk that takes so many milliseconds. */
 function useDisk(): { sync(): void; places: string; takes: number; failure: Error | undefined; told: unknown[] } {

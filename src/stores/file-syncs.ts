@@ -10,18 +10,30 @@ export type SyncFile = (file: number, callback: (error: Error | null) => void) =
  */
 const maxSyncs = 2;
 
+export interface FileSyncsOptions {
+  path: string;
+  sync: SyncFile;
+  /** A sync begins no sooner than this after the one before. */
+  intervalMs: number;
+  /** Called with the number of the last write that a sync has covered. */
+  synced(last: number, error: Error | undefined): void;
+}
+
 export class FileSyncs {
   readonly #sync: SyncFile;
+  readonly #intervalMs: number;
   readonly #synced: (last: number, error: Error | undefined) => void;
   /** Descriptors that no sync uses now. */
   readonly #free: number[];
   #busy = 0;
   #requested = 0;
   #started = 0;
+  /** Until the next one may begin. */
+  #rest: NodeJS.Timeout | undefined;
 
-  /** `synced` is called with the number of the last write that a sync has covered. */
-  constructor(path: string, sync: SyncFile, synced: (last: number, error: Error | undefined) => void) {
+  constructor({ path, sync, intervalMs, synced }: FileSyncsOptions) {
     this.#sync = sync;
+    this.#intervalMs = intervalMs;
     this.#synced = synced;
     this.#free = Array.from({ length: maxSyncs }, () => openSync(path, "a"));
   }
@@ -36,9 +48,18 @@ export class FileSyncs {
     this.#start();
   }
 
+  /** Somebody waits for it: the interval does not count. */
+  hurry(): void {
+    clearTimeout(this.#rest);
+    this.#rest = undefined;
+    this.#start();
+  }
+
   #start(): void {
-    const file = this.#started < this.#requested ? this.#free.pop() : undefined;
+    const mayStart = this.#started < this.#requested && this.#rest === undefined;
+    const file = mayStart ? this.#free.pop() : undefined;
     if (file === undefined) return;
+    if (this.#intervalMs > 0) this.#rest = setTimeout(() => this.hurry(), this.#intervalMs).unref();
     const last = this.#requested;
     this.#started = last;
     this.#busy += 1;
@@ -52,6 +73,7 @@ export class FileSyncs {
 
   /** Only when none is under way. */
   close(): void {
+    clearTimeout(this.#rest);
     for (const file of this.#free) closeSync(file);
   }
 }

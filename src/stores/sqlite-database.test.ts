@@ -2,8 +2,8 @@ import { closeSync, fdatasync, openSync, statSync, writeSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { createSqliteDatabase } from "./sqlite-database.ts";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-database.ts";
 
 let folder: string;
 
@@ -13,28 +13,34 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const openDatabase = () => createSqliteDatabase({ path: join(folder, "a2e.sqlite") });
+const openDatabase = (options: Omit<SqliteDatabaseOptions, "path"> = {}) =>
+  createSqliteDatabase({ path: join(folder, "a2e.sqlite"), ...options });
 
-test("callbacks come in the order of the commits they wait for, however many syncs are under way", async () => {
-  const database = await openDatabase();
-  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
-  const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
-  const order: number[] = [];
-  for (let count = 0; count < 50; count++) {
-    database.write(() => insert.run(count));
-    database.afterCommit((error) => {
-      if (error === undefined) order.push(count);
-    });
-    // A turn of its own for each, and no waiting for its sync.
-    await new Promise(setImmediate);
-  }
-  await database.close();
+const durabilities = ["power", "process"] as const;
 
-  expect(order).toEqual(Array.from({ length: 50 }, (_, index) => index));
-});
+test.each(durabilities)(
+  "callbacks come in the order of the commits they wait for, however many syncs are under way (%s)",
+  async (durability) => {
+    const database = await openDatabase({ durability });
+    database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
+    const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
+    const order: number[] = [];
+    for (let count = 0; count < 50; count++) {
+      database.write(() => insert.run(count));
+      database.afterCommit((error) => {
+        if (error === undefined) order.push(count);
+      });
+      // A turn of its own for each, and no waiting for its sync.
+      await new Promise(setImmediate);
+    }
+    await database.close();
 
-test("closing waits until the last turn is on disk", async () => {
-  const database = await openDatabase();
+    expect(order).toEqual(Array.from({ length: 50 }, (_, index) => index));
+  },
+);
+
+test.each(durabilities)("closing waits until the last turn is on disk (%s)", async (durability) => {
+  const database = await openDatabase({ durability });
   database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
   database.write(() => database.prepare("INSERT INTO number (value) VALUES (?)").run(1));
   const errors: unknown[] = [];
@@ -75,31 +81,34 @@ test("tables of a newer release are refused by name", async () => {
   await database.close();
 });
 
-test("a turn that ends while every sync is under way is committed when one of them ends", async () => {
-  const database = await openDatabase();
-  database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
-  const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
-  const told: number[] = [];
-  const last = new Promise<void>((resolve) => {
-    const writeNext = (value: number) => {
-      database.write(() => insert.run(value));
-      database.afterCommit(() => {
-        told.push(value);
-        if (value === 20) resolve();
-        // From within the release of another commit.
-        else if (value % 2 === 0) writeNext(value + 2);
-      });
-    };
-    writeNext(1);
-    writeNext(2);
-  });
-  await last;
-  expect(told).toEqual([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]);
-  await database.close();
-});
+test.each(durabilities)(
+  "a turn that ends while every sync is under way is committed when one of them ends (%s)",
+  async (durability) => {
+    const database = await openDatabase({ durability });
+    database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
+    const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
+    const told: number[] = [];
+    const last = new Promise<void>((resolve) => {
+      const writeNext = (value: number) => {
+        database.write(() => insert.run(value));
+        database.afterCommit(() => {
+          told.push(value);
+          if (value === 20) resolve();
+          // From within the release of another commit.
+          else if (value % 2 === 0) writeNext(value + 2);
+        });
+      };
+      writeNext(1);
+      writeNext(2);
+    });
+    await last;
+    expect(told).toEqual([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]);
+    await database.close();
+  },
+);
 
-test("whoever throws when told keeps nobody else waiting", async () => {
-  const database = await openDatabase();
+test.each(durabilities)("whoever throws when told keeps nobody else waiting (%s)", async (durability) => {
+  const database = await openDatabase({ durability });
   database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
   const caught: unknown[] = [];
   const before = process.listeners("uncaughtException");
@@ -119,12 +128,9 @@ test("whoever throws when told keeps nobody else waiting", async () => {
   }
 });
 
-test("once a sync has failed nothing counts as durable, though later syncs succeed", async () => {
-  let failing: Error | undefined;
-  const database = await createSqliteDatabase({
-    path: join(folder, "a2e.sqlite"),
-    syncFile: (file, callback) => fdatasync(file, (error) => callback(failing ?? error)),
-  });
+/** Writes numbers, one per turn. */
+async function openNumbers(options: Omit<SqliteDatabaseOptions, "path">) {
+  const database = await openDatabase(options);
   database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
   const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
   const settled = () => new Promise<Error | undefined>((resolve) => database.afterCommit(resolve));
@@ -132,6 +138,15 @@ test("once a sync has failed nothing counts as durable, though later syncs succe
     database.write(() => insert.run(value));
     return settled();
   };
+  return { database, settled, write };
+}
+
+test("once a sync has failed nothing counts as durable, though later syncs succeed", async () => {
+  let failing: Error | undefined;
+  const { database, settled, write } = await openNumbers({
+    durability: "power",
+    syncFile: (file, callback) => fdatasync(file, (error) => callback(failing ?? error)),
+  });
 
   expect(await write(1)).toBeUndefined();
   failing = new Error("the disk is gone");
@@ -142,6 +157,47 @@ test("once a sync has failed nothing counts as durable, though later syncs succe
   // Nothing was written since; what was before it is lost all the same.
   expect(await settled()).toMatchObject({ message });
   await database.close();
+});
+
+test("what need only survive the process is told at once, and goes to the disk by itself", async () => {
+  const syncs: ((error: Error | null) => void)[] = [];
+  const { database, write } = await openNumbers({
+    syncIntervalMs: 20,
+    syncFile: (_file, callback) => void syncs.push(callback),
+  });
+  expect(await write(1)).toBeUndefined();
+  expect(syncs).toHaveLength(1);
+  for (let value = 2; value < 50; value++) expect(await write(value)).toBeUndefined();
+  await vi.waitFor(() => expect(syncs).toHaveLength(2));
+  const closing = database.close();
+  while (syncs.length > 0) syncs.shift()?.(null);
+  await closing;
+});
+
+test("a disk that nobody waits for and that fails is told with the next turn", async () => {
+  const failure = new Error("the disk is gone");
+  const { database, settled, write } = await openNumbers({ syncFile: (_file, callback) => callback(failure) });
+  expect(await write(1)).toBeUndefined();
+  expect(database.failure).toBe(failure);
+  expect(await write(2)).toBe(failure);
+  expect(await settled()).toBe(failure);
+  await database.close();
+});
+
+test("closing does not wait for the next sync to be due, but for the sync", async () => {
+  let synced = 0;
+  const { database, write } = await openNumbers({
+    syncIntervalMs: 3_600_000,
+    syncFile: (_file, callback) =>
+      setImmediate(() => {
+        synced += 1;
+        callback(null);
+      }),
+  });
+  await write(1);
+  await write(2);
+  await database.close();
+  expect(synced).toBe(2);
 });
 
 test("damage that shows in the middle of the file is reported with its name and what to do, whatever finds it", async () => {

@@ -1,5 +1,6 @@
 // The host's database on SQLite. What one turn writes is kept together: in the log of turns where that is all, else in
-// one transaction. Its end is synced before anybody is told of it.
+// one transaction. Nobody is told of it before it is written, or before it is on the disk, as configured.
+import { fdatasync } from "node:fs";
 import type { Database, SqlStatement, TurnLog, TurnLogOwner } from "../host/database.ts";
 import { ExplainedStatement } from "./explained-statement.ts";
 import { createPacedSync, FileSyncs, type SyncFile } from "./file-syncs.ts";
@@ -9,21 +10,29 @@ import { SqliteTurnLog, turnLogMigrations } from "./sqlite-turn-log.ts";
 export interface SqliteDatabaseOptions {
   /** `:memory:` keeps nothing. */
   path: string;
-  /** `power` survives a power cut; `process` a killed process, which is what most tests and many agents need. */
-  durability?: "power" | "process";
+  /**
+   * What the end of a turn means: `process`, that it survives the end of the process, and soon a power cut as well;
+   * `power`, that it survives either.
+   */
+  durability?: "process" | "power";
+  /** How long what survives a killed process may take until it survives a power cut. */
+  syncIntervalMs?: number;
   /** Puts what was written to a file on the disk. */
   syncFile?: SyncFile;
+  /** How many bytes the log of turns takes before it goes to tables; its file has twice as many. */
+  logBytes?: number;
 }
 
 type Callback = (error?: Error) => void;
 
-/** Where a turn has gone to. */
-type TurnEnd = "logged" | "folded" | "empty";
+type Place = "tables" | "log";
 
 export async function createSqliteDatabase({
   path,
-  durability = "power",
-  syncFile = createPacedSync(),
+  durability = "process",
+  syncIntervalMs = 100,
+  syncFile = durability === "power" ? createPacedSync() : fdatasync,
+  logBytes,
 }: SqliteDatabaseOptions): Promise<Database> {
   const sqlite = await openSqlite({
     path,
@@ -35,9 +44,17 @@ export async function createSqliteDatabase({
   sqlite.exec("PRAGMA cache_size = -16384");
   // In pages, 16 MiB: copying from the write-ahead log into the database happens on the host's only thread.
   sqlite.exec("PRAGMA wal_autocheckpoint = 4096");
-  const isPersistent = path !== ":memory:";
-  const isSynced = isPersistent && durability === "power";
-  return new SqliteHostDatabase(sqlite, path, isPersistent, isSynced ? syncFile : undefined);
+  const isAwaited = durability === "power";
+  const disk: Disk = { syncFile, isAwaited, intervalMs: isAwaited ? 0 : syncIntervalMs, logBytes };
+  return new SqliteHostDatabase(sqlite, path, path === ":memory:" ? undefined : disk);
+}
+
+interface Disk {
+  syncFile: SyncFile;
+  /** Whether a turn has ended only when it is there. */
+  isAwaited: boolean;
+  intervalMs: number;
+  logBytes: number | undefined;
 }
 
 class SqliteHostDatabase implements Database {
@@ -45,10 +62,11 @@ class SqliteHostDatabase implements Database {
   readonly openLog?: (owner: TurnLogOwner) => TurnLog;
   readonly #sqlite: SqliteDatabase;
   readonly #path: string;
-  /** Of SQLite's write-ahead log, and of the log of turns; absent where nothing is synced. */
+  /** Absent where nothing outlives the process. */
+  readonly #disk: Disk | undefined;
+  /** Of SQLite's write-ahead log, and of the log of turns. */
   readonly #tableSyncs: FileSyncs | undefined;
   #logSyncs: FileSyncs | undefined;
-  readonly #syncFile: SyncFile | undefined;
   #log: SqliteTurnLog | undefined;
   /** Whether this turn has something to end with. */
   #isTurn = false;
@@ -60,28 +78,29 @@ class SqliteHostDatabase implements Database {
   #preparing: Callback[] = [];
   /** Waiting for the end of this turn. */
   #committing: Callback[] = [];
-  /** Waiting for a sync, by turn, oldest first. The oldest has number `#firstUnsynced`. */
-  #unsynced: Callback[][] = [];
-  #firstUnsynced = 1;
-  /** The last turn that is in tables. */
-  #lastInTables = 0;
+  /** Turns are numbered as they end. */
+  #lastTurn = 0;
+  /** Up to which turn each place is on the disk. */
+  readonly #synced = { tables: 0, log: 0 };
+  /** Waiting for a sync, oldest first. */
+  readonly #unsynced: { turn: number; place: Place; waiting: Callback[] }[] = [];
   #idle: (() => void)[] = [];
   /** Why nothing is durable any more: what a failed sync has lost leaves a gap, and what follows it is not read after a crash. */
   #syncError: Error | undefined;
   #isClosed = false;
 
-  constructor(sqlite: SqliteDatabase, path: string, isPersistent: boolean, syncFile: SyncFile | undefined) {
+  constructor(sqlite: SqliteDatabase, path: string, disk: Disk | undefined) {
     this.#sqlite = sqlite;
     this.#path = path;
-    this.isPersistent = isPersistent;
-    this.#syncFile = syncFile;
-    if (isPersistent) this.openLog = (owner) => this.#openLog(owner);
-    this.#tableSyncs = this.#createSyncs(`${path}-wal`);
+    this.#disk = disk;
+    this.isPersistent = disk !== undefined;
+    if (disk === undefined) return;
+    this.openLog = (owner) => this.#openLog(owner, disk);
+    this.#tableSyncs = this.#createSyncs("tables", `${path}-wal`, disk);
   }
 
-  #createSyncs(path: string): FileSyncs | undefined {
-    if (this.#syncFile === undefined) return undefined;
-    return new FileSyncs(path, this.#syncFile, (last, error) => this.#synced(last, error));
+  #createSyncs(place: Place, path: string, { syncFile: sync, intervalMs }: Disk): FileSyncs {
+    return new FileSyncs({ path, sync, intervalMs, synced: (last, error) => this.#noteSync(place, last, error) });
   }
 
   migrate(component: string, migrations: readonly string[]): void {
@@ -146,19 +165,19 @@ class SqliteHostDatabase implements Database {
   }
 
   afterCommit(callback: Callback): void {
-    const waiting = this.#isTurn ? this.#committing : this.#unsynced.at(-1);
+    const waiting = this.#isTurn ? this.#committing : this.#unsynced.at(-1)?.waiting;
     if (waiting === undefined) callback(this.#syncError);
     else waiting.push(callback);
   }
 
-  #openLog(owner: TurnLogOwner): TurnLog {
+  #openLog(owner: TurnLogOwner, disk: Disk): TurnLog {
     if (this.#log !== undefined) throw new Error("the log of turns has an owner");
     this.migrate("turn_log", turnLogMigrations);
     const path = `${this.#path}-turns`;
-    const isSynced = this.#syncFile !== undefined;
-    const log = new SqliteTurnLog(this.#sqlite, { path, isSynced, owner, onAppend: () => this.#openTurn() });
+    const onAppend = () => this.#openTurn();
+    const log = new SqliteTurnLog(this.#sqlite, { path, half: disk.logBytes, owner, onAppend });
     try {
-      this.#logSyncs = this.#createSyncs(path);
+      this.#logSyncs = this.#createSyncs("log", path, disk);
     } catch (error) {
       log.abandon();
       throw error;
@@ -183,34 +202,34 @@ class SqliteHostDatabase implements Database {
 
   #endTurn(): void {
     if (!this.#isTurn) return;
-    let how: TurnEnd;
+    let place: Place | undefined;
     try {
       for (let prepare = this.#preparing.shift(); prepare !== undefined; prepare = this.#preparing.shift()) prepare();
-      how = this.#keep();
+      place = this.#keep();
     } catch (cause) {
       this.#isTurn = false;
       this.#undo(explainSqliteError(cause, this.#path) as Error);
       return this.#settleIdle();
     }
     this.#isTurn = false;
-    if (how !== "empty") this.#log?.ended(how);
-    this.#await(how, this.#committing.splice(0));
+    if (place !== undefined) this.#log?.ended(place === "log" ? "logged" : "folded");
+    this.#await(place, this.#committing.splice(0));
     this.#settleIdle();
   }
 
-  /** In the log where the turn wrote nothing else. Tables that are not synced yet go first: their commit has emptied the log. */
-  #keep(): TurnEnd {
+  /** In the log where the turn wrote nothing else; nowhere where it wrote nothing. */
+  #keep(): Place | undefined {
     const log = this.#log;
     if (this.#turnError !== undefined) throw this.#turnError;
     if (!this.#isOpen) {
-      if (log?.hasAppended !== true) return "empty";
-      if (this.#lastInTables < this.#firstUnsynced && log.write()) return "logged";
+      if (log?.hasAppended !== true) return undefined;
+      if (log.write()) return "log";
       this.#begin();
     }
-    log?.fold();
+    log?.fold(this.#lastTurn + 1, this.#synced.tables);
     this.#sqlite.exec("COMMIT");
     this.#isOpen = false;
-    return "folded";
+    return "tables";
   }
 
   #undo(error: Error): void {
@@ -224,38 +243,43 @@ class SqliteHostDatabase implements Database {
     }
     this.#log?.ended("lost");
     // In order: what came before may still be on its way to the disk.
-    const before = this.#unsynced.at(-1);
+    const before = this.#unsynced.at(-1)?.waiting;
     for (const callback of lost) {
       if (before === undefined) tell(callback, error);
       else before.push((syncError) => callback(syncError ?? error));
     }
   }
 
-  #await(how: TurnEnd, waiting: Callback[]): void {
-    const before = this.#unsynced.at(-1);
-    // Nothing new to wait for.
-    if (how === "empty" && before !== undefined) return void before.push(...waiting);
-    this.#unsynced.push(waiting);
-    const last = this.#firstUnsynced + this.#unsynced.length - 1;
-    if (how === "folded") this.#lastInTables = last;
-    const syncs = how === "empty" ? undefined : how === "folded" ? this.#tableSyncs : this.#logSyncs;
-    if (syncs === undefined) this.#release(last, this.#syncError);
-    else syncs.request(last);
+  #await(place: Place | undefined, waiting: Callback[]): void {
+    if (place === undefined) {
+      // Nothing new to wait for.
+      const before = this.#unsynced.at(-1)?.waiting;
+      return before === undefined ? this.#tell(waiting) : void before.push(...waiting);
+    }
+    const turn = this.#lastTurn + 1;
+    this.#lastTurn = turn;
+    if (this.#disk?.isAwaited) this.#unsynced.push({ turn, place, waiting });
+    else this.#tell(waiting);
+    (place === "tables" ? this.#tableSyncs : this.#logSyncs)?.request(turn);
   }
 
-  #synced(last: number, error: Error | undefined): void {
+  #noteSync(place: Place, last: number, error: Error | undefined): void {
     this.#syncError ??= error;
-    this.#release(last, this.#syncError);
+    this.#synced[place] = Math.max(this.#synced[place], last);
+    for (let next = this.#unsynced[0]; next !== undefined && this.#isOnDisk(next); next = this.#unsynced[0]) {
+      this.#unsynced.shift();
+      this.#tell(next.waiting);
+    }
     this.#settleIdle();
   }
 
-  /** A sync covers every turn before its start, whichever of two ends first: what is in tables has emptied the log before. */
-  #release(last: number, error?: Error): void {
-    while (this.#firstUnsynced <= last) {
-      const waiting = this.#unsynced.shift() ?? [];
-      this.#firstUnsynced += 1;
-      for (const callback of waiting) tell(callback, error);
-    }
+  /** Tables have what was in the log before them. What is in the log counts for nothing without the tables before it. */
+  #isOnDisk({ turn, place }: { turn: number; place: Place }): boolean {
+    return turn <= this.#synced.tables || (place === "log" && turn <= this.#synced.log);
+  }
+
+  #tell(waiting: readonly Callback[]): void {
+    for (const callback of waiting) tell(callback, this.#syncError);
   }
 
   get #isBusy(): boolean {
@@ -272,6 +296,8 @@ class SqliteHostDatabase implements Database {
     this.#isClosed = true;
     this.#endTurn();
     if (this.#log?.isUsed === true) this.#foldRest();
+    this.#tableSyncs?.hurry();
+    this.#logSyncs?.hurry();
     if (this.#isBusy) await new Promise<void>((resolve) => this.#idle.push(resolve));
     this.#tableSyncs?.close();
     this.#logSyncs?.close();

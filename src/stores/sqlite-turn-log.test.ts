@@ -1,9 +1,10 @@
-import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { copyFileSync, existsSync, fstatSync, mkdirSync, statSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Database, TurnLog } from "../host/database.ts";
+import { openSqlite } from "./sqlite.ts";
 import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-database.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
-import { maxTurnLogBytes } from "./turn-log-file.ts";
+import { turnLogHalf } from "./turn-log-file.ts";
 
 const newPath = useTemporaryFolder();
 
@@ -21,7 +22,7 @@ interface Opened {
 
 /** An owner whose records become rows as they are. */
 async function open(path: string, options: Partial<SqliteDatabaseOptions> = {}): Promise<Opened> {
-  const database = await createSqliteDatabase({ path, ...options });
+  const database = await createSqliteDatabase({ path, durability: "power", ...options });
   database.migrate("test", ["CREATE TABLE kept (value TEXT NOT NULL)"]);
   const insert = database.prepare("INSERT INTO kept (value) VALUES (?)");
   const select = database.prepare("SELECT value FROM kept ORDER BY rowid");
@@ -189,10 +190,11 @@ test("who waits for a lost turn is told after those before it", async () => {
 test("a log that is full goes to tables, and begins anew", async () => {
   const path = newPath();
   const { append, database, ends } = await open(path);
-  const long = "x".repeat(maxTurnLogBytes / 4);
-  const values = Array.from({ length: 9 }, (_, index) => `${index}${long}`);
+  const long = "x".repeat(turnLogHalf / 4);
+  const values = Array.from({ length: 13 }, (_, index) => `${index}${long}`);
   for (const value of values) expect(await append(value)).toBeUndefined();
-  expect(ends.filter((how) => how === "folded")).toHaveLength(3);
+  // The first of all, and each that finds a half full.
+  expect(ends.flatMap((how, index) => (how === "folded" ? [index] : []))).toEqual([0, 4, 8, 12]);
 
   const again = await open(leave(path));
   expect(again.rows()).toEqual(values);
@@ -204,7 +206,7 @@ test("a turn that is longer than the log is durable all the same", async () => {
   const path = newPath();
   const { append, database } = await open(path);
   await append("a");
-  const long = "x".repeat(maxTurnLogBytes + 1);
+  const long = "x".repeat(turnLogHalf + 1);
   expect(await append(long)).toBeUndefined();
   const again = await open(leave(path));
   expect(again.rows()).toEqual(["a", long]);
@@ -239,43 +241,99 @@ test("what a log had is kept where the next process only opens and closes it", a
   await again.database.close();
 });
 
-test("tables that are not on the disk yet keep the next turns: what they took out of the log must not be written over", async () => {
-  const path = newPath();
-  const syncs: ((error: Error | null) => void)[] = [];
-  const { append, database, put, ends } = await open(path, {
-    syncFile: (_file, callback) => void syncs.push(callback),
-  });
-  const syncAll = async () => {
-    await new Promise(setImmediate);
-    for (const callback of syncs.splice(0)) callback(null);
-    await new Promise(setImmediate);
+/** A disk whose syncs end when they are told to. */
+function useHeldDisk(path: string) {
+  let held: { isLog: boolean; callback: (error: Error | null) => void }[] = [];
+  return {
+    syncFile(file: number, callback: (error: Error | null) => void): void {
+      held.push({ isLog: fstatSync(file).ino === statSync(`${path}-turns`).ino, callback });
+    },
+    /** Ends those of the log, those of tables, or all of them. */
+    async sync(which?: "log" | "tables"): Promise<void> {
+      await new Promise(setImmediate);
+      const ending = held.filter(({ isLog }) => which === undefined || isLog === (which === "log"));
+      held = held.filter((sync) => !ending.includes(sync));
+      for (const { callback } of ending) callback(null);
+      await new Promise(setImmediate);
+    },
   };
+}
+
+test("a turn in the log is not told before the tables it stands on are on the disk", async () => {
+  const path = newPath();
+  const disk = useHeldDisk(path);
+  const { append, database, put, ends } = await open(path, { syncFile: disk.syncFile });
   const settled: string[] = [];
   const say = (value: string) => void append(value).then(() => settled.push(value));
   say("a");
-  await syncAll();
-  say("b");
-  await syncAll();
-  expect([ends.at(-1), settled]).toEqual(["logged", ["a", "b"]]);
-
+  await disk.sync();
   put("in tables");
-  say("c");
+  say("b");
   await new Promise(setImmediate);
+  say("c");
+  await disk.sync("log");
+  expect([ends.slice(-2), settled]).toEqual([["folded", "logged"], ["a"]]);
+  await disk.sync("tables");
+  expect(settled).toEqual(["a", "b", "c"]);
+  // Tables have all that the log had.
   say("d");
   await new Promise(setImmediate);
-  // Neither is durable, and the log still has what the disk may not have elsewhere.
-  expect([ends.slice(-2), settled]).toEqual([
-    ["folded", "folded"],
-    ["a", "b"],
-  ]);
-  await syncAll();
-  await syncAll();
+  put("in tables");
   say("e");
-  await syncAll();
-  expect([ends.at(-1), settled]).toEqual(["logged", ["a", "b", "c", "d", "e"]]);
+  await disk.sync("tables");
+  expect(settled).toEqual(["a", "b", "c", "d", "e"]);
   const closing = database.close();
-  await syncAll();
+  await disk.sync();
+  await disk.sync();
   await closing;
+});
+
+test("a half is written over only once the tables that it went to are on the disk", async () => {
+  const path = newPath();
+  const disk = useHeldDisk(path);
+  const { append, database, ends } = await open(path, { syncFile: disk.syncFile });
+  const long = "x".repeat(turnLogHalf / 2);
+  const say = async (value: string) => {
+    void append(value + long);
+    await new Promise(setImmediate);
+  };
+  await say("first");
+  await disk.sync();
+  // Over to the second half and, with that not on the disk, not back.
+  for (const value of ["1", "2", "3", "4", "5"]) await say(value);
+  expect(ends).toEqual(["folded", "logged", "folded", "logged", "folded", "folded"]);
+  await disk.sync();
+  await disk.sync();
+  for (const value of ["6", "7"]) await say(value);
+  expect(ends.slice(-2)).toEqual(["folded", "logged"]);
+
+  const again = await open(leave(path));
+  expect(again.rows().map((value) => value.replace(long, ""))).toEqual(["first", "1", "2", "3", "4", "5", "6", "7"]);
+  await again.database.close();
+  const closing = database.close();
+  await disk.sync();
+  await disk.sync();
+  await closing;
+});
+
+test("a log that was written before it had halves is read, and gone on with", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  const left = leave(path);
+  await database.close();
+  // As the release before left it: every epoch begins where the file does.
+  const old = await openSqlite({ path: left, migrations: ["what the database itself needs"] });
+  old.exec("ALTER TABLE turn_log DROP COLUMN start; UPDATE component SET version = 1 WHERE name = 'turn_log'");
+  old.close();
+
+  const again = await open(left);
+  expect(again.recalled).toEqual(["b", "c"]);
+  for (const value of ["d", "e"]) expect(await again.append(value)).toBeUndefined();
+  const twice = await open(leave(left));
+  expect(twice.rows()).toEqual(["a", "b", "c", "d", "e"]);
+  await again.database.close();
+  await twice.database.close();
 });
 
 test("a sync of the log that fails is told to all that waited for it, and to all that follow", async () => {

@@ -1,5 +1,5 @@
-// The log of turns beside a database. Which epoch of it counts stands in the database: the commit that brings its
-// records into tables is the one that empties it.
+// The log of turns beside a database. Which epoch of it counts, and where that begins, stands in the database: the
+// commit that brings its records into tables is the one that empties it.
 import { randomInt } from "node:crypto";
 import type { TurnLog, TurnLogOwner } from "../host/database.ts";
 import type { SqliteDatabase, SqliteStatement } from "./sqlite.ts";
@@ -7,11 +7,25 @@ import { TurnLogFile } from "./turn-log-file.ts";
 
 export const turnLogMigrations = [
   "CREATE TABLE turn_log (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL) STRICT",
+  "ALTER TABLE turn_log ADD COLUMN start INTEGER NOT NULL DEFAULT 0",
 ];
+
+interface Epoch {
+  /** Which no other has. */
+  readonly id: number;
+  /** In the file. */
+  readonly start: number;
+}
+
+interface NextEpoch extends Epoch {
+  /** The turn with whose commit it begins. */
+  readonly turn: number;
+}
 
 export interface SqliteTurnLogOptions {
   path: string;
-  isSynced: boolean;
+  /** How much one half of the file takes. */
+  half: number | undefined;
   owner: TurnLogOwner;
   /** Something is appended: the turn must have an end. */
   onAppend(): void;
@@ -23,10 +37,12 @@ export class SqliteTurnLog implements TurnLog {
   readonly #file: TurnLogFile;
   readonly #getEpoch: SqliteStatement;
   readonly #putEpoch: SqliteStatement;
+  /** The turn that went over to this half of the file; the first commit of this process, as long as none has. */
+  #turnedIn = Number.POSITIVE_INFINITY;
   /** Whether there is something in it that another process wrote. */
   #isInherited: boolean;
   #epoch: number;
-  #nextEpoch: number | undefined;
+  #next: NextEpoch | undefined;
   #appended: string[] = [];
   /**
    * Whether the log waits for the next commit to tables. So does the first turn of a process: what a crash left behind a
@@ -34,17 +50,16 @@ export class SqliteTurnLog implements TurnLog {
    */
   #isWaiting = true;
 
-  constructor(sqlite: SqliteDatabase, { path, isSynced, owner, onAppend }: SqliteTurnLogOptions) {
+  constructor(sqlite: SqliteDatabase, { path, half, owner, onAppend }: SqliteTurnLogOptions) {
     this.#owner = owner;
     this.#onAppend = onAppend;
-    this.#putEpoch = sqlite.prepare(
-      "INSERT INTO turn_log (id, epoch) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch",
-    );
-    this.#getEpoch = sqlite.prepare("SELECT epoch FROM turn_log");
-    this.#epoch = this.#readEpoch();
-    this.#file = new TurnLogFile(path, isSynced);
+    this.#putEpoch = sqlite.prepare("INSERT OR REPLACE INTO turn_log (id, epoch, start) VALUES (1, ?, ?)");
+    this.#getEpoch = sqlite.prepare("SELECT epoch, start FROM turn_log");
+    const { id, start } = this.#readEpoch();
+    this.#epoch = id;
+    this.#file = new TurnLogFile(path, half);
     try {
-      const records = this.#file.read(this.#epoch);
+      const records = this.#file.read(id, start);
       this.#isInherited = records.length > 0;
       for (const record of records) owner.recall(record);
     } catch (error) {
@@ -53,8 +68,9 @@ export class SqliteTurnLog implements TurnLog {
     }
   }
 
-  #readEpoch(): number {
-    return Number(this.#getEpoch.get()?.epoch ?? 0);
+  #readEpoch(): Epoch {
+    const row = this.#getEpoch.get();
+    return { id: Number(row?.epoch ?? 0), start: Number(row?.start ?? 0) };
   }
 
   /** Whether something is in it that is not in tables. */
@@ -83,40 +99,48 @@ export class SqliteTurnLog implements TurnLog {
     return !this.#isWaiting;
   }
 
-  /** Within a transaction. */
-  fold(): void {
+  /**
+   * Within a transaction, that of this turn. Every commit begins an epoch, also where the log had nothing: what is logged
+   * after it must not count without it. The other half of the file is written over once the commit that has left it is on
+   * the disk, as all turns up to `synced` are: until then a power cut may bring back what it has.
+   */
+  fold(turn: number, synced: number): void {
     if (this.hasAppended || this.isUsed) this.#owner.fold();
-    if (!this.#isWaiting && this.#file.isEmpty) return;
+    const isTurning = this.#file.isFull && this.#turnedIn <= synced;
     // Not the next number: a power cut may take the last commits, and their epochs must not come again.
-    this.#nextEpoch = randomInt(1, 2 ** 32);
-    this.#putEpoch.run(this.#nextEpoch);
+    const id = randomInt(1, 2 ** 32);
+    this.#next = { id, start: isTurning ? this.#file.otherHalf : this.#file.position, turn };
+    this.#putEpoch.run(this.#next.id, this.#next.start);
   }
 
   ended(how: "logged" | "folded" | "lost"): void {
-    const nextEpoch = this.#nextEpoch;
-    this.#nextEpoch = undefined;
+    const next = this.#next;
+    this.#next = undefined;
     this.#appended = [];
-    if (how === "lost" && nextEpoch !== undefined) return this.#owner.ended(this.#recover(nextEpoch));
-    if (how === "folded" && nextEpoch !== undefined) this.#begin(nextEpoch);
+    if (how === "lost" && next !== undefined) return this.#owner.ended(this.#recover(next));
+    if (how === "folded" && next !== undefined) this.#begin(next);
     this.#owner.ended(how);
   }
 
-  #begin(epoch: number): void {
-    this.#epoch = epoch;
-    this.#isWaiting = false;
+  #begin({ id, start, turn }: NextEpoch): void {
+    this.#turnedIn = start === this.#file.position ? Math.min(this.#turnedIn, turn) : turn;
+    this.#epoch = id;
+    this.#file.begin(start);
+    this.#isWaiting = this.#file.isFull;
     this.#isInherited = false;
-    this.#file.empty();
   }
 
   /** A commit may fail after it took place. The database knows; until it has said so nothing more is written here. */
-  #recover(nextEpoch: number): "folded" | "lost" {
+  #recover(next: NextEpoch): "folded" | "lost" {
     this.#isWaiting = true;
     try {
-      if (this.#readEpoch() !== nextEpoch) return "lost";
+      if (this.#readEpoch().id !== next.id) return "lost";
     } catch {
       return "lost";
     }
-    this.#begin(nextEpoch);
+    this.#begin(next);
+    // Nobody has asked for its sync. The next turn goes to tables as well, and does.
+    this.#isWaiting = true;
     return "folded";
   }
 

@@ -2,7 +2,7 @@ import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
-import { maxTurnLogBytes, TurnLogFile } from "./turn-log-file.ts";
+import { TurnLogFile, turnLogHalf } from "./turn-log-file.ts";
 
 const newPath = useTemporaryFolder();
 const epoch = 7;
@@ -10,18 +10,18 @@ const record = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filt
 const frames = fc.array(fc.array(record, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 });
 
 function write(path: string, turns: readonly (readonly string[])[], of = epoch): number[] {
-  const log = new TurnLogFile(path, false);
+  const log = new TurnLogFile(path);
   const ends = turns.map((records) => {
     log.write(records, of);
-    return statSync(path).size;
+    return log.position;
   });
   log.close(false);
   return ends;
 }
 
-function read(path: string, of = epoch): string[] {
-  const log = new TurnLogFile(path, false);
-  const records = log.read(of);
+function read(path: string, of = epoch, start = 0): string[] {
+  const log = new TurnLogFile(path);
+  const records = log.read(of, start);
   log.close(false);
   return records;
 }
@@ -54,7 +54,7 @@ test("whichever byte has changed, what was before its turn is there and nothing 
       const path = newPath();
       const ends = write(path, turns);
       const bytes = readFileSync(path);
-      const place = at % bytes.length;
+      const place = at % (ends.at(-1) as number);
       bytes[place] = (bytes[place] as number) ^ change;
       writeFileSync(path, bytes);
       expect(read(path)).toEqual(turns.filter((_, index) => (ends[index] as number) <= place).flat());
@@ -77,28 +77,69 @@ test("room that was made ahead has no records, whichever epoch is asked for", ()
   expect(read(path, 1)).toEqual([]);
 });
 
-test("what does not fit is not written; emptied, there is room again", () => {
-  const log = new TurnLogFile(newPath(), true);
-  const half = "x".repeat(maxTurnLogBytes / 2);
-  expect(log.write([half], 1)).toBe(true);
-  expect(log.write([half], 1)).toBe(false);
-  expect(log.read(1)).toEqual([half]);
-  log.empty();
-  expect(log.write(["y"], 2)).toBe(true);
-  expect(log.read(2)).toEqual(["y"]);
+test("what does not fit into a half is not written; in the other there is room", () => {
+  const log = new TurnLogFile(newPath());
+  const most = "x".repeat(turnLogHalf - 100);
+  expect(log.write([most], 1)).toBe(true);
+  expect(log.write([most], 1)).toBe(false);
+  expect([log.isFull, log.otherHalf]).toEqual([true, turnLogHalf]);
+  log.begin(log.otherHalf);
+  expect(log.write([most], 2)).toBe(true);
+  expect(log.write(["y".repeat(100)], 2)).toBe(false);
+  expect([log.isFull, log.otherHalf]).toEqual([true, 0]);
+  expect(log.read(1, 0)).toEqual([most]);
+  expect(log.read(2, turnLogHalf)).toEqual([most]);
   log.close(true);
 });
 
-test("room is made ahead for what is synced, so that most writes leave the length as it is", () => {
+test("a frame never ends where the other half begins", () => {
+  const log = new TurnLogFile(newPath());
+  expect(log.write(["x".repeat(turnLogHalf - 12)], 1)).toBe(false);
+  expect(log.write(["x".repeat(turnLogHalf - 13)], 1)).toBe(true);
+  expect(log.otherHalf).toBe(turnLogHalf);
+  log.close(true);
+});
+
+test("an epoch begins behind the last one and leaves it as it is; whoever reads one goes on behind it", () => {
   const path = newPath();
-  const log = new TurnLogFile(path, true);
+  const log = new TurnLogFile(path);
+  log.write(["a"], 1);
+  const start = log.position;
+  log.begin(start);
+  expect(log.isEmpty).toBe(true);
+  log.write(["b"], 2);
+  expect(log.isEmpty).toBe(false);
+  log.close(false);
+  expect(read(path, 1)).toEqual(["a"]);
+  expect(read(path, 2, start)).toEqual(["b"]);
+
+  // As after a power cut that took the commit of the second epoch: it is written over.
+  const again = new TurnLogFile(path);
+  expect(again.read(1, 0)).toEqual(["a"]);
+  again.begin(again.position);
+  again.write(["c"], 3);
+  again.close(false);
+  expect(read(path, 3, start)).toEqual(["c"]);
+  expect(read(path, 2, start)).toEqual([]);
+});
+
+test("an epoch that began in a file which is gone has nothing, and the new file is written from its beginning", () => {
+  const log = new TurnLogFile(newPath());
+  expect(log.read(1, turnLogHalf)).toEqual([]);
+  expect(log.position).toBe(0);
+  log.close(true);
+});
+
+test("room is made ahead, so that most writes leave the length as it is", () => {
+  const path = newPath();
+  const log = new TurnLogFile(path);
   const lengths = new Set<number>();
   for (let written = 0; written < 1000; written++) {
     log.write(["x".repeat(1000)], 1);
     lengths.add(statSync(path).size);
   }
   expect(lengths.size).toBeLessThanOrEqual(4);
-  expect(log.read(1)).toHaveLength(1000);
+  expect(log.read(1, 0)).toHaveLength(1000);
   log.close(true);
 });
 

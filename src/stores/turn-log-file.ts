@@ -1,12 +1,15 @@
-// The file behind a log of turns: frames one after the other, each of them whole or not there. It is emptied by a new
-// epoch, not by a write: frames of another epoch count as nothing, and are written over.
+// The file behind a log of turns: frames one after the other, each of them whole or not there. A new epoch empties it
+// without a write: its frames go behind those of the last one, which count as nothing from then on.
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { syncFolderNow } from "./durable-file.ts";
 
-/** Where the log has this much, it is time to empty it: a recovery reads it whole. */
-export const maxTurnLogBytes = 16 * 1024 * 1024;
+/**
+ * The file has two halves, written in turns: while one is written, the other still has what the disk may not have
+ * elsewhere. A full half is time for a new epoch, since a recovery reads all of one.
+ */
+export const turnLogHalf = 16 * 1024 * 1024;
 
 /** The file grows by at least this much: a sync that also has to write down a new length takes twice as long. */
 const minGrowth = 256 * 1024;
@@ -21,36 +24,57 @@ const separator = "\u001e";
 export class TurnLogFile {
   readonly #path: string;
   readonly #file: number;
-  /** Whether room is made ahead: of use only to those who sync. */
-  readonly #isSynced: boolean;
+  readonly #half: number;
   #length: number;
   #frame = Buffer.alloc(64 * 1024);
+  /** Of the epoch. */
+  #start = 0;
   #position = 0;
+  #isFull = false;
 
-  constructor(path: string, isSynced: boolean) {
+  constructor(path: string, half = turnLogHalf) {
     this.#path = path;
-    this.#isSynced = isSynced;
+    this.#half = half;
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     this.#length = fstatSync(this.#file).size;
     // The name lasts from here on; what is written under it is synced as it comes.
-    if (isSynced && this.#length === 0) syncFolderNow(dirname(path));
+    if (this.#length === 0) syncFolderNow(dirname(path));
   }
 
-  /** Of frames that were written since it was opened or emptied. */
+  /** Of frames that were written since the epoch began, or the file was opened. */
   get isEmpty(): boolean {
-    return this.#position === 0;
+    return this.#position === this.#start;
+  }
+
+  /** Whether a frame did not fit into this half. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Where the next frame goes. */
+  get position(): number {
+    return this.#position;
+  }
+
+  get otherHalf(): number {
+    return this.#position < this.#half ? this.#half : 0;
+  }
+
+  #endOfHalf(position: number): number {
+    return position < this.#half ? this.#half : 2 * this.#half;
   }
 
   /**
-   * The records of one epoch, oldest first. A frame that is not whole was never durable, nor was what follows it. There is
-   * no epoch 0: it would be that of all the room that is made ahead.
+   * The records of an epoch that began there, oldest first; the next frame goes behind them. A frame that is not whole was
+   * never durable, nor was what follows it. There is no epoch 0: it would be that of all the room that is made ahead.
    */
-  read(epoch: number): string[] {
-    if (epoch === 0) return [];
-    const bytes = Buffer.alloc(this.#length);
-    readSync(this.#file, bytes, 0, bytes.length, 0);
+  read(epoch: number, start: number): string[] {
+    // To the end of the file: the release that wrote it may have had larger halves.
+    const bytes = Buffer.alloc(Math.max(0, this.#length - start));
+    readSync(this.#file, bytes, 0, bytes.length, start);
     const records: string[] = [];
-    for (let at = 0; at + headerBytes <= bytes.length; ) {
+    let at = 0;
+    while (epoch !== 0 && at + headerBytes <= bytes.length) {
       const end = at + headerBytes + bytes.readUInt32LE(at + 4);
       if (bytes.readUInt32LE(at) !== epoch || end > bytes.length) break;
       const text = bytes.subarray(at + headerBytes, end);
@@ -58,26 +82,30 @@ export class TurnLogFile {
       for (const record of text.toString("utf8").split(separator)) records.push(record);
       at = end;
     }
+    this.begin(Math.min(start, this.#length) + at);
     return records;
   }
 
-  /** Writes records as one frame; false where there is no room for it. What it throws leaves the log as it was. */
+  /** The next frame is the first of an epoch, there. */
+  begin(start: number): void {
+    if (start !== this.#position) this.#isFull = false;
+    this.#start = start;
+    this.#position = start;
+  }
+
+  /** Writes records as one frame; false where this half has no room for it. What it throws leaves the log as it was. */
   write(records: readonly string[], epoch: number): boolean {
     const text = records.length === 1 ? (records[0] as string) : records.join(separator);
     const byteLength = Buffer.byteLength(text);
     const end = this.#position + headerBytes + byteLength;
-    if (end > maxTurnLogBytes) return false;
+    // Not up to the very end: there the other half would begin.
+    this.#isFull = end >= this.#endOfHalf(this.#position);
+    if (this.#isFull) return false;
     const frame = this.#encode(text, byteLength, epoch);
-    if (this.#isSynced && end > this.#length) this.#grow(end);
+    if (end > this.#length) this.#grow(end);
     writeAll(this.#file, frame, this.#position);
     this.#position = end;
-    this.#length = Math.max(this.#length, end);
     return true;
-  }
-
-  /** The next frame is the first one again. */
-  empty(): void {
-    this.#position = 0;
   }
 
   close(isRemoved: boolean): void {
@@ -98,7 +126,7 @@ export class TurnLogFile {
   }
 
   #grow(end: number): void {
-    const length = Math.min(Math.max(end, this.#length * 2, minGrowth), maxTurnLogBytes);
+    const length = Math.min(Math.max(end, this.#length * 2, minGrowth), Math.max(end, 2 * this.#half));
     try {
       writeAll(this.#file, Buffer.alloc(length - this.#length), this.#length);
     } catch (error) {

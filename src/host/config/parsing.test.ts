@@ -40,7 +40,7 @@ describe("defaults", () => {
         type,
         metadata: { enabled: true, isolation: "none" },
       })),
-      persistence: { enabled: true, durability: "power" },
+      persistence: { enabled: true, durability: "process", sync_interval_ms: 100 },
       recording: { enabled: false, path: join(data, "recordings"), max_files: 1000 },
       snapshot_store: { type: "sqlite", path: join(data, "snapshots.sqlite") },
       snapshot_schedule: { interval_seconds: 0, on_drain: true, keep: 3 },

@@ -107,9 +107,17 @@ const persistence = z.strictObject({
     .default(true)
     .describe("Writes every session as it goes: after a crash or a restart agents go on where they were."),
   durability: z
-    .enum(["power", "process"])
-    .default("power")
-    .describe('What an answer survives: "power" a power cut, "process" a killed process, at less latency.'),
+    .enum(["process", "power"])
+    .default("process")
+    .describe(
+      'What an answer survives: "process" a killed host, and a power cut soon after; "power" either, and waits for the disk.',
+    ),
+  sync_interval_ms: z
+    .int()
+    .min(1)
+    .max(60_000)
+    .default(100)
+    .describe('With durability "process": how long it may take until what was written survives a power cut too.'),
 });
 
 const recording = z.strictObject({
