@@ -23,8 +23,8 @@ export const benchmark: Benchmark = {
   title: `HTTP, ${inFlight} in flight, audit on; then ${sessionCount} sessions after a crash`,
   cases: {
     on: { title: "tool call, every answer survives kill -9", start: () => startCalls("durable") },
-    power: { title: "tool call, every answer survives a power cut", start: () => startCalls("power") },
     off: { title: "tool call, nothing kept", start: () => startCalls("memory") },
+    power: { title: "tool call, every answer survives a power cut", start: () => startCalls("power") },
     "step-on": { title: "env/step, every answer survives kill -9", start: () => startSteps("durable") },
     "step-off": { title: "env/step, nothing kept", start: () => startSteps("memory") },
     open: {
