@@ -186,3 +186,9 @@ test("what a fork had merged itself does not count where a fork of it is merged"
   expect(mergeState(fork, inner)).toEqual({ merged: 0, conflicts: ["key"] });
   expect(fork.get("key")).toBe(1);
 });
+
+test("the one key that no snapshot could bring back is refused at once", () => {
+  const state = new SessionState();
+  expect(() => state.set("__proto__", 1)).toThrow("__proto__");
+  expect([...state.entries()]).toEqual([]);
+});

@@ -55,6 +55,8 @@ export class SessionState {
   }
 
   set(key: string, value: JsonValue): void {
+    // It would be gone after a restore: no JSON that the host reads keeps it.
+    if (key === "__proto__") throw new TypeError('a state has no key "__proto__"');
     this.#live.delete(key);
     this.#top.set(key, value);
     this.#note(key);
