@@ -13,7 +13,7 @@ function usePacedSyncs() {
   writeFileSync(path, "");
   const covered: number[] = [];
   const sync = (_file: number, callback: (error: null) => void) => callback(null);
-  const syncs = new FileSyncs({ path, sync, intervalMs: 100, synced: (last) => covered.push(last) });
+  const syncs = new FileSyncs({ path, sync, intervalMs: 100, atOnce: 1, synced: (last) => covered.push(last) });
   return { syncs, covered };
 }
 

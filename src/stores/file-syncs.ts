@@ -4,17 +4,16 @@ import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 /** As `fdatasync` does: calls back once; at once where it did not have to wait for another thread. */
 export type SyncFile = (file: number, callback: (error: Error | null) => void) => void;
 
-/**
- * A second sync may start while the first is under way: what was written meanwhile need not wait for two. Each has a
- * descriptor of its own, since the kernel tells of a failed write once per descriptor.
- */
-const maxSyncs = 2;
-
 export interface FileSyncsOptions {
   path: string;
   sync: SyncFile;
   /** A sync begins no sooner than this after the one before. */
   intervalMs: number;
+  /**
+   * How many may be under way. With two, what was written during the first need not wait for both. Each has a descriptor
+   * of its own, since the kernel tells of a failed write once per descriptor.
+   */
+  atOnce: number;
   /** Called with the number of the last write that a sync has covered. */
   synced(last: number, error: Error | undefined): void;
 }
@@ -31,11 +30,11 @@ export class FileSyncs {
   /** Until the next one may begin. */
   #rest: NodeJS.Timeout | undefined;
 
-  constructor({ path, sync, intervalMs, synced }: FileSyncsOptions) {
+  constructor({ path, sync, intervalMs, atOnce, synced }: FileSyncsOptions) {
     this.#sync = sync;
     this.#intervalMs = intervalMs;
     this.#synced = synced;
-    this.#free = Array.from({ length: maxSyncs }, () => openSync(path, "a"));
+    this.#free = Array.from({ length: atOnce }, () => openSync(path, "a"));
   }
 
   get isBusy(): boolean {
@@ -48,7 +47,7 @@ export class FileSyncs {
     this.#start();
   }
 
-  /** Somebody waits for it: the interval does not count. */
+  /** Ends the rest between two syncs, because it is over or because somebody waits. */
   hurry(): void {
     clearTimeout(this.#rest);
     this.#rest = undefined;
@@ -74,7 +73,7 @@ export class FileSyncs {
   /** Only when none is under way. */
   close(): void {
     clearTimeout(this.#rest);
-    for (const file of this.#free) closeSync(file);
+    for (const file of this.#free.splice(0)) closeSync(file);
   }
 }
 
@@ -84,19 +83,19 @@ const quickMs = 1;
 const maxAway = 1024;
 
 /** The two ways to sync a file, and a clock. */
-interface Disk {
+interface SyncWays {
   syncHere(file: number): void;
   syncAway: SyncFile;
   now(): number;
 }
 
-const thisDisk: Disk = { syncHere: fdatasyncSync, syncAway: fdatasync, now: () => performance.now() };
+const theseWays: SyncWays = { syncHere: fdatasyncSync, syncAway: fdatasync, now: () => performance.now() };
 
 /**
  * Syncs in place as long as the disk is quick: where a sync takes a tenth of a millisecond, handing it to another thread
  * and being woken by that takes several times as long. With a slow disk, or one that is busy, it goes to the thread pool.
  */
-export function createPacedSync({ syncHere, syncAway, now } = thisDisk): SyncFile {
+export function createPacedSync({ syncHere, syncAway, now } = theseWays): SyncFile {
   let away = 1;
   let penalty = 1;
   return (file, callback) => {

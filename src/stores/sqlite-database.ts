@@ -99,8 +99,10 @@ class SqliteHostDatabase implements Database {
     this.#tableSyncs = this.#createSyncs("tables", `${path}-wal`, disk);
   }
 
-  #createSyncs(place: Place, path: string, { syncFile: sync, intervalMs }: Disk): FileSyncs {
-    return new FileSyncs({ path, sync, intervalMs, synced: (last, error) => this.#noteSync(place, last, error) });
+  #createSyncs(place: Place, path: string, { syncFile: sync, intervalMs, isAwaited }: Disk): FileSyncs {
+    const synced = (last: number, error: Error | undefined) => this.#noteSync(place, last, error);
+    // One where nobody waits: on a disk that hangs, the thread pool has others to serve.
+    return new FileSyncs({ path, sync, intervalMs, atOnce: isAwaited ? 2 : 1, synced });
   }
 
   migrate(component: string, migrations: readonly string[]): void {
@@ -175,7 +177,7 @@ class SqliteHostDatabase implements Database {
     this.migrate("turn_log", turnLogMigrations);
     const path = `${this.#path}-turns`;
     const onAppend = () => this.#openTurn();
-    const log = new SqliteTurnLog(this.#sqlite, { path, half: disk.logBytes, owner, onAppend });
+    const log = new SqliteTurnLog(this.#sqlite, { path, logBytes: disk.logBytes, owner, onAppend });
     try {
       this.#logSyncs = this.#createSyncs("log", path, disk);
     } catch (error) {
@@ -241,7 +243,8 @@ class SqliteHostDatabase implements Database {
     } catch {
       // There was no transaction, or SQLite has rolled back by itself.
     }
-    this.#log?.ended("lost");
+    // A commit may fail after it took place. Then it is in tables, and has to be synced like any other.
+    if (this.#log?.ended("lost") === "folded") this.#await("tables", []);
     // In order: what came before may still be on its way to the disk.
     const before = this.#unsynced.at(-1)?.waiting;
     for (const callback of lost) {
@@ -258,23 +261,27 @@ class SqliteHostDatabase implements Database {
     }
     const turn = this.#lastTurn + 1;
     this.#lastTurn = turn;
-    if (this.#disk?.isAwaited) this.#unsynced.push({ turn, place, waiting });
-    else this.#tell(waiting);
+    const isAwaited = this.#disk?.isAwaited === true;
+    if (isAwaited) this.#unsynced.push({ turn, place, waiting });
     (place === "tables" ? this.#tableSyncs : this.#logSyncs)?.request(turn);
+    if (!isAwaited) this.#tell(waiting);
   }
 
   #noteSync(place: Place, last: number, error: Error | undefined): void {
     this.#syncError ??= error;
-    this.#synced[place] = Math.max(this.#synced[place], last);
-    for (let next = this.#unsynced[0]; next !== undefined && this.#isOnDisk(next); next = this.#unsynced[0]) {
+    // After a failure nothing counts as synced any more: what the disk may not have must not be written over.
+    if (this.#syncError === undefined) this.#synced[place] = Math.max(this.#synced[place], last);
+    // In order: what is in the log counts for nothing without the tables before it.
+    for (let next = this.#unsynced[0]; next !== undefined && this.#isDecided(next); next = this.#unsynced[0]) {
       this.#unsynced.shift();
       this.#tell(next.waiting);
     }
     this.#settleIdle();
   }
 
-  /** Tables have what was in the log before them. What is in the log counts for nothing without the tables before it. */
-  #isOnDisk({ turn, place }: { turn: number; place: Place }): boolean {
+  /** Whether the oldest turn of those that wait is on the disk, or never will be. Tables have what was in the log before them. */
+  #isDecided({ turn, place }: { turn: number; place: Place }): boolean {
+    if (this.#syncError !== undefined) return true;
     return turn <= this.#synced.tables || (place === "log" && turn <= this.#synced.log);
   }
 

@@ -299,8 +299,10 @@ test("a half is written over only once the tables that it went to are on the dis
   };
   await say("first");
   await disk.sync();
-  // Over to the second half and, with that not on the disk, not back.
-  for (const value of ["1", "2", "3", "4", "5"]) await say(value);
+  // Over to the second half and, with that not on the disk, not back: what the log has on the disk does not help.
+  for (const value of ["1", "2", "3"]) await say(value);
+  await disk.sync("log");
+  for (const value of ["4", "5"]) await say(value);
   expect(ends).toEqual(["folded", "logged", "folded", "logged", "folded", "folded"]);
   await disk.sync();
   await disk.sync();
@@ -314,6 +316,55 @@ test("a half is written over only once the tables that it went to are on the dis
   await disk.sync();
   await disk.sync();
   await closing;
+});
+
+test("nor does a process go over to the other half before its own first commit is on the disk", async () => {
+  const path = newPath();
+  const disk = useHeldDisk(path);
+  const { append, database, ends } = await open(path, { syncFile: disk.syncFile });
+  const long = "x".repeat(turnLogHalf / 2);
+  for (const value of ["first", "1", "2", "3"]) {
+    void append(value + long);
+    await new Promise(setImmediate);
+  }
+  expect(ends).toEqual(["folded", "logged", "folded", "folded"]);
+  const closing = database.close();
+  await disk.sync();
+  await disk.sync();
+  await closing;
+});
+
+test("after a failed sync no half is written over: the disk may need what it has", async () => {
+  const path = newPath();
+  let failing: Error | null = null;
+  const { append, database, ends } = await open(path, {
+    syncFile: (_file, callback) => setImmediate(callback, failing),
+  });
+  const long = "x".repeat(turnLogHalf / 2);
+  for (const value of ["first", "1"]) expect(await append(value + long)).toBeUndefined();
+  failing = new Error("the disk is gone");
+  expect(await append(`2${long}`)).toBe(failing);
+  failing = null;
+  for (const value of ["3", "4", "5"]) await append(value + long);
+  expect(ends).toEqual(["folded", "logged", "folded", "logged", "folded", "folded"]);
+  await database.close();
+});
+
+test("where nobody waits for the disk, the log goes there by itself, and closing does not wait for the next time", async () => {
+  const path = newPath();
+  const synced: string[] = [];
+  const { append, database, ends } = await open(path, {
+    durability: "process",
+    syncIntervalMs: 3_600_000,
+    syncFile(file, callback) {
+      synced.push(fstatSync(file).ino === statSync(`${path}-turns`).ino ? "log" : "tables");
+      setImmediate(callback, null);
+    },
+  });
+  for (const value of ["a", "b", "c"]) await append(value);
+  expect(ends).toEqual(["folded", "logged", "logged"]);
+  expect(synced).toEqual(["tables", "log"]);
+  await database.close();
 });
 
 test("a log that was written before it had halves is read, and gone on with", async () => {

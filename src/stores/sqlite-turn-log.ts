@@ -25,7 +25,7 @@ interface NextEpoch extends Epoch {
 export interface SqliteTurnLogOptions {
   path: string;
   /** How much one half of the file takes. */
-  half: number | undefined;
+  logBytes: number | undefined;
   owner: TurnLogOwner;
   /** Something is appended: the turn must have an end. */
   onAppend(): void;
@@ -50,14 +50,14 @@ export class SqliteTurnLog implements TurnLog {
    */
   #isWaiting = true;
 
-  constructor(sqlite: SqliteDatabase, { path, half, owner, onAppend }: SqliteTurnLogOptions) {
+  constructor(sqlite: SqliteDatabase, { path, logBytes, owner, onAppend }: SqliteTurnLogOptions) {
     this.#owner = owner;
     this.#onAppend = onAppend;
     this.#putEpoch = sqlite.prepare("INSERT OR REPLACE INTO turn_log (id, epoch, start) VALUES (1, ?, ?)");
     this.#getEpoch = sqlite.prepare("SELECT epoch, start FROM turn_log");
     const { id, start } = this.#readEpoch();
     this.#epoch = id;
-    this.#file = new TurnLogFile(path, half);
+    this.#file = new TurnLogFile(path, logBytes);
     try {
       const records = this.#file.read(id, start);
       this.#isInherited = records.length > 0;
@@ -113,13 +113,15 @@ export class SqliteTurnLog implements TurnLog {
     this.#putEpoch.run(this.#next.id, this.#next.start);
   }
 
-  ended(how: "logged" | "folded" | "lost"): void {
+  /** Returns how it really ended. */
+  ended(how: "logged" | "folded" | "lost"): "logged" | "folded" | "lost" {
     const next = this.#next;
     this.#next = undefined;
     this.#appended = [];
-    if (how === "lost" && next !== undefined) return this.#owner.ended(this.#recover(next));
+    const really = how === "lost" && next !== undefined ? this.#recover(next) : how;
     if (how === "folded" && next !== undefined) this.#begin(next);
-    this.#owner.ended(how);
+    this.#owner.ended(really);
+    return really;
   }
 
   #begin({ id, start, turn }: NextEpoch): void {
@@ -139,8 +141,6 @@ export class SqliteTurnLog implements TurnLog {
       return "lost";
     }
     this.#begin(next);
-    // Nobody has asked for its sync. The next turn goes to tables as well, and does.
-    this.#isWaiting = true;
     return "folded";
   }
 

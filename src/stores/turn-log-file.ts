@@ -11,8 +11,10 @@ import { syncFolderNow } from "./durable-file.ts";
  */
 export const turnLogHalf = 16 * 1024 * 1024;
 
-/** The file grows by at least this much: a sync that also has to write down a new length takes twice as long. */
+/** The file grows by at least so much: a sync that also has to write down a new length takes twice as long. */
 const minGrowth = 256 * 1024;
+/** And by no more than it needs and so much: it is written on the host's only thread. */
+const maxGrowth = 1024 * 1024;
 
 /** A frame longer than this has memory of its own, which goes with it. */
 const maxKeptFrame = 1024 * 1024;
@@ -126,7 +128,8 @@ export class TurnLogFile {
   }
 
   #grow(end: number): void {
-    const length = Math.min(Math.max(end, this.#length * 2, minGrowth), Math.max(end, 2 * this.#half));
+    const ahead = Math.min(Math.max(this.#length, minGrowth), maxGrowth);
+    const length = Math.max(end, Math.min(this.#length + ahead, 2 * this.#half));
     try {
       writeAll(this.#file, Buffer.alloc(length - this.#length), this.#length);
     } catch (error) {
