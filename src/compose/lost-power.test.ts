@@ -1,6 +1,7 @@
 // A power cut may take what was written last, though agents were told of it. They go on with what is left.
 import { cp, rm } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { ping } from "../protocol/core.ts";
 import { connect } from "./connect-node.ts";
 import { useKilledHost } from "./killed-host.suite.ts";
 
@@ -33,3 +34,61 @@ test.each(["http", "ws"])(
     await rm(onDisk, { recursive: true });
   },
 );
+
+/** Reads so many lines of a session, from where the host says. */
+async function readLines(url: string, headers: Record<string, string>, count: number) {
+  const stop = new AbortController();
+  const response = await fetch(`${url}/stream`, { headers, signal: stop.signal });
+  const lines: { seq: number; req_id?: string }[] = [];
+  let text = "";
+  if (response.body === null) throw new Error("there is no stream");
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const events = [...text.matchAll(/id: ?(\d+)\ndata: ?(.*)\n\n/g)];
+    for (const [, seq, data] of events.slice(lines.length))
+      lines.push({ seq: Number(seq), req_id: (JSON.parse(data as string) as { req_id?: string }).req_id as string });
+    if (lines.length >= count) break;
+  }
+  stop.abort();
+  return { from: response.headers.get("last-event-id"), boot: response.headers.get("a2e-boot") as string, lines };
+}
+
+test("lines that have the numbers of lost ones are not taken for those, whatever was sent before they are read", async () => {
+  const host = await startHost();
+  const url = `http://127.0.0.1:${host.port}`;
+  const { session_id } = (await (await fetch(`${url}/session`, { method: "POST" })).json()) as { session_id: string };
+  const session = { "x-session-id": session_id };
+  const post = async (ids: string[], headers: Record<string, string> = {}) => {
+    const lines = ids.map((id) => JSON.stringify({ type: ping.type, id, version: "1.0", a2e: "1.0" }));
+    const body = lines.join("\n");
+    await (await fetch(`${url}/send`, { method: "POST", headers: { ...session, ...headers }, body })).text();
+  };
+  const hello = {
+    type: "handshake/req",
+    id: "hello",
+    version: "1.0",
+    a2e: "1.0",
+    agent_id: "by hand",
+    agent_caps: ["env"],
+  };
+  await fetch(`${url}/send`, { method: "POST", headers: session, body: JSON.stringify(hello) });
+  await post(["a", "b"]);
+  const first = await readLines(url, session, 3);
+  const onDisk = `${host.folder}-on-disk`;
+  await cp(host.folder, onDisk, { recursive: true });
+  const [before] = first.lines.slice(-1);
+  await post(["lost 1", "lost 2"]);
+  const seen = { "last-event-id": String((before?.seq ?? 0) + 2), "a2e-boot": first.boot };
+  expect((await readLines(url, session, 5)).lines.at(-1)?.seq).toBe(Number(seen["last-event-id"]));
+
+  await host.restart(async () => {
+    await rm(host.folder, { recursive: true });
+    await cp(onDisk, host.folder, { recursive: true });
+  });
+  await post(["c", "d", "e", "f"], seen);
+  const again = await readLines(url, { ...session, ...seen }, 4);
+  expect(again.from).toBe(String(before?.seq));
+  expect(again.lines.map(({ req_id }) => req_id)).toEqual(["c", "d", "e", "f"]);
+  await host.end();
+  await rm(onDisk, { recursive: true });
+});

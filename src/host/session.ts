@@ -75,6 +75,8 @@ export class Session
   bearerToken = "";
   /** How its peer spells things. */
   dialect: Dialect = "full";
+  /** The number of the last line that was said before this process had the session. */
+  readonly startSeq: number;
   readonly parts: SessionParts;
   readonly saving: SessionSaving;
   readonly #kernel: Kernel;
@@ -104,6 +106,7 @@ export class Session
     const { manager, restoreFrom, origin, tape, isTransient = false } = options;
     this.id = id;
     this.info = { id, principal: anonymous, granted: nothing };
+    this.startSeq = origin?.stored?.lastSeq ?? 0;
     this.#kernel = kernel;
     this.tape = tape;
     this.sources = tape?.sources ?? kernel;

@@ -219,8 +219,12 @@ export const resumed = push("session/resumed", {
       .int()
       .default(0)
       .describe("The newest line; whatever has no answer once it has arrived must be sent again."),
+    boot: z
+      .string()
+      .optional()
+      .describe("The run of the host; whoever comes back names it with the last line, as `boot` beside `from`."),
   }),
-  example: { session_id: "3f2c8a52-6a52-4a7e-9a38-0f4f3a2f6b11", seq: 0, last: 0 },
+  example: { session_id: "3f2c8a52-6a52-4a7e-9a38-0f4f3a2f6b11", seq: 0, last: 0, boot: "0d6f" },
 });
 
 export const core = capability("core", {

@@ -29,7 +29,10 @@ export function formatSseEvent(seq: number, line: string): string {
 
 export const keepAliveComment = ": keep-alive\n\n";
 
-/** Names the run of the host behind a stream. When it changes, requests that were taken but not answered must come again. */
+/**
+ * Names the run of the host behind a stream. When it changes, requests that were taken but not answered must come again. A
+ * client names it beside the last line it has: another run may have given its number to another line.
+ */
 export const bootHeader = "a2e-boot";
 
 /** Says how many milliseconds a quiet stream is silent at most: after several times as long, its reader takes it for dead. */

@@ -32,9 +32,18 @@ export function parseSeq(text: string | string[] | null | undefined): number {
   return typeof text === "string" && /^\d{1,15}$/.test(text) ? Number(text) : 0;
 }
 
-/** Numbers beyond the newest line belong to an earlier life of the session: its reader has seen nothing of this one. */
-export function resumeFrom(session: { readonly lastSeq: number }, seq: number): number {
-  return seq > session.lastSeq ? 0 : seq;
+/**
+ * How far a peer has read that names a line, and maybe the run of the host which it had it from. A power cut may have taken
+ * the last lines of another run, and their numbers stand for others now: only those count that this run began with.
+ */
+export function readUpTo({ host }: Door, session: SeqRange, seq: number, boot?: string | string[] | null): number {
+  const isOfThisRun = seq <= session.lastSeq && (typeof boot !== "string" || boot === host.bootId);
+  return isOfThisRun ? seq : Math.min(seq, session.startSeq);
+}
+
+interface SeqRange {
+  readonly startSeq: number;
+  readonly lastSeq: number;
 }
 
 /** May look at all sessions: whoever has the token; on a host without one, whoever sits at the same machine. */

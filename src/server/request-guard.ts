@@ -61,7 +61,7 @@ const foreignOrigin = "this web origin may not use this host: list it in server.
 export const preflightHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",
   "access-control-allow-headers":
-    "Authorization, Content-Type, Last-Event-ID, X-Session-Id, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
+    "Authorization, Content-Type, Last-Event-ID, A2E-Boot, X-Session-Id, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
   "access-control-max-age": "600",
 };
 

@@ -1,13 +1,15 @@
 // POST /send: the hot path of the door. One body, one pass over its lines, one prebuilt answer.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Session } from "../host/session.ts";
-import { bearerToken, type Door, parseSeq } from "./door.ts";
+import { bootHeader } from "../protocol/sse.ts";
+import { bearerToken, type Door, parseSeq, readUpTo } from "./door.ts";
 import { readBody, replyError } from "./reply.ts";
 
 const accepted = Buffer.from('{"ok":true}');
 const acceptedHeaders = { "content-type": "application/json", "content-length": accepted.length };
 
-export function receiveLines({ host }: Door, request: IncomingMessage, response: ServerResponse): void {
+export function receiveLines(door: Door, request: IncomingMessage, response: ServerResponse): void {
+  const { host } = door;
   const { headers } = request;
   const sessionId = headers["x-session-id"];
   if (typeof sessionId !== "string" || sessionId === "") {
@@ -24,7 +26,8 @@ export function receiveLines({ host }: Door, request: IncomingMessage, response:
   const token = bearerToken(headers.authorization);
   if (token !== undefined) session.bearerToken = token;
   const acknowledged = headers["last-event-id"];
-  if (acknowledged !== undefined) session.acknowledge(parseSeq(acknowledged));
+  if (acknowledged !== undefined)
+    session.acknowledge(readUpTo(door, session, parseSeq(acknowledged), headers[bootHeader]));
   readBody(request, host.limits.maxBodyBytes, (body) => {
     if (body === undefined) {
       // The reader of the stream learns of it in the same words as over any other transport.

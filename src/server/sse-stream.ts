@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { OutboundLine } from "../host/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound-pump.ts";
 import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../protocol/sse.ts";
-import { type Door, type OpenStream, parseSeq, resumeFrom } from "./door.ts";
+import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 import { replyError } from "./reply.ts";
 
 /**
@@ -43,7 +43,8 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
       response.end();
     },
   };
-  const from = resumeFrom(session, parseSeq(request.headers["last-event-id"]));
+  const { headers } = request;
+  const from = readUpTo(door, session, parseSeq(headers["last-event-id"]), headers[bootHeader]);
   const pump: OutboundPump = createOutboundPump(session, from, host.limits.maxReaderBytes, {
     write(lines) {
       isQuiet = false;

@@ -16,7 +16,7 @@ import {
   webSocketCloseCodes,
   webSocketProtocol,
 } from "../protocol/websocket.ts";
-import { bearerToken, type Door, type OpenStream, parseSeq, resumeFrom } from "./door.ts";
+import { bearerToken, type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 import { forEachLine } from "./send-route.ts";
 
 /** Lines that travel in one frame. A frame that is cut is lost whole, so a bad link gets ahead only by small ones. */
@@ -104,8 +104,9 @@ function serve(
     },
     end: () => webSocket.close(1001, "the host is shutting down"),
   };
-  const asked = parseSeq(new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "").get("from"));
-  const pump: OutboundPump = createOutboundPump(session, resumeFrom(session, asked), host.limits.maxReaderBytes, {
+  const asked = new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "");
+  const from = readUpTo(door, session, parseSeq(asked.get("from")), asked.get("boot"));
+  const pump: OutboundPump = createOutboundPump(session, from, host.limits.maxReaderBytes, {
     write(lines) {
       socket.cork();
       forEachFrame(lines, (frame) => webSocket.send(frame));
@@ -114,7 +115,7 @@ function serve(
     },
     ended: () => webSocket.close(webSocketCloseCodes.sessionEnded, "the session has ended"),
   });
-  const position = { session_id: session.id, seq: pump.start, last: session.lastSeq };
+  const position = { session_id: session.id, seq: pump.start, last: session.lastSeq, boot: host.bootId };
   webSocket.send(encodeMessage(createMessage(resumed.type, nextId(), Date.now(), position)));
   streams.add(stream);
   socket.on("drain", pump.resume);

@@ -117,6 +117,7 @@ export function createHttpStream(port: StreamPort): HttpStream {
     if (from === undefined) return;
     const isRestarted = boot !== lastBoot && lastBoot !== undefined;
     lastBoot = boot;
+    if (boot !== undefined) headers[bootHeader] = boot;
     const isNumberedAnew = Number(from) < lastSeq;
     if (isNumberedAnew) setLastSeq(Number(from));
     if (isNumberedAnew || isRestarted)

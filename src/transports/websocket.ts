@@ -52,6 +52,8 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
   /** After a cut: once this line is here, whatever has no answer was lost on its way to the host. */
   let restoredAtSeq: number | undefined;
   let lastSeq = 0;
+  /** The run of the host that the last line came from, where it says so. */
+  let boot: string | undefined;
   let acknowledgedSeq = 0;
   let acknowledgeTimer: ReturnType<typeof setTimeout> | undefined;
   let reconnectTimer: ReturnType<typeof setTimeout> | undefined;
@@ -89,7 +91,7 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
 
   /** `failed` is given for the first attempt, which is not repeated. */
   function openLink(opened?: () => void, failed?: (error: Error) => void): void {
-    const target = lastSeq === 0 ? url : `${url}?from=${lastSeq}`;
+    const target = lastSeq === 0 ? url : `${url}?from=${lastSeq}${boot === undefined ? "" : `&boot=${boot}`}`;
     link = openWebSocket(() => connect(target, toSubprotocols({ sessionId, token })), {
       receiveFirst(frame) {
         const isStarted = startFrom(frame);
@@ -113,6 +115,7 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
     if (state === "closed" || message?.type !== resumed.type || typeof message.seq !== "number") return false;
     sessionId = String(message.session_id);
     lastSeq = acknowledgedSeq = message.seq;
+    boot = typeof message.boot === "string" ? encodeURIComponent(message.boot) : undefined;
     isLinked = true;
     state = "open";
     backoff.opened();
