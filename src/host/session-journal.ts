@@ -14,7 +14,7 @@ import {
 } from "./session-record.ts";
 import type { SessionState } from "./session-state.ts";
 import { SessionTables } from "./session-tables.ts";
-import { keptLines, UnfoldedTurns } from "./unfolded-turns.ts";
+import { UnfoldedTurns } from "./unfolded-turns.ts";
 
 /** One session's part of the journal. */
 export interface JournalEntry {
@@ -38,14 +38,17 @@ export interface JournalEntry {
 /** The record also says when a session was last active, which nobody needs to the second: it is renewed after so many lines. */
 const linesPerRecord = 2048;
 
-type JournalLimits = Pick<Limits, "maxOutboundLines" | "maxOutboundBytes" | "maxRememberedBytes">;
+type JournalLimits = Pick<
+  Limits,
+  "maxOutboundLines" | "maxOutboundBytes" | "maxRememberedAnswers" | "maxRememberedBytes"
+>;
 
 export class SessionJournal {
   readonly #database: Database;
   readonly #limits: JournalLimits;
   readonly #tables: SessionTables;
   /** On top of the tables: what is in the log alone. */
-  readonly #unfolded = new UnfoldedTurns();
+  readonly #unfolded: UnfoldedTurns;
   readonly #log: TurnLog | undefined;
   /** Of this turn, not yet durable anywhere. */
   #turns: SessionTurn[] = [];
@@ -60,6 +63,7 @@ export class SessionJournal {
     this.#database = database;
     this.#limits = limits;
     this.#tables = new SessionTables(database);
+    this.#unfolded = this.#gather();
     this.#log = database.openLog?.({
       recall: (record) => this.#unfolded.add(decodeTurn(record)),
       fold: () => this.#fold(),
@@ -70,6 +74,10 @@ export class SessionJournal {
       this.#hold(id, record.layers);
       this.#nextLayer = Math.max(this.#nextLayer, ...record.layers.map((layer) => layer + 1));
     }
+  }
+
+  #gather(): UnfoldedTurns {
+    return new UnfoldedTurns(this.#limits.maxRememberedAnswers);
   }
 
   /** Ids of the sessions that are stored, with their records. */
@@ -148,7 +156,7 @@ export class SessionJournal {
   }
 
   #writeToTables(turns: readonly SessionTurn[]): void {
-    const together = new UnfoldedTurns();
+    const together = this.#gather();
     for (const turn of turns) together.add(turn);
     together.writeTo(this.#tables);
   }
@@ -185,7 +193,7 @@ export class SessionJournal {
     /** Forgotten, or lost: what follows a turn that was not written must not be written either. */
     let isEnded = false;
     let recordedAt = lastSeq;
-    const { maxOutboundLines, maxOutboundBytes, maxRememberedBytes } = this.#limits;
+    const { maxOutboundLines, maxOutboundBytes, maxRememberedAnswers, maxRememberedBytes } = this.#limits;
     const unacknowledged = new RecentLines({ maxLines: maxOutboundLines, maxBytes: maxOutboundBytes }, acknowledged);
     // Their number is limited anyway.
     const remembered = new RecentLines({ maxLines: Number.POSITIVE_INFINITY, maxBytes: maxRememberedBytes }, 0);
@@ -238,7 +246,7 @@ export class SessionJournal {
       acknowledged = Math.max(acknowledged, unacknowledged.add(bytes, lastSeq));
       const outdated = remembered.add(bytes, lastSeq);
       const about = { session: sessionId, lines, lastSeq, acknowledged, layer: layers.at(-1) as number, changes };
-      const ageing = outdated > lastSeq - keptLines ? { outdated } : undefined;
+      const ageing = outdated > lastSeq - maxRememberedAnswers ? { outdated } : undefined;
       const record = isTouched ? { record: { ...read(), layers } } : undefined;
       if (isTouched) recordedAt = lastSeq;
       isTouched = false;

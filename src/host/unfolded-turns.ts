@@ -3,9 +3,7 @@
 import type { SessionRecord, SessionTurn, WrittenChange } from "./session-record.ts";
 import type { LineBlock, SessionTables } from "./session-tables.ts";
 
-/** How many lines are kept that the peer has acknowledged: a repeated request is still answered from them. */
-export const keptLines = 1024;
-/** Older ones go this many at a time. */
+/** Lines that are too old go this many at a time. */
 const linesPerDrop = 256;
 
 interface UnfoldedSession {
@@ -20,12 +18,18 @@ interface UnfoldedSession {
 }
 
 export class UnfoldedTurns {
+  /** How many lines are kept that the peer has acknowledged: a repeated request is still answered from them. */
+  readonly #keptLines: number;
   readonly #sessions = new Map<string, UnfoldedSession>();
   /** Changes by layer, and by plugin and key. */
   readonly #state = new Map<number, Map<string, WrittenChange>>();
   /** What tables still have of these is nothing any more. */
   readonly #forgotten = new Set<string>();
   readonly #dropped = new Set<number>();
+
+  constructor(keptLines: number) {
+    this.#keptLines = keptLines;
+  }
 
   add(turn: SessionTurn): void {
     const { session, layer, changes, dropped } = turn;
@@ -47,7 +51,8 @@ export class UnfoldedTurns {
     const isTooMuch = outdated > known.tooOld;
     if (isTooMuch) known.tooOld = outdated;
     const [oldest] = known.blocks;
-    if (isTooMuch || (oldest !== undefined && outdatedOf(known) - oldest.lastSeq >= linesPerDrop)) dropOutdated(known);
+    if (isTooMuch || (oldest !== undefined && outdatedOf(known, this.#keptLines) - oldest.lastSeq >= linesPerDrop))
+      dropOutdated(known, this.#keptLines);
   }
 
   #forget(session: string, layers: readonly number[]): void {
@@ -89,7 +94,7 @@ export class UnfoldedTurns {
     for (const session of this.#forgotten) tables.deleteSession(session);
     for (const layer of this.#dropped) tables.dropState(layer);
     for (const [layer, state] of this.#state) for (const change of state.values()) tables.putState(layer, change);
-    for (const [id, session] of this.#sessions) writeSession(tables, id, session);
+    for (const [id, session] of this.#sessions) writeSession(tables, id, session, this.#keptLines);
   }
 
   clear(): void {
@@ -110,11 +115,11 @@ const nothingSaid: UnfoldedSession = {
 };
 
 /** The last line that nobody needs any more. */
-const outdatedOf = ({ acknowledged, lastSeq, tooOld }: UnfoldedSession) =>
+const outdatedOf = ({ acknowledged, lastSeq, tooOld }: UnfoldedSession, keptLines: number) =>
   Math.min(acknowledged, Math.max(lastSeq - keptLines, tooOld));
 
-function dropOutdated(session: UnfoldedSession): void {
-  const outdated = outdatedOf(session);
+function dropOutdated(session: UnfoldedSession, keptLines: number): void {
+  const outdated = outdatedOf(session, keptLines);
   session.outdated = Math.max(session.outdated, outdated);
   let count = 0;
   for (const block of session.blocks) {
@@ -126,16 +131,15 @@ function dropOutdated(session: UnfoldedSession): void {
   session.blocks.splice(0, count);
 }
 
-function writeSession(tables: SessionTables, id: string, session: UnfoldedSession): void {
+function writeSession(tables: SessionTables, id: string, session: UnfoldedSession, keptLines: number): void {
   const { record, acknowledged, lastSeq } = session;
   const [oldest] = session.blocks;
+  // Once in so many lines: in tables, too, looking for old ones costs more than a few of them take.
+  const periodOf = (seq: number) => Math.floor(seq / Math.max(keptLines, linesPerDrop));
   if (oldest !== undefined && periodOf(oldest.lastSeq - oldest.lines.length) !== periodOf(lastSeq))
-    dropOutdated(session);
+    dropOutdated(session, keptLines);
   if (session.outdated > 0) tables.prune(id, session.outdated);
   const lines = session.blocks.flatMap((block) => block.lines);
   if (lines.length > 0) tables.putLines(id, { lines, lastSeq, acknowledged });
   if (record !== undefined) tables.putSession(id, record, acknowledged, lastSeq);
 }
-
-/** Old lines are looked for once in so many: in tables, too, that costs more than a few of them take. */
-const periodOf = (seq: number) => Math.floor(seq / keptLines);

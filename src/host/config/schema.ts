@@ -110,14 +110,14 @@ const persistence = z.strictObject({
     .enum(["process", "power"])
     .default("process")
     .describe(
-      'What an answer survives: "process" a killed host, and a power cut soon after; "power" either, and waits for the disk.',
+      'What an answer survives: "process" a killed host, and a power cut only sync_interval_ms later; "power" both, since it waits for the disk.',
     ),
   sync_interval_ms: z
     .int()
     .min(1)
     .max(60_000)
     .default(100)
-    .describe('With durability "process": how long it may take until what was written survives a power cut too.'),
+    .describe('With durability "process": how long what was written waits until it is put on the disk.'),
 });
 
 const recording = z.strictObject({
