@@ -71,8 +71,14 @@ class Host {
     await this.stop();
   }
 
-  open(id: string, layers = [this.#journal.createLayer()], state = new SessionState(), lines: string[] = []): Live {
-    const start = { layers, lastSeq: lines.length, acknowledged: 0 };
+  open(
+    id: string,
+    layers = [this.#journal.createLayer()],
+    state = new SessionState(),
+    lines: string[] = [],
+    acknowledged = 0,
+  ): Live {
+    const start = { layers, lastSeq: lines.length, acknowledged };
     const entry = this.#journal.open(
       id,
       start,
@@ -81,7 +87,7 @@ class Host {
     );
     entry.track("counter", state);
     entry.touch();
-    const live = { entry, state, lines, acknowledged: 0 };
+    const live = { entry, state, lines, acknowledged };
     this.live.set(id, live);
     return live;
   }
@@ -138,8 +144,9 @@ class Host {
     this.#check();
     this.live.clear();
     for (const { id, record } of this.#journal.list()) {
-      const state = SessionState.fromLayers(this.#journal.load(id)?.state.get("counter") ?? []);
-      this.open(id, record.layers, state, this.told.get(id)?.lines);
+      const stored = this.#journal.load(id);
+      const state = SessionState.fromLayers(stored?.state.get("counter") ?? []);
+      this.open(id, record.layers, state, this.told.get(id)?.lines, stored?.acknowledged);
     }
   }
 
