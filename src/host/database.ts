@@ -28,7 +28,10 @@ export interface Database {
   beforeCommit(callback: (error?: Error) => void): void;
   /** Why nothing that is written becomes durable any more; absent as long as that can be. */
   readonly failure?: Error | undefined;
-  /** Calls back when everything written so far is as durable as the database was asked to be, or with the reason why not. In order. */
+  /**
+   * Calls back when everything written so far is as durable as the database was asked to be, or with the reason why it is
+   * not. In order.
+   */
   afterCommit(callback: (error?: Error) => void): void;
   /** Opens the log of turns, which has one owner. Absent where tables are all there is. */
   openLog?(owner: TurnLogOwner): TurnLog;
