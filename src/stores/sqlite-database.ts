@@ -2,6 +2,8 @@
 // one transaction. Nobody is told of it before it is written, or before it is on the disk, as configured.
 import { fdatasync } from "node:fs";
 import type { Database, SqlStatement, TurnLog, TurnLogOwner } from "../host/database.ts";
+import { type OpenDirectFile, openDirectFile } from "./direct-file.ts";
+import { DiskPace } from "./disk-pace.ts";
 import { ExplainedStatement } from "./explained-statement.ts";
 import { createPacedSync, FileSyncs, type SyncFile } from "./file-syncs.ts";
 import { explainSqliteError, openSqlite, type SqliteDatabase } from "./sqlite.ts";
@@ -19,6 +21,8 @@ export interface SqliteDatabaseOptions {
   syncIntervalMs?: number;
   /** Puts what was written to a file on the disk. */
   syncFile?: SyncFile;
+  /** Opens the log of turns for writes that need no sync, where somebody waits for the disk. */
+  openDirect?: OpenDirectFile;
   /** How many bytes the log of turns takes before it goes to tables; its file has twice as many. */
   logBytes?: number;
 }
@@ -27,13 +31,14 @@ type Callback = (error?: Error) => void;
 
 type Place = "tables" | "log";
 
-export async function createSqliteDatabase({
-  path,
-  durability = "process",
-  syncIntervalMs = 100,
-  syncFile = durability === "power" ? createPacedSync() : fdatasync,
-  logBytes,
-}: SqliteDatabaseOptions): Promise<Database> {
+interface Kept {
+  place: Place;
+  /** Without a sync. */
+  isOnDisk: boolean;
+}
+
+export async function createSqliteDatabase(options: SqliteDatabaseOptions): Promise<Database> {
+  const { path } = options;
   const sqlite = await openSqlite({
     path,
     migrations: ["CREATE TABLE component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"],
@@ -44,17 +49,28 @@ export async function createSqliteDatabase({
   sqlite.exec("PRAGMA cache_size = -16384");
   // In pages, 16 MiB: copying from the write-ahead log into the database happens on the host's only thread.
   sqlite.exec("PRAGMA wal_autocheckpoint = 4096");
-  const isAwaited = durability === "power";
-  const disk: Disk = { syncFile, isAwaited, intervalMs: isAwaited ? 0 : syncIntervalMs, logBytes };
-  return new SqliteHostDatabase(sqlite, path, path === ":memory:" ? undefined : disk);
+  return new SqliteHostDatabase(sqlite, path, path === ":memory:" ? undefined : toDisk(options));
 }
 
 interface Disk {
   syncFile: SyncFile;
+  openDirect: OpenDirectFile | undefined;
   /** Whether a turn has ended only when it is there. */
   isAwaited: boolean;
   intervalMs: number;
   logBytes: number | undefined;
+}
+
+function toDisk({ durability, syncIntervalMs = 100, syncFile, openDirect, logBytes }: SqliteDatabaseOptions): Disk {
+  if (durability !== "power") {
+    const intervalMs = syncIntervalMs;
+    return { syncFile: syncFile ?? fdatasync, openDirect: undefined, isAwaited: false, intervalMs, logBytes };
+  }
+  const awaited = { isAwaited: true, intervalMs: 0, logBytes };
+  // Whoever brings a way to sync wants to know of every write.
+  if (syncFile !== undefined) return { syncFile, openDirect, ...awaited };
+  const pace = new DiskPace();
+  return { syncFile: createPacedSync(pace), openDirect: (path) => openDirectFile(path, pace), ...awaited };
 }
 
 class SqliteHostDatabase implements Database {
@@ -177,7 +193,8 @@ class SqliteHostDatabase implements Database {
     this.migrate("turn_log", turnLogMigrations);
     const path = `${this.#path}-turns`;
     const onAppend = () => this.#openTurn();
-    const log = new SqliteTurnLog(this.#sqlite, { path, logBytes: disk.logBytes, owner, onAppend });
+    const { logBytes, openDirect } = disk;
+    const log = new SqliteTurnLog(this.#sqlite, { path, logBytes, openDirect, owner, onAppend });
     try {
       this.#logSyncs = this.#createSyncs("log", path, disk);
     } catch (error) {
@@ -204,34 +221,36 @@ class SqliteHostDatabase implements Database {
 
   #endTurn(): void {
     if (!this.#isTurn) return;
-    let place: Place | undefined;
+    let kept: Kept | undefined;
     try {
       for (let prepare = this.#preparing.shift(); prepare !== undefined; prepare = this.#preparing.shift()) prepare();
-      place = this.#keep();
+      kept = this.#keep();
     } catch (cause) {
       this.#isTurn = false;
       this.#undo(explainSqliteError(cause, this.#path) as Error);
       return this.#settleIdle();
     }
     this.#isTurn = false;
-    if (place !== undefined) this.#log?.ended(place === "log" ? "logged" : "folded");
-    this.#await(place, this.#committing.splice(0));
+    if (kept !== undefined) this.#log?.ended(kept.place === "log" ? "logged" : "folded");
+    this.#await(kept, this.#committing.splice(0));
     this.#settleIdle();
   }
 
   /** In the log where the turn wrote nothing else; nowhere where it wrote nothing. */
-  #keep(): Place | undefined {
+  #keep(): Kept | undefined {
     const log = this.#log;
     if (this.#turnError !== undefined) throw this.#turnError;
     if (!this.#isOpen) {
       if (log?.hasAppended !== true) return undefined;
-      if (log.write()) return "log";
+      // Where a frame before this one is still on its way to the disk, this one would count for nothing without it.
+      const where = log.write(this.#logSyncs?.isBusy === false);
+      if (where !== "nowhere") return { place: "log", isOnDisk: where === "on disk" };
       this.#begin();
     }
     log?.fold(this.#lastTurn + 1, this.#synced.tables);
     this.#sqlite.exec("COMMIT");
     this.#isOpen = false;
-    return "tables";
+    return { place: "tables", isOnDisk: false };
   }
 
   #undo(error: Error): void {
@@ -244,7 +263,7 @@ class SqliteHostDatabase implements Database {
       // There was no transaction, or SQLite has rolled back by itself.
     }
     // A commit may fail after it took place. Then it is in tables, and has to be synced like any other.
-    if (this.#log?.ended("lost") === "folded") this.#await("tables", []);
+    if (this.#log?.ended("lost") === "folded") this.#await({ place: "tables", isOnDisk: false }, []);
     // In order: what came before may still be on its way to the disk.
     const before = this.#unsynced.at(-1)?.waiting;
     for (const callback of lost) {
@@ -253,8 +272,8 @@ class SqliteHostDatabase implements Database {
     }
   }
 
-  #await(place: Place | undefined, waiting: Callback[]): void {
-    if (place === undefined) {
+  #await(kept: Kept | undefined, waiting: Callback[]): void {
+    if (kept === undefined) {
       // Nothing new to wait for.
       const before = this.#unsynced.at(-1)?.waiting;
       return before === undefined ? this.#tell(waiting) : void before.push(...waiting);
@@ -262,8 +281,10 @@ class SqliteHostDatabase implements Database {
     const turn = this.#lastTurn + 1;
     this.#lastTurn = turn;
     const isAwaited = this.#disk?.isAwaited === true;
+    const { place, isOnDisk } = kept;
     if (isAwaited) this.#unsynced.push({ turn, place, waiting });
-    (place === "tables" ? this.#tableSyncs : this.#logSyncs)?.request(turn);
+    if (isOnDisk) this.#noteSync(place, turn, undefined);
+    else (place === "tables" ? this.#tableSyncs : this.#logSyncs)?.request(turn);
     if (!isAwaited) this.#tell(waiting);
   }
 

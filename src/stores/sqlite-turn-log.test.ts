@@ -1,70 +1,13 @@
-import { copyFileSync, existsSync, fstatSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, fstatSync, mkdirSync, statSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Database, TurnLog } from "../host/database.ts";
+import type { DirectFile } from "./direct-file.ts";
+import { leaveTurns, openTurns as open } from "./opened-turns.suite.ts";
 import { openSqlite } from "./sqlite.ts";
-import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-database.ts";
+import { createSqliteDatabase } from "./sqlite-database.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 import { turnLogHalf } from "./turn-log-file.ts";
 
 const newPath = useTemporaryFolder();
-
-interface Opened {
-  database: Database;
-  /** What the log had when it was opened. */
-  recalled: string[];
-  /** How turns have ended. */
-  ends: string[];
-  append(value: string): Promise<Error | undefined>;
-  put(value: string): void;
-  /** What tables have, then what the log alone has. */
-  rows(): string[];
-}
-
-/** An owner whose records become rows as they are. */
-async function open(path: string, options: Partial<SqliteDatabaseOptions> = {}): Promise<Opened> {
-  const database = await createSqliteDatabase({ path, durability: "power", ...options });
-  database.migrate("test", ["CREATE TABLE kept (value TEXT NOT NULL)"]);
-  const insert = database.prepare("INSERT INTO kept (value) VALUES (?)");
-  const select = database.prepare("SELECT value FROM kept ORDER BY rowid");
-  const ends: string[] = [];
-  let unfolded: string[] = [];
-  let fresh: string[] = [];
-  const recalled: string[] = [];
-  const log = database.openLog?.({
-    recall(record) {
-      recalled.push(record);
-      unfolded.push(record);
-    },
-    fold() {
-      for (const value of [...unfolded, ...fresh]) insert.run(value);
-    },
-    ended(how) {
-      ends.push(how);
-      if (how === "folded") unfolded = [];
-      if (how === "logged") unfolded.push(...fresh);
-      fresh = [];
-    },
-  }) as TurnLog;
-  return {
-    database,
-    recalled,
-    ends,
-    append(value) {
-      log.append(value);
-      fresh.push(value);
-      return new Promise((resolve) => database.afterCommit(resolve));
-    },
-    put: (value) => database.write(() => void insert.run(value)),
-    rows: () => [...select.all().map(({ value }) => String(value)), ...unfolded],
-  };
-}
-
-/** What a killed process leaves. */
-function leave(path: string): string {
-  const left = newPath();
-  for (const suffix of ["", "-wal", "-turns"]) copyFileSync(path + suffix, left + suffix);
-  return left;
-}
 
 test.each(["power", "process"] as const)(
   "what was told to be durable is there after a kill (%s)",
@@ -72,7 +15,7 @@ test.each(["power", "process"] as const)(
     const path = newPath();
     const { append, database, ends } = await open(path, { durability });
     for (const value of ["a", "b", "c"]) expect(await append(value)).toBeUndefined();
-    const left = leave(path);
+    const left = leaveTurns(path, newPath());
     await database.close();
 
     // The first turn of a process begins a log of its own.
@@ -81,7 +24,7 @@ test.each(["power", "process"] as const)(
     expect(again.recalled).toEqual(["b", "c"]);
     expect(again.rows()).toEqual(["a", "b", "c"]);
     await again.append("d");
-    const twice = await open(leave(left), { durability });
+    const twice = await open(leaveTurns(left, newPath()), { durability });
     expect(twice.rows()).toEqual(["a", "b", "c", "d"]);
     await again.database.close();
     await twice.database.close();
@@ -100,7 +43,7 @@ test("a turn that also writes to tables is there whole, with all that the log ha
   await append("d");
   expect(ends.at(-1)).toBe("logged");
 
-  const again = await open(leave(path));
+  const again = await open(leaveTurns(path, newPath()));
   expect(again.recalled).toEqual(["d"]);
   expect([...again.rows()].sort()).toEqual(["a", "b", "c", "d", "in tables"]);
   await again.database.close();
@@ -120,7 +63,7 @@ test("a turn that is lost leaves nothing, in tables or in the log", async () => 
   expect(ends.at(-1)).toBe("lost");
   expect(await append("c")).toBeUndefined();
 
-  const again = await open(leave(path));
+  const again = await open(leaveTurns(path, newPath()));
   expect(again.rows()).toEqual(["a", "b", "c"]);
   await again.database.close();
   await database.close();
@@ -143,7 +86,7 @@ test("a turn that SQLite has rolled back by itself is lost, and nothing else", a
   expect(ends.at(-1)).toBe("lost");
   expect(await append("d")).toBeUndefined();
 
-  const again = await open(leave(path));
+  const again = await open(leaveTurns(path, newPath()));
   expect(again.rows()).toEqual(["a", "b", "c", "d"]);
   await again.database.close();
   await database.close();
@@ -153,7 +96,7 @@ test("an owner that cannot take up what the log has leaves it to the next", asyn
   const path = newPath();
   const { append, database } = await open(path);
   for (const value of ["a", "b", "c"]) await append(value);
-  const left = leave(path);
+  const left = leaveTurns(path, newPath());
   await database.close();
   const failing = await createSqliteDatabase({ path: left });
   const recall = () => {
@@ -196,7 +139,7 @@ test("a log that is full goes to tables, and begins anew", async () => {
   // The first of all, and each that finds a half full.
   expect(ends.flatMap((how, index) => (how === "folded" ? [index] : []))).toEqual([0, 4, 8, 12]);
 
-  const again = await open(leave(path));
+  const again = await open(leaveTurns(path, newPath()));
   expect(again.rows()).toEqual(values);
   await again.database.close();
   await database.close();
@@ -208,7 +151,7 @@ test("a turn that is longer than the log is durable all the same", async () => {
   await append("a");
   const long = "x".repeat(turnLogHalf + 1);
   expect(await append(long)).toBeUndefined();
-  const again = await open(leave(path));
+  const again = await open(leaveTurns(path, newPath()));
   expect(again.rows()).toEqual(["a", long]);
   await again.database.close();
   await database.close();
@@ -233,7 +176,7 @@ test("what a log had is kept where the next process only opens and closes it", a
   const { append, database } = await open(path);
   await append("a");
   await append("b");
-  const left = leave(path);
+  const left = leaveTurns(path, newPath());
   await database.close();
   await (await open(left)).database.close();
   const again = await open(left);
@@ -288,6 +231,42 @@ test("a turn in the log is not told before the tables it stands on are on the di
   await closing;
 });
 
+test("nothing goes past the cache as long as a turn before it may not be on the disk", async () => {
+  const path = newPath();
+  const disk = useHeldDisk(path);
+  let isQuick = false;
+  let written = 0;
+  const openDirect = (): DirectFile => ({
+    get isQuick() {
+      return isQuick;
+    },
+    write() {
+      written += 1;
+    },
+    close() {},
+  });
+  const { append, database, ends } = await open(path, { syncFile: disk.syncFile, openDirect });
+  const settled: string[] = [];
+  const say = async (value: string) => {
+    void append(value).then(() => settled.push(value));
+    await new Promise(setImmediate);
+  };
+  await say("in tables");
+  await disk.sync();
+  await say("slow");
+  isQuick = true;
+  await say("quick, behind it");
+  expect([ends.slice(-2), settled, written]).toEqual([["logged", "logged"], ["in tables"], 0]);
+  await disk.sync();
+  await disk.sync();
+  await say("quick");
+  expect([settled.length, written]).toEqual([4, 1]);
+  const closing = database.close();
+  await disk.sync();
+  await disk.sync();
+  await closing;
+});
+
 test("a half is written over only once the tables that it went to are on the disk", async () => {
   const path = newPath();
   const disk = useHeldDisk(path);
@@ -309,12 +288,40 @@ test("a half is written over only once the tables that it went to are on the dis
   for (const value of ["6", "7"]) await say(value);
   expect(ends.slice(-2)).toEqual(["folded", "logged"]);
 
-  const again = await open(leave(path));
+  const again = await open(leaveTurns(path, newPath()));
   expect(again.rows().map((value) => value.replace(long, ""))).toEqual(["first", "1", "2", "3", "4", "5", "6", "7"]);
   await again.database.close();
   const closing = database.close();
   await disk.sync();
   await disk.sync();
+  await closing;
+});
+
+test("a disk that is always one commit behind does not keep the log from its other half", async () => {
+  const path = newPath();
+  let before: (() => void)[] = [];
+  let held: (() => void)[] = [];
+  const { append, database, put, ends } = await open(path, {
+    logBytes: 4096,
+    syncFile: (_file, callback) => void held.push(() => callback(null)),
+  });
+  const sync = async () => {
+    for (const end of before) end();
+    before = held;
+    held = [];
+    await new Promise(setImmediate);
+  };
+  for (let round = 0; round < 20; round++) {
+    void append(`${round}`.padEnd(1500));
+    await new Promise(setImmediate);
+    put("in tables");
+    void append(`${round}, in tables`);
+    await sync();
+  }
+  // Without the other half there would be room for two.
+  expect(ends.filter((how) => how === "logged").length).toBeGreaterThan(10);
+  const closing = database.close();
+  for (let round = 0; round < 4; round++) await sync();
   await closing;
 });
 
@@ -369,20 +376,42 @@ test("where nobody waits for the disk, the log goes there by itself, and closing
 
 test("a log that was written before it had halves is read, and gone on with", async () => {
   const path = newPath();
-  const { append, database } = await open(path);
+  const { append, database } = await open(path, { durability: "process" });
   for (const value of ["a", "b", "c"]) await append(value);
-  const left = leave(path);
+  const left = leaveTurns(path, newPath());
   await database.close();
-  // As the release before left it: every epoch begins where the file does.
+  // As the release before left it: every epoch begins where the file does, and frames are not in blocks.
   const old = await openSqlite({ path: left, migrations: ["what the database itself needs"] });
-  old.exec("ALTER TABLE turn_log DROP COLUMN start; UPDATE component SET version = 1 WHERE name = 'turn_log'");
+  old.exec("ALTER TABLE turn_log DROP COLUMN start; ALTER TABLE turn_log DROP COLUMN block");
+  old.exec("UPDATE component SET version = 1 WHERE name = 'turn_log'");
   old.close();
 
   const again = await open(left);
   expect(again.recalled).toEqual(["b", "c"]);
   for (const value of ["d", "e"]) expect(await again.append(value)).toBeUndefined();
-  const twice = await open(leave(left));
+  const twice = await open(leaveTurns(left, newPath()));
   expect(twice.rows()).toEqual(["a", "b", "c", "d", "e"]);
+  await again.database.close();
+  await twice.database.close();
+});
+
+test.each([
+  ["process", "power"],
+  ["power", "process"],
+] as const)("a log that was written with durability %s is read with %s, and gone on with", async (before, after) => {
+  const path = newPath();
+  const { append, database } = await open(path, { durability: before });
+  for (const value of ["a", "b", "c"]) await append(value);
+  const left = leaveTurns(path, newPath());
+  await database.close();
+  const again = await open(left, { durability: after });
+  expect(again.recalled).toEqual(["b", "c"]);
+  for (const value of ["d", "e", "f"]) expect(await again.append(value)).toBeUndefined();
+  const twice = await open(leaveTurns(left, newPath()), { durability: before });
+  expect([twice.recalled, twice.rows()]).toEqual([
+    ["e", "f"],
+    ["a", "b", "c", "d", "e", "f"],
+  ]);
   await again.database.close();
   await twice.database.close();
 });

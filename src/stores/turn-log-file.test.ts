@@ -1,6 +1,7 @@
-import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { type DirectFile, directBlock } from "./direct-file.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 import { TurnLogFile, turnLogHalf } from "./turn-log-file.ts";
 
@@ -8,6 +9,19 @@ const newPath = useTemporaryFolder();
 const epoch = 7;
 const record = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filter((text) => !text.includes("\u001e"));
 const frames = fc.array(fc.array(record, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 });
+
+/** Writes past the cache as the disk would see them, without needing one. */
+function openFakeDirect(path: string): DirectFile {
+  const file = openSync(path, "r+");
+  return {
+    isQuick: true,
+    write(blocks, position) {
+      expect([blocks.length % directBlock, position % directBlock]).toEqual([0, 0]);
+      writeSync(file, blocks, 0, blocks.length, position);
+    },
+    close: () => closeSync(file),
+  };
+}
 
 function write(path: string, turns: readonly (readonly string[])[], of = epoch): number[] {
   const log = new TurnLogFile(path);
@@ -80,12 +94,12 @@ test("room that was made ahead has no records, whichever epoch is asked for", ()
 test("what does not fit into a half is not written; in the other there is room", () => {
   const log = new TurnLogFile(newPath());
   const most = "x".repeat(turnLogHalf - 100);
-  expect(log.write([most], 1)).toBe(true);
-  expect(log.write([most], 1)).toBe(false);
+  expect(log.write([most], 1)).toBe("written");
+  expect(log.write([most], 1)).toBe("nowhere");
   expect([log.isFull, log.otherHalf]).toEqual([true, turnLogHalf]);
   log.begin(log.otherHalf);
-  expect(log.write([most], 2)).toBe(true);
-  expect(log.write(["y".repeat(100)], 2)).toBe(false);
+  expect(log.write([most], 2)).toBe("written");
+  expect(log.write(["y".repeat(100)], 2)).toBe("nowhere");
   expect([log.isFull, log.otherHalf]).toEqual([true, 0]);
   expect(log.read(1, 0)).toEqual([most]);
   expect(log.read(2, turnLogHalf)).toEqual([most]);
@@ -94,8 +108,8 @@ test("what does not fit into a half is not written; in the other there is room",
 
 test("a frame never ends where the other half begins", () => {
   const log = new TurnLogFile(newPath());
-  expect(log.write(["x".repeat(turnLogHalf - 12)], 1)).toBe(false);
-  expect(log.write(["x".repeat(turnLogHalf - 13)], 1)).toBe(true);
+  expect(log.write(["x".repeat(turnLogHalf - 12)], 1)).toBe("nowhere");
+  expect(log.write(["x".repeat(turnLogHalf - 13)], 1)).toBe("written");
   expect(log.otherHalf).toBe(turnLogHalf);
   log.close(true);
 });
@@ -147,4 +161,53 @@ test("nobody but its user can read it", () => {
   const path = newPath();
   write(path, [["a"]]);
   expect(statSync(path).mode & 0o077).toBe(0);
+});
+
+test("frames that are waited for and frames that are not are read in one order, from blocks of their own", () => {
+  const turns = fc.array(fc.tuple(fc.array(record, { minLength: 1, maxLength: 3 }), fc.boolean()), { minLength: 1 });
+  fc.assert(
+    fc.property(turns, fc.nat(3 * directBlock), (written, start) => {
+      const path = newPath();
+      const log = new TurnLogFile(path, { openDirect: openFakeDirect });
+      log.begin(start);
+      for (const [records, mayWait] of written) {
+        expect(log.write(records, epoch, mayWait)).toBe(mayWait ? "on disk" : "written");
+        expect(log.position % directBlock).toBe(0);
+      }
+      log.close(false);
+      // Whoever reads it need not have direct writes.
+      const again = new TurnLogFile(path);
+      expect(again.read(epoch, start, directBlock)).toEqual(written.flatMap(([records]) => records));
+      expect(again.position).toBeLessThanOrEqual(log.position);
+      again.close(false);
+    }),
+  );
+});
+
+test("no frame of whole blocks reaches into the other half, wherever the epoch began", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5 * directBlock }), fc.nat(), fc.nat(9000), (half, start, length) => {
+      const path = newPath();
+      writeFileSync(path, Buffer.alloc(3 * half, "."));
+      const log = new TurnLogFile(path, { half, openDirect: openFakeDirect });
+      log.begin(start % half);
+      const where = log.write(["x".repeat(length)], epoch, true);
+      expect(log.isFull).toBe(where === "nowhere");
+      log.close(false);
+      expect(readFileSync(path, "latin1").slice(half)).toBe(".".repeat(2 * half));
+    }),
+  );
+});
+
+test("a frame that is too long for the memory it is written from goes the other way", () => {
+  const path = newPath();
+  const log = new TurnLogFile(path, { openDirect: openFakeDirect });
+  const long = "x".repeat(2 * 1024 * 1024);
+  expect(log.write([long], epoch, true)).toBe("written");
+  expect(log.write(["y"], epoch, true)).toBe("on disk");
+  log.close(false);
+  expect(read(path)).toEqual([long]);
+  const again = new TurnLogFile(path);
+  expect(again.read(epoch, 0, directBlock)).toEqual([long, "y"]);
+  again.close(false);
 });

@@ -1,8 +1,19 @@
 // The file behind a log of turns: frames one after the other, each of them whole or not there. A new epoch empties it
 // without a write: its frames go behind those of the last one, which count as nothing from then on.
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
+import { allocateBlocks, type DirectFile, directBlock, type OpenDirectFile } from "./direct-file.ts";
 import { syncFolderNow } from "./durable-file.ts";
 
 /**
@@ -23,22 +34,34 @@ const maxKeptFrame = 1024 * 1024;
 const headerBytes = 12;
 const separator = "\u001e";
 
+export interface TurnLogFileOptions {
+  half?: number | undefined;
+  /** For frames that are waited for until they are on the disk. */
+  openDirect?: OpenDirectFile | undefined;
+}
+
 export class TurnLogFile {
   readonly #path: string;
   readonly #file: number;
   readonly #half: number;
+  readonly #direct: DirectFile | undefined;
+  /** Frames that are written begin at multiples of this. */
+  readonly block: number;
   #length: number;
-  #frame = Buffer.alloc(64 * 1024);
+  #frame: Buffer;
   /** Of the epoch. */
   #start = 0;
   #position = 0;
   #isFull = false;
 
-  constructor(path: string, half = turnLogHalf) {
+  constructor(path: string, { half = turnLogHalf, openDirect }: TurnLogFileOptions = {}) {
     this.#path = path;
     this.#half = half;
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     this.#length = fstatSync(this.#file).size;
+    this.#direct = openDirect?.(path);
+    this.block = this.#direct === undefined ? 1 : directBlock;
+    this.#frame = this.#direct === undefined ? Buffer.alloc(64 * 1024) : allocateBlocks(maxKeptFrame);
     // The name lasts from here on; what is written under it is synced as it comes.
     if (this.#length === 0) syncFolderNow(dirname(path));
   }
@@ -67,24 +90,27 @@ export class TurnLogFile {
   }
 
   /**
-   * The records of an epoch that began there, oldest first; the next frame goes behind them. A frame that is not whole was
-   * never durable, nor was what follows it. There is no epoch 0: it would be that of all the room that is made ahead.
+   * The records of an epoch that began there, with frames at multiples of `block`, oldest first; the next frame goes
+   * behind them. A frame that is not whole was never durable, nor was what follows it. There is no epoch 0: it would be
+   * that of all the room that is made ahead.
    */
-  read(epoch: number, start: number): string[] {
+  read(epoch: number, start: number, block = this.block): string[] {
     // To the end of the file: the release that wrote it may have had larger halves.
-    const bytes = Buffer.alloc(Math.max(0, this.#length - start));
-    readSync(this.#file, bytes, 0, bytes.length, start);
+    const first = Math.min(roundUp(start, block), this.#length);
+    const bytes = Buffer.alloc(this.#length - first);
+    readSync(this.#file, bytes, 0, bytes.length, first);
     const records: string[] = [];
-    let at = 0;
-    while (epoch !== 0 && at + headerBytes <= bytes.length) {
+    let position = Math.min(start, this.#length);
+    for (let at = 0; epoch !== 0 && at + headerBytes <= bytes.length; ) {
       const end = at + headerBytes + bytes.readUInt32LE(at + 4);
       if (bytes.readUInt32LE(at) !== epoch || end > bytes.length) break;
       const text = bytes.subarray(at + headerBytes, end);
       if (crc32(text) !== bytes.readUInt32LE(at + 8)) break;
       for (const record of text.toString("utf8").split(separator)) records.push(record);
-      at = end;
+      position = first + end;
+      at = roundUp(end, block);
     }
-    this.begin(Math.min(start, this.#length) + at);
+    this.begin(position);
     return records;
   }
 
@@ -95,43 +121,49 @@ export class TurnLogFile {
     this.#position = start;
   }
 
-  /** Writes records as one frame; false where this half has no room for it. What it throws leaves the log as it was. */
-  write(records: readonly string[], epoch: number): boolean {
+  /**
+   * Writes records as one frame; nowhere where this half has no room for it. The frame is on the disk only where the
+   * caller waits for that, which it must not do as long as a frame before this one may not be there. What this throws
+   * leaves the log as it was.
+   */
+  write(records: readonly string[], epoch: number, mayWait = false): "nowhere" | "written" | "on disk" {
     const text = records.length === 1 ? (records[0] as string) : records.join(separator);
     const byteLength = Buffer.byteLength(text);
-    const end = this.#position + headerBytes + byteLength;
+    const length = headerBytes + byteLength;
+    const start = roundUp(this.#position, this.block);
+    const end = start + roundUp(length, this.block);
     // Not up to the very end: there the other half would begin.
     this.#isFull = end >= this.#endOfHalf(this.#position);
-    if (this.#isFull) return false;
-    const frame = this.#encode(text, byteLength, epoch);
-    if (end > this.#length) this.#grow(end);
-    writeAll(this.#file, frame, this.#position);
+    if (this.#isFull) return "nowhere";
+    const isKept = length <= maxKeptFrame;
+    const direct = mayWait && isKept && this.#direct?.isQuick === true ? this.#direct : undefined;
+    if (end > this.#length) this.#grow(end, direct !== undefined);
+    const frame = isKept ? this.#frameOf(length) : Buffer.alloc(length);
+    encode(frame, text, epoch);
+    if (direct === undefined) writeAll(this.#file, frame, start);
+    else direct.write(this.#frame.subarray(0, end - start), start);
     this.#position = end;
-    return true;
+    return direct === undefined ? "written" : "on disk";
   }
 
   close(isRemoved: boolean): void {
+    this.#direct?.close();
     closeSync(this.#file);
     if (isRemoved) rmSync(this.#path, { force: true });
   }
 
-  #encode(text: string, byteLength: number, epoch: number): Buffer {
-    const end = headerBytes + byteLength;
-    const isKept = end <= maxKeptFrame;
-    if (isKept && end > this.#frame.length) this.#frame = Buffer.alloc(Math.min(end * 2, maxKeptFrame));
-    const frame = isKept ? this.#frame.subarray(0, end) : Buffer.alloc(end);
-    frame.write(text, headerBytes, "utf8");
-    frame.writeUInt32LE(epoch, 0);
-    frame.writeUInt32LE(byteLength, 4);
-    frame.writeUInt32LE(crc32(frame.subarray(headerBytes)), 8);
-    return frame;
+  #frameOf(length: number): Buffer {
+    if (length > this.#frame.length) this.#frame = Buffer.alloc(Math.min(length * 2, maxKeptFrame));
+    return this.#frame.subarray(0, length);
   }
 
-  #grow(end: number): void {
+  #grow(end: number, isSynced: boolean): void {
     const ahead = Math.min(Math.max(this.#length, minGrowth), maxGrowth);
     const length = Math.max(end, Math.min(this.#length + ahead, 2 * this.#half));
     try {
       writeAll(this.#file, Buffer.alloc(length - this.#length), this.#length);
+      // Else each write past the cache would first have to wait for what the cache has of its place.
+      if (isSynced) fdatasyncSync(this.#file);
     } catch (error) {
       // The last room on a disk is worth more to the tables, which take over.
       ftruncateSync(this.#file, this.#length);
@@ -141,7 +173,18 @@ export class TurnLogFile {
   }
 }
 
+function encode(frame: Buffer, text: string, epoch: number): void {
+  frame.write(text, headerBytes, "utf8");
+  frame.writeUInt32LE(epoch, 0);
+  frame.writeUInt32LE(frame.length - headerBytes, 4);
+  frame.writeUInt32LE(crc32(frame.subarray(headerBytes)), 8);
+}
+
 function writeAll(file: number, bytes: Buffer, position: number): void {
   for (let written = 0; written < bytes.length; )
     written += writeSync(file, bytes, written, bytes.length - written, position + written);
+}
+
+function roundUp(bytes: number, block: number): number {
+  return Math.ceil(bytes / block) * block;
 }

@@ -1,0 +1,49 @@
+// A commit may fail after it took place. What it brought into tables must then not be brought there again.
+import { expect, test, vi } from "vitest";
+import { leaveTurns, openTurns } from "./opened-turns.suite.ts";
+import { useTemporaryFolder } from "./temporary-folder.suite.ts";
+
+const newPath = useTemporaryFolder();
+
+/** What the next commit says, and whether it takes place all the same. */
+let failure: { error: Error; isDone: boolean } | undefined;
+
+vi.mock(import("./sqlite.ts"), async (importOriginal) => {
+  const original = await importOriginal();
+  return {
+    ...original,
+    async openSqlite(options) {
+      const sqlite = await original.openSqlite(options);
+      return {
+        ...sqlite,
+        exec(sql) {
+          const failing = sql === "COMMIT" ? failure : undefined;
+          if (failing === undefined) return sqlite.exec(sql);
+          failure = undefined;
+          if (failing.isDone) sqlite.exec(sql);
+          throw failing.error;
+        },
+      };
+    },
+  };
+});
+
+test.each([
+  { isDone: true, kept: ["a", "b", "c", "d", "e"] },
+  { isDone: false, kept: ["a", "b", "d", "e"] },
+])("a commit that fails and took place ($isDone) leaves everything once", async ({ isDone, kept }) => {
+  const path = newPath();
+  const { database, append, rows } = await openTurns(path);
+  for (const value of ["a", "b"]) expect(await append(value)).toBeUndefined();
+  failure = { error: new Error("the disk is gone"), isDone };
+  // With a table in it, so that it is a commit that takes the log with it.
+  database.write(() => {});
+  expect(await append("c")).toMatchObject({ message: expect.stringContaining("the disk is gone") });
+  for (const value of ["d", "e"]) expect(await append(value)).toBeUndefined();
+  expect(rows()).toEqual(kept);
+
+  const again = await openTurns(leaveTurns(path, newPath()));
+  expect(again.rows()).toEqual(kept);
+  await again.database.close();
+  await database.close();
+});
