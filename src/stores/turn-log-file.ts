@@ -127,19 +127,15 @@ export class TurnLogFile {
    * leaves the log as it was.
    */
   write(records: readonly string[], epoch: number, mayWait = false): "nowhere" | "written" | "on disk" {
-    const text = records.length === 1 ? (records[0] as string) : records.join(separator);
-    const byteLength = Buffer.byteLength(text);
-    const length = headerBytes + byteLength;
+    const frame = this.#encode(records.length === 1 ? (records[0] as string) : records.join(separator), epoch);
     const start = roundUp(this.#position, this.block);
-    const end = start + roundUp(length, this.block);
+    const end = start + roundUp(frame.length, this.block);
     // Not up to the very end: there the other half would begin.
     this.#isFull = end >= this.#endOfHalf(this.#position);
     if (this.#isFull) return "nowhere";
-    const isKept = length <= maxKeptFrame;
+    const isKept = frame.buffer === this.#frame.buffer;
     const direct = mayWait && isKept && this.#direct?.isQuick === true ? this.#direct : undefined;
     if (end > this.#length) this.#grow(end, direct !== undefined);
-    const frame = isKept ? this.#frameOf(length) : Buffer.alloc(length);
-    encode(frame, text, epoch);
     if (direct === undefined) writeAll(this.#file, frame, start);
     else direct.write(this.#frame.subarray(0, end - start), start);
     this.#position = end;
@@ -152,9 +148,16 @@ export class TurnLogFile {
     if (isRemoved) rmSync(this.#path, { force: true });
   }
 
-  #frameOf(length: number): Buffer {
-    if (length > this.#frame.length) this.#frame = Buffer.alloc(Math.min(length * 2, maxKeptFrame));
-    return this.#frame.subarray(0, length);
+  #encode(text: string, epoch: number): Buffer {
+    // Its bytes are not counted before they are written: that would take half as long again.
+    const most = headerBytes + 3 * text.length;
+    if (most <= maxKeptFrame && most > this.#frame.length) this.#frame = Buffer.alloc(Math.min(2 * most, maxKeptFrame));
+    const room = most <= this.#frame.length ? this.#frame : Buffer.alloc(headerBytes + Buffer.byteLength(text));
+    const frame = room.subarray(0, headerBytes + room.write(text, headerBytes, "utf8"));
+    frame.writeUInt32LE(epoch, 0);
+    frame.writeUInt32LE(frame.length - headerBytes, 4);
+    frame.writeUInt32LE(crc32(frame.subarray(headerBytes)), 8);
+    return frame;
   }
 
   #grow(end: number, isSynced: boolean): void {
@@ -171,13 +174,6 @@ export class TurnLogFile {
     }
     this.#length = length;
   }
-}
-
-function encode(frame: Buffer, text: string, epoch: number): void {
-  frame.write(text, headerBytes, "utf8");
-  frame.writeUInt32LE(epoch, 0);
-  frame.writeUInt32LE(frame.length - headerBytes, 4);
-  frame.writeUInt32LE(crc32(frame.subarray(headerBytes)), 8);
 }
 
 function writeAll(file: number, bytes: Buffer, position: number): void {
