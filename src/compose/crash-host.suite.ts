@@ -2,11 +2,13 @@
 import { toHostConfig } from "../host/config/parsing.ts";
 import { startConfiguredServer } from "./configured-server.ts";
 
-const [dataDir, port] = process.argv.slice(2);
+const [dataDir, port, kills] = process.argv.slice(2);
 const config = toHostConfig(
   {
     data_dir: dataDir,
     server: { port: Number(port) },
+    // In turns: each has to go on with what the other one left.
+    persistence: { durability: Number(kills) % 2 === 0 ? "process" : "power" },
     plugins: [{ type: "env" }, { type: "memory" }, { type: "planning", metadata: { max_tasks: 100_000 } }],
     global_limits: { max_parallel_calls: 16 },
   },

@@ -19,7 +19,10 @@ export interface KilledHost {
   end(): Promise<void>;
 }
 
-/** `file` is the program of the host, beside this one: it is given a folder and a port, and sends its port when it is up. */
+/**
+ * `file` is the program of the host, beside this one: it is given a folder, a port and how often it was killed before,
+ * and sends its port when it is up.
+ */
 export function useKilledHost(file: string): () => Promise<KilledHost> {
   // Next to the sources, so that the packages it leaves out are found from there.
   const script = join(import.meta.dirname, `../../node_modules/.${file}-${process.pid}.mjs`);
@@ -38,11 +41,13 @@ export function useKilledHost(file: string): () => Promise<KilledHost> {
   return async () => {
     const folder = await mkdtemp(join(tmpdir(), "a2e-killed-"));
     const random = seeded(20_261_115);
-    let { child, port } = await startProcess(script, folder, 0);
+    let kills = 0;
+    let { child, port } = await startProcess(script, [folder, 0, kills]);
     const restart: KilledHost["restart"] = async (meanwhile) => {
       await killProcess(child);
       await meanwhile?.();
-      ({ child, port } = await startProcess(script, folder, port));
+      kills += 1;
+      ({ child, port } = await startProcess(script, [folder, port, kills]));
     };
     return {
       folder,
@@ -60,8 +65,8 @@ export function useKilledHost(file: string): () => Promise<KilledHost> {
   };
 }
 
-async function startProcess(script: string, folder: string, port: number) {
-  const child = fork(script, [folder, String(port)], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+async function startProcess(script: string, args: readonly (string | number)[]) {
+  const child = fork(script, args.map(String), { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the host ended at once, with ${code}`)));
   const [message] = (await Promise.race([once(child, "message"), ended])) as [{ port: number }];
   // It is killed later on.
