@@ -1,6 +1,6 @@
 // An agent's lines on their way to the host: in order, as many as fit into one POST, one POST at a time.
 import type { HttpAnswer } from "./http-io.ts";
-import { afterMicrotasks, oncePerTurn } from "./turn.ts";
+import { oncePerTurn } from "./turn.ts";
 import { checkRoom } from "./waiting-lines.ts";
 
 export interface HttpPosts {
@@ -32,7 +32,7 @@ export function createHttpPosts(port: PostsPort): HttpPosts {
   let batchLength = maxPostLength;
   let isPosting = false;
   const idleListeners: (() => void)[] = [];
-  const flushSoon = oncePerTurn(flush, afterMicrotasks);
+  const flushSoon = oncePerTurn(flush);
 
   return {
     add(line) {
