@@ -1,5 +1,5 @@
 // Writes that are on the disk when they return, and go there past the system's cache: one call in place of a write and
-// a sync, and about two thirds of their time.
+// a sync.
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import type { DiskPace } from "./disk-pace.ts";
 
@@ -44,10 +44,7 @@ export function openDirectFile(path: string, pace: DiskPace): DirectFile | undef
   };
 }
 
-const wasmPage = 64 * 1024;
-
-/** Memory that begins at a multiple of a block, as that of a WebAssembly module does: pages of its own. */
+/** Memory that begins at a multiple of a block, as that which may still grow does: it has pages of its own. */
 export function allocateBlocks(bytes: number): Buffer {
-  const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / wasmPage) });
-  return Buffer.from(memory.buffer, 0, bytes);
+  return Buffer.from(new ArrayBuffer(bytes, { maxByteLength: bytes }));
 }

@@ -33,12 +33,22 @@ test.each([
   { isDone: false, kept: ["a", "b", "d", "e"] },
 ])("a commit that fails and took place ($isDone) leaves everything once", async ({ isDone, kept }) => {
   const path = newPath();
-  const { database, append, rows } = await openTurns(path);
+  let syncs = 0;
+  const { database, append, rows } = await openTurns(path, {
+    openDirect: () => undefined,
+    syncFile(_file, callback) {
+      syncs += 1;
+      setImmediate(callback, null);
+    },
+  });
   for (const value of ["a", "b"]) expect(await append(value)).toBeUndefined();
   failure = { error: new Error("the disk is gone"), isDone };
   // With a table in it, so that it is a commit that takes the log with it.
   database.write(() => {});
+  const syncsBefore = syncs;
   expect(await append("c")).toMatchObject({ message: expect.stringContaining("the disk is gone") });
+  // What is in tables has to get onto the disk, whatever was said of it.
+  expect(syncs - syncsBefore).toBe(isDone ? 1 : 0);
   for (const value of ["d", "e"]) expect(await append(value)).toBeUndefined();
   expect(rows()).toEqual(kept);
 

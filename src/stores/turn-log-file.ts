@@ -1,16 +1,6 @@
 // The file behind a log of turns: frames one after the other, each of them whole or not there. A new epoch empties it
 // without a write: its frames go behind those of the last one, which count as nothing from then on.
-import {
-  closeSync,
-  constants,
-  fdatasyncSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { allocateBlocks, type DirectFile, directBlock, type OpenDirectFile } from "./direct-file.ts";
@@ -58,12 +48,17 @@ export class TurnLogFile {
     this.#path = path;
     this.#half = half;
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-    this.#length = fstatSync(this.#file).size;
-    this.#direct = openDirect?.(path);
+    try {
+      this.#length = fstatSync(this.#file).size;
+      // The name lasts from here on; what is written under it is synced as it comes.
+      if (this.#length === 0) syncFolderNow(dirname(path));
+      this.#direct = openDirect?.(path);
+    } catch (error) {
+      closeSync(this.#file);
+      throw error;
+    }
     this.block = this.#direct === undefined ? 1 : directBlock;
     this.#frame = this.#direct === undefined ? Buffer.alloc(64 * 1024) : allocateBlocks(maxKeptFrame);
-    // The name lasts from here on; what is written under it is synced as it comes.
-    if (this.#length === 0) syncFolderNow(dirname(path));
   }
 
   /** Of frames that were written since the epoch began, or the file was opened. */
@@ -125,6 +120,8 @@ export class TurnLogFile {
    * Writes records as one frame; nowhere where this half has no room for it. The frame is on the disk only where the
    * caller waits for that, which it must not do as long as a frame before this one may not be there. What this throws
    * leaves the log as it was.
+   *
+   * Only room that is there is written past the cache: what makes room has to be synced as a whole.
    */
   write(records: readonly string[], epoch: number, mayWait = false): "nowhere" | "written" | "on disk" {
     const frame = this.#encode(records.length === 1 ? (records[0] as string) : records.join(separator), epoch);
@@ -133,13 +130,27 @@ export class TurnLogFile {
     // Not up to the very end: there the other half would begin.
     this.#isFull = end >= this.#endOfHalf(this.#position);
     if (this.#isFull) return "nowhere";
-    const isKept = frame.buffer === this.#frame.buffer;
-    const direct = mayWait && isKept && this.#direct?.isQuick === true ? this.#direct : undefined;
-    if (end > this.#length) this.#grow(end, direct !== undefined);
+    const isDirect = mayWait && end <= this.#length && frame.buffer === this.#frame.buffer;
+    const direct = isDirect && this.#direct?.isQuick === true ? this.#direct : undefined;
+    if (end > this.#length) this.#grow(end);
     if (direct === undefined) writeAll(this.#file, frame, start);
-    else direct.write(this.#frame.subarray(0, end - start), start);
+    else this.#writeDirectly(direct, this.#frame.subarray(0, end - start), start);
     this.#position = end;
     return direct === undefined ? "written" : "on disk";
+  }
+
+  #writeDirectly(direct: DirectFile, blocks: Buffer, start: number): void {
+    try {
+      direct.write(blocks, start);
+    } catch (error) {
+      // It may be there all the same. A turn that is told to be lost must not come back.
+      try {
+        writeAll(this.#file, Buffer.alloc(headerBytes), start);
+      } catch {
+        // The disk takes nothing any more.
+      }
+      throw error;
+    }
   }
 
   close(isRemoved: boolean): void {
@@ -149,10 +160,7 @@ export class TurnLogFile {
   }
 
   #encode(text: string, epoch: number): Buffer {
-    // Its bytes are not counted before they are written: that would take half as long again.
-    const most = headerBytes + 3 * text.length;
-    if (most <= maxKeptFrame && most > this.#frame.length) this.#frame = Buffer.alloc(Math.min(2 * most, maxKeptFrame));
-    const room = most <= this.#frame.length ? this.#frame : Buffer.alloc(headerBytes + Buffer.byteLength(text));
+    const room = this.#roomFor(text);
     const frame = room.subarray(0, headerBytes + room.write(text, headerBytes, "utf8"));
     frame.writeUInt32LE(epoch, 0);
     frame.writeUInt32LE(frame.length - headerBytes, 4);
@@ -160,13 +168,20 @@ export class TurnLogFile {
     return frame;
   }
 
-  #grow(end: number, isSynced: boolean): void {
+  #roomFor(text: string): Buffer {
+    // A character has three bytes at most. Counting them takes half as long as writing them.
+    if (headerBytes + 3 * text.length <= this.#frame.length) return this.#frame;
+    const length = headerBytes + Buffer.byteLength(text);
+    if (length > maxKeptFrame) return Buffer.alloc(length);
+    if (length > this.#frame.length) this.#frame = Buffer.alloc(Math.min(2 * length, maxKeptFrame));
+    return this.#frame;
+  }
+
+  #grow(end: number): void {
     const ahead = Math.min(Math.max(this.#length, minGrowth), maxGrowth);
     const length = Math.max(end, Math.min(this.#length + ahead, 2 * this.#half));
     try {
       writeAll(this.#file, Buffer.alloc(length - this.#length), this.#length);
-      // Else each write past the cache would first have to wait for what the cache has of its place.
-      if (isSynced) fdatasyncSync(this.#file);
     } catch (error) {
       // The last room on a disk is worth more to the tables, which take over.
       ftruncateSync(this.#file, this.#length);
