@@ -35,7 +35,6 @@ test.each([
   const path = newPath();
   let syncs = 0;
   const { database, append, rows } = await openTurns(path, {
-    openDirect: () => undefined,
     syncFile(_file, callback) {
       syncs += 1;
       setImmediate(callback, null);

@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { afterEach, expect, test, vi } from "vitest";
-import { DiskPace } from "./disk-pace.ts";
 import { createPacedSync, FileSyncs } from "./file-syncs.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 
@@ -47,7 +46,7 @@ test("whoever is in a hurry waits for no interval", () => {
 /** Tells where each sync was done, on a disk that takes so many milliseconds. */
 function useDisk(): { sync(): void; places: string; takes: number; failure: Error | undefined; told: unknown[] } {
   let clock = 0;
-  const sync = createPacedSync(new DiskPace(() => clock), {
+  const sync = createPacedSync({
     syncHere() {
       disk.places += "h";
       clock += disk.takes;
@@ -57,6 +56,7 @@ function useDisk(): { sync(): void; places: string; takes: number; failure: Erro
       disk.places += "a";
       callback(null);
     },
+    now: () => clock,
   });
   const told: unknown[] = [];
   const disk = {

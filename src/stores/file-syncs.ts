@@ -1,6 +1,5 @@
 // Puts what was written to a file on the disk, with as few syncs as will do: each covers all that was written before it.
 import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
-import type { DiskPace } from "./disk-pace.ts";
 
 /** As `fdatasync` does: calls back once; at once where it did not have to wait for another thread. */
 export type SyncFile = (file: number, callback: (error: Error | null) => void) => void;
@@ -78,27 +77,42 @@ export class FileSyncs {
   }
 }
 
-/** The two ways to sync a file. */
+/** A disk that is quicker than this is waited for in place. */
+const quickMs = 1;
+/** How many syncs a slow disk keeps the thread pool busy with, at most, before it is tried in place again. */
+const maxAway = 1024;
+
+/** The two ways to sync a file, and a clock. */
 interface SyncWays {
   syncHere(file: number): void;
   syncAway: SyncFile;
+  now(): number;
 }
 
-const theseWays: SyncWays = { syncHere: fdatasyncSync, syncAway: fdatasync };
+const theseWays: SyncWays = { syncHere: fdatasyncSync, syncAway: fdatasync, now: () => performance.now() };
 
-/** Syncs in place or in the thread pool, as the disk is quick or slow. */
-export function createPacedSync(pace: DiskPace, { syncHere, syncAway } = theseWays): SyncFile {
+/**
+ * Syncs in place as long as the disk is quick: where a sync takes a tenth of a millisecond, handing it to another thread
+ * and being woken by that takes several times as long. With a slow disk, or one that is busy, it goes to the thread pool.
+ */
+export function createPacedSync({ syncHere, syncAway, now } = theseWays): SyncFile {
+  let away = 1;
+  let penalty = 1;
   return (file, callback) => {
-    if (!pace.isQuick) {
-      pace.passBy();
+    if (away > 0) {
+      away -= 1;
       return syncAway(file, callback);
     }
+    const startedAt = now();
     let failure: Error | null = null;
     try {
-      pace.wait(() => syncHere(file));
+      syncHere(file);
     } catch (error) {
       failure = error as Error;
     }
+    const isQuick = now() - startedAt < quickMs;
+    away = isQuick ? 0 : penalty;
+    penalty = isQuick ? 1 : Math.min(penalty * 2, maxAway);
     callback(failure);
   };
 }

@@ -1,19 +1,9 @@
 // A power cut leaves of each file what was synced, and any part of what was written since. What is on the disk, or what
 // somebody was told to be there, must be there all the same, and nothing without what came before it.
-import {
-  closeSync,
-  copyFileSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { copyFileSync, fstatSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Database, TurnLog } from "../host/database.ts";
-import type { DirectFile } from "./direct-file.ts";
 import { createSqliteDatabase } from "./sqlite-database.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 
@@ -25,9 +15,6 @@ const suffixes = ["-wal", "-turns"];
 class Keeper {
   readonly path: string;
   readonly durability: "power" | "process";
-  /** Whether the log can be written past the cache, and whether the disk is worth waiting for. */
-  readonly hasDirect: boolean;
-  isQuick = true;
   /** The highest number of all, of those that somebody was told of, and of those in tables. */
   last = 0;
   told = 0;
@@ -39,8 +26,6 @@ class Keeper {
   readonly #onDisk = new Map<string, Buffer>();
   readonly #syncs: (() => void)[] = [];
   #started = 0;
-  /** What went past the cache, and how many syncs had started by then. */
-  readonly #directly: { after: number; bytes: Buffer; position: number }[] = [];
   /** The last sync of each file that has ended. */
   readonly #ended = new Map<string, number>();
   #database!: Database;
@@ -48,10 +33,9 @@ class Keeper {
   #unfolded: number[] = [];
   #fresh: number[] = [];
 
-  constructor(path: string, durability: "power" | "process", hasDirect: boolean) {
+  constructor(path: string, durability: "power" | "process") {
     this.path = path;
     this.durability = durability;
-    this.hasDirect = hasDirect;
   }
 
   async start(): Promise<void> {
@@ -59,8 +43,7 @@ class Keeper {
       path: this.path,
       durability: this.durability,
       syncIntervalMs: 0,
-      logBytes: this.hasDirect ? 4 * pageBytes : pageBytes,
-      openDirect: (path) => (this.hasDirect ? this.#openDirect(path) : undefined),
+      logBytes: pageBytes,
       syncFile: (file, callback) => {
         const name = suffixes.find((suffix) => statSync(this.path + suffix).ino === fstatSync(file).ino) as string;
         const content = readFileSync(this.path + name);
@@ -73,10 +56,7 @@ class Keeper {
             this.#ended.set(name, number);
             this.#onDisk.set(name, content);
             if (name === "-wal") this.tablesOnDisk = Math.max(this.tablesOnDisk, inTables);
-            else {
-              this.#logOnDisk = { told, inTables };
-              for (const direct of this.#directly) if (direct.after >= number) this.#put(direct);
-            }
+            else this.#logOnDisk = { told, inTables };
           }
           callback(null);
         });
@@ -100,31 +80,6 @@ class Keeper {
     await this.turn();
     while (this.#syncs.length > 0) this.sync();
     for (const suffix of suffixes) this.#onDisk.set(suffix, readFileSync(this.path + suffix));
-  }
-
-  #openDirect(path: string): DirectFile {
-    const file = openSync(path, "r+");
-    const isQuick = () => this.isQuick;
-    return {
-      get isQuick() {
-        return isQuick();
-      },
-      write: (blocks, position) => {
-        writeSync(file, blocks, 0, blocks.length, position);
-        const written = { after: this.#started, bytes: Buffer.from(blocks), position };
-        this.#directly.push(written);
-        this.#put(written);
-      },
-      close: () => closeSync(file),
-    };
-  }
-
-  #put({ bytes, position }: { bytes: Buffer; position: number }): void {
-    const before = this.#onDisk.get("-turns") ?? Buffer.alloc(0);
-    const content = Buffer.alloc(Math.max(before.length, position + bytes.length));
-    before.copy(content);
-    bytes.copy(content, position);
-    this.#onDisk.set("-turns", content);
   }
 
   append(isInTables: boolean): void {
@@ -190,12 +145,11 @@ class Keeper {
   }
 }
 
-const step = fc.constantFrom("append", "append", "append in tables", "turn", "turn", "quick", "slow", 0, 1, 2);
+const step = fc.constantFrom("append", "append", "append in tables", "turn", "turn", 0, 1, 2);
 
 const promises = [
-  ["all that was told", "power", false],
-  ["all that was told, past the cache or not,", "power", true],
-  ["all that was on the disk", "process", false],
+  ["all that was told", "power"],
+  ["all that was on the disk", "process"],
 ] as const;
 
 test.each(promises)(
@@ -203,11 +157,11 @@ test.each(promises)(
   {
     timeout: 60_000,
   },
-  async (_, durability, hasDirect) => {
+  async (_, durability) => {
     const luck = fc.infiniteStream(fc.boolean());
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), luck, luck, async (steps, ...lucks) => {
-        let keeper = new Keeper(newPath(), durability, hasDirect);
+        let keeper = new Keeper(newPath(), durability);
         await keeper.start();
         // Twice: what the first cut left must not confuse what the next process writes.
         for (const lucky of lucks) {
@@ -215,7 +169,6 @@ test.each(promises)(
           for (const next of steps) {
             if (next === "turn") await keeper.turn();
             else if (typeof next === "number") keeper.sync(next);
-            else if (next === "quick" || next === "slow") keeper.isQuick = next === "quick";
             else {
               keeper.append(next === "append in tables");
               if (next === "append in tables") inTables.add(keeper.last);
@@ -226,7 +179,7 @@ test.each(promises)(
           const left = keeper.cut(() => lucky.next().value);
           await keeper.close();
 
-          const again = new Keeper(left, durability, hasDirect);
+          const again = new Keeper(left, durability);
           await again.start();
           const kept = again.kept();
           expect(kept.length).toBeGreaterThanOrEqual(promised);

@@ -2,8 +2,6 @@
 // one transaction. Nobody is told of it before it is written, or before it is on the disk, as configured.
 import { fdatasync } from "node:fs";
 import type { Database, SqlStatement, TurnLog, TurnLogOwner } from "../host/database.ts";
-import { type OpenDirectFile, openDirectFile } from "./direct-file.ts";
-import { DiskPace } from "./disk-pace.ts";
 import { ExplainedStatement } from "./explained-statement.ts";
 import { createPacedSync, FileSyncs, type SyncFile } from "./file-syncs.ts";
 import { explainSqliteError, openSqlite, type SqliteDatabase } from "./sqlite.ts";
@@ -21,8 +19,6 @@ export interface SqliteDatabaseOptions {
   syncIntervalMs?: number;
   /** Puts what was written to a file on the disk. */
   syncFile?: SyncFile;
-  /** Opens the log of turns for writes that need no sync, where somebody waits for the disk. */
-  openDirect?: OpenDirectFile;
   /** How many bytes the log of turns takes before it goes to tables; its file has twice as many. */
   logBytes?: number;
 }
@@ -31,14 +27,13 @@ type Callback = (error?: Error) => void;
 
 type Place = "tables" | "log";
 
-interface Kept {
-  place: Place;
-  /** Without a sync. */
-  isOnDisk: boolean;
-}
-
-export async function createSqliteDatabase(options: SqliteDatabaseOptions): Promise<Database> {
-  const { path } = options;
+export async function createSqliteDatabase({
+  path,
+  durability = "process",
+  syncIntervalMs = 100,
+  syncFile = durability === "power" ? createPacedSync() : fdatasync,
+  logBytes,
+}: SqliteDatabaseOptions): Promise<Database> {
   const sqlite = await openSqlite({
     path,
     migrations: ["CREATE TABLE component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"],
@@ -49,28 +44,17 @@ export async function createSqliteDatabase(options: SqliteDatabaseOptions): Prom
   sqlite.exec("PRAGMA cache_size = -16384");
   // In pages, 16 MiB: copying from the write-ahead log into the database happens on the host's only thread.
   sqlite.exec("PRAGMA wal_autocheckpoint = 4096");
-  return new SqliteHostDatabase(sqlite, path, path === ":memory:" ? undefined : toDisk(options));
+  const isAwaited = durability === "power";
+  const disk: Disk = { syncFile, isAwaited, intervalMs: isAwaited ? 0 : syncIntervalMs, logBytes };
+  return new SqliteHostDatabase(sqlite, path, path === ":memory:" ? undefined : disk);
 }
 
 interface Disk {
   syncFile: SyncFile;
-  openDirect: OpenDirectFile | undefined;
   /** Whether a turn has ended only when it is there. */
   isAwaited: boolean;
   intervalMs: number;
   logBytes: number | undefined;
-}
-
-function toDisk({ durability, syncIntervalMs = 100, syncFile, openDirect, logBytes }: SqliteDatabaseOptions): Disk {
-  if (durability !== "power") {
-    const intervalMs = syncIntervalMs;
-    return { syncFile: syncFile ?? fdatasync, openDirect: undefined, isAwaited: false, intervalMs, logBytes };
-  }
-  const awaited = { isAwaited: true, intervalMs: 0, logBytes };
-  // Whoever brings a way to sync wants to know of every write.
-  if (syncFile !== undefined) return { syncFile, openDirect, ...awaited };
-  const pace = new DiskPace();
-  return { syncFile: createPacedSync(pace), openDirect: (path) => openDirectFile(path, pace), ...awaited };
 }
 
 class SqliteHostDatabase implements Database {
@@ -193,8 +177,7 @@ class SqliteHostDatabase implements Database {
     this.migrate("turn_log", turnLogMigrations);
     const path = `${this.#path}-turns`;
     const onAppend = () => this.#openTurn();
-    const { logBytes, openDirect } = disk;
-    const log = new SqliteTurnLog(this.#sqlite, { path, logBytes, openDirect, owner, onAppend });
+    const log = new SqliteTurnLog(this.#sqlite, { path, logBytes: disk.logBytes, owner, onAppend });
     try {
       this.#logSyncs = this.#createSyncs("log", path, disk);
     } catch (error) {
@@ -221,36 +204,34 @@ class SqliteHostDatabase implements Database {
 
   #endTurn(): void {
     if (!this.#isTurn) return;
-    let kept: Kept | undefined;
+    let place: Place | undefined;
     try {
       for (let prepare = this.#preparing.shift(); prepare !== undefined; prepare = this.#preparing.shift()) prepare();
-      kept = this.#keep();
+      place = this.#keep();
     } catch (cause) {
       this.#isTurn = false;
       this.#undo(explainSqliteError(cause, this.#path) as Error);
       return this.#settleIdle();
     }
     this.#isTurn = false;
-    if (kept !== undefined) this.#log?.ended(kept.place === "log" ? "logged" : "folded");
-    this.#await(kept, this.#committing.splice(0));
+    if (place !== undefined) this.#log?.ended(place === "log" ? "logged" : "folded");
+    this.#await(place, this.#committing.splice(0));
     this.#settleIdle();
   }
 
   /** In the log where the turn wrote nothing else; nowhere where it wrote nothing. */
-  #keep(): Kept | undefined {
+  #keep(): Place | undefined {
     const log = this.#log;
     if (this.#turnError !== undefined) throw this.#turnError;
     if (!this.#isOpen) {
       if (log?.hasAppended !== true) return undefined;
-      // Where a frame before this one is still on its way to the disk, this one would count for nothing without it.
-      const where = log.write(this.#logSyncs?.isBusy === false);
-      if (where !== "nowhere") return { place: "log", isOnDisk: where === "on disk" };
+      if (log.write()) return "log";
       this.#begin();
     }
     log?.fold(this.#lastTurn + 1, this.#synced.tables);
     this.#sqlite.exec("COMMIT");
     this.#isOpen = false;
-    return { place: "tables", isOnDisk: false };
+    return "tables";
   }
 
   #undo(error: Error): void {
@@ -263,7 +244,7 @@ class SqliteHostDatabase implements Database {
       // There was no transaction, or SQLite has rolled back by itself.
     }
     // A commit may fail after it took place. Then it is in tables, and has to be synced like any other.
-    if (this.#log?.ended("lost") === "folded") this.#await({ place: "tables", isOnDisk: false }, []);
+    if (this.#log?.ended("lost") === "folded") this.#await("tables", []);
     // In order: what came before may still be on its way to the disk.
     const before = this.#unsynced.at(-1)?.waiting;
     for (const callback of lost) {
@@ -272,8 +253,8 @@ class SqliteHostDatabase implements Database {
     }
   }
 
-  #await(kept: Kept | undefined, waiting: Callback[]): void {
-    if (kept === undefined) {
+  #await(place: Place | undefined, waiting: Callback[]): void {
+    if (place === undefined) {
       // Nothing new to wait for.
       const before = this.#unsynced.at(-1)?.waiting;
       return before === undefined ? this.#tell(waiting) : void before.push(...waiting);
@@ -281,10 +262,8 @@ class SqliteHostDatabase implements Database {
     const turn = this.#lastTurn + 1;
     this.#lastTurn = turn;
     const isAwaited = this.#disk?.isAwaited === true;
-    const { place, isOnDisk } = kept;
     if (isAwaited) this.#unsynced.push({ turn, place, waiting });
-    if (isOnDisk) this.#noteSync(place, turn, undefined);
-    else (place === "tables" ? this.#tableSyncs : this.#logSyncs)?.request(turn);
+    (place === "tables" ? this.#tableSyncs : this.#logSyncs)?.request(turn);
     if (!isAwaited) this.#tell(waiting);
   }
 

@@ -1,6 +1,5 @@
 import { existsSync, fstatSync, mkdirSync, statSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { DirectFile } from "./direct-file.ts";
 import { leaveTurns, openTurns as open } from "./opened-turns.suite.ts";
 import { openSqlite } from "./sqlite.ts";
 import { createSqliteDatabase } from "./sqlite-database.ts";
@@ -231,42 +230,6 @@ test("a turn in the log is not told before the tables it stands on are on the di
   await closing;
 });
 
-test("nothing goes past the cache as long as a turn before it may not be on the disk", async () => {
-  const path = newPath();
-  const disk = useHeldDisk(path);
-  let isQuick = false;
-  let written = 0;
-  const openDirect = (): DirectFile => ({
-    get isQuick() {
-      return isQuick;
-    },
-    write() {
-      written += 1;
-    },
-    close() {},
-  });
-  const { append, database, ends } = await open(path, { syncFile: disk.syncFile, openDirect });
-  const settled: string[] = [];
-  const say = async (value: string) => {
-    void append(value).then(() => settled.push(value));
-    await new Promise(setImmediate);
-  };
-  await say("in tables");
-  await disk.sync();
-  await say("slow");
-  isQuick = true;
-  await say("quick, behind it");
-  expect([ends.slice(-2), settled, written]).toEqual([["logged", "logged"], ["in tables"], 0]);
-  await disk.sync();
-  await disk.sync();
-  await say("quick");
-  expect([settled.length, written]).toEqual([4, 1]);
-  const closing = database.close();
-  await disk.sync();
-  await disk.sync();
-  await closing;
-});
-
 test("a half is written over only once the tables that it went to are on the disk", async () => {
   const path = newPath();
   const disk = useHeldDisk(path);
@@ -376,14 +339,13 @@ test("where nobody waits for the disk, the log goes there by itself, and closing
 
 test("a log that was written before it had halves is read, and gone on with", async () => {
   const path = newPath();
-  const { append, database } = await open(path, { durability: "process" });
+  const { append, database } = await open(path);
   for (const value of ["a", "b", "c"]) await append(value);
   const left = leaveTurns(path, newPath());
   await database.close();
-  // As the release before left it: every epoch begins where the file does, and frames are not in blocks.
+  // As the release before left it: every epoch begins where the file does.
   const old = await openSqlite({ path: left, migrations: ["what the database itself needs"] });
-  old.exec("ALTER TABLE turn_log DROP COLUMN start; ALTER TABLE turn_log DROP COLUMN block");
-  old.exec("UPDATE component SET version = 1 WHERE name = 'turn_log'");
+  old.exec("ALTER TABLE turn_log DROP COLUMN start; UPDATE component SET version = 1 WHERE name = 'turn_log'");
   old.close();
 
   const again = await open(left);

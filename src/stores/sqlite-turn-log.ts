@@ -2,14 +2,12 @@
 // commit that brings its records into tables is the one that empties it.
 import { randomInt } from "node:crypto";
 import type { TurnLog, TurnLogOwner } from "../host/database.ts";
-import type { OpenDirectFile } from "./direct-file.ts";
 import type { SqliteDatabase, SqliteStatement } from "./sqlite.ts";
 import { TurnLogFile } from "./turn-log-file.ts";
 
 export const turnLogMigrations = [
   "CREATE TABLE turn_log (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL) STRICT",
   "ALTER TABLE turn_log ADD COLUMN start INTEGER NOT NULL DEFAULT 0",
-  "ALTER TABLE turn_log ADD COLUMN block INTEGER NOT NULL DEFAULT 1",
 ];
 
 interface Epoch {
@@ -28,8 +26,6 @@ export interface SqliteTurnLogOptions {
   path: string;
   /** How much one half of the file takes. */
   logBytes: number | undefined;
-  /** For turns that are waited for until they are on the disk. */
-  openDirect: OpenDirectFile | undefined;
   owner: TurnLogOwner;
   /** Something is appended: the turn must have an end. */
   onAppend(): void;
@@ -54,16 +50,16 @@ export class SqliteTurnLog implements TurnLog {
    */
   #isWaiting = true;
 
-  constructor(sqlite: SqliteDatabase, { path, logBytes, openDirect, owner, onAppend }: SqliteTurnLogOptions) {
+  constructor(sqlite: SqliteDatabase, { path, logBytes, owner, onAppend }: SqliteTurnLogOptions) {
     this.#owner = owner;
     this.#onAppend = onAppend;
-    this.#putEpoch = sqlite.prepare("INSERT OR REPLACE INTO turn_log (id, epoch, start, block) VALUES (1, ?, ?, ?)");
-    this.#getEpoch = sqlite.prepare("SELECT epoch, start, block FROM turn_log");
-    const { id, start, block } = this.#readEpoch();
+    this.#putEpoch = sqlite.prepare("INSERT OR REPLACE INTO turn_log (id, epoch, start) VALUES (1, ?, ?)");
+    this.#getEpoch = sqlite.prepare("SELECT epoch, start FROM turn_log");
+    const { id, start } = this.#readEpoch();
     this.#epoch = id;
-    this.#file = new TurnLogFile(path, { half: logBytes, openDirect });
+    this.#file = new TurnLogFile(path, logBytes);
     try {
-      const records = this.#file.read(id, start, block);
+      const records = this.#file.read(id, start);
       this.#isInherited = records.length > 0;
       for (const record of records) owner.recall(record);
     } catch (error) {
@@ -72,9 +68,9 @@ export class SqliteTurnLog implements TurnLog {
     }
   }
 
-  #readEpoch(): Epoch & { block: number } {
+  #readEpoch(): Epoch {
     const row = this.#getEpoch.get();
-    return { id: Number(row?.epoch ?? 0), start: Number(row?.start ?? 0), block: Number(row?.block ?? 1) };
+    return { id: Number(row?.epoch ?? 0), start: Number(row?.start ?? 0) };
   }
 
   /** Whether something is in it that is not in tables. */
@@ -91,20 +87,16 @@ export class SqliteTurnLog implements TurnLog {
     this.#appended.push(record);
   }
 
-  /**
-   * Writes what this turn has appended, and waits for the disk where it may. Nowhere means that it has to go to tables:
-   * there is no room, or no writing.
-   */
-  write(mayWait: boolean): "nowhere" | "written" | "on disk" {
-    if (this.#isWaiting) return "nowhere";
-    let where: "nowhere" | "written" | "on disk" = "nowhere";
+  /** Writes what this turn has appended. False where it has to go to tables: there is no room, or no writing. */
+  write(): boolean {
+    if (this.#isWaiting) return false;
     try {
-      where = this.#file.write(this.#appended, this.#epoch, mayWait);
+      this.#isWaiting = !this.#file.write(this.#appended, this.#epoch);
     } catch {
       // Whatever it was, tables are the other way, and their error is the one to tell.
+      this.#isWaiting = true;
     }
-    this.#isWaiting = where === "nowhere";
-    return where;
+    return !this.#isWaiting;
   }
 
   /**
@@ -118,7 +110,7 @@ export class SqliteTurnLog implements TurnLog {
     // Not the next number: a power cut may take the last commits, and their epochs must not come again.
     const id = randomInt(1, 2 ** 32);
     this.#next = { id, start: isTurning ? this.#file.otherHalf : this.#file.position, turn };
-    this.#putEpoch.run(this.#next.id, this.#next.start, this.#file.block);
+    this.#putEpoch.run(this.#next.id, this.#next.start);
   }
 
   /** Returns how it really ended. */

@@ -1,7 +1,6 @@
-import { closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from "node:fs";
+import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type DirectFile, directBlock } from "./direct-file.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 import { TurnLogFile, turnLogHalf } from "./turn-log-file.ts";
 
@@ -9,19 +8,6 @@ const newPath = useTemporaryFolder();
 const epoch = 7;
 const record = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filter((text) => !text.includes("\u001e"));
 const frames = fc.array(fc.array(record, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 });
-
-/** Writes past the cache as the disk would see them, without needing one. */
-function openFakeDirect(path: string): DirectFile {
-  const file = openSync(path, "r+");
-  return {
-    isQuick: true,
-    write(blocks, position) {
-      expect([blocks.length % directBlock, position % directBlock]).toEqual([0, 0]);
-      writeSync(file, blocks, 0, blocks.length, position);
-    },
-    close: () => closeSync(file),
-  };
-}
 
 function write(path: string, turns: readonly (readonly string[])[], of = epoch): number[] {
   const log = new TurnLogFile(path);
@@ -94,12 +80,12 @@ test("room that was made ahead has no records, whichever epoch is asked for", ()
 test("what does not fit into a half is not written; in the other there is room", () => {
   const log = new TurnLogFile(newPath());
   const most = "x".repeat(turnLogHalf - 100);
-  expect(log.write([most], 1)).toBe("written");
-  expect(log.write([most], 1)).toBe("nowhere");
+  expect(log.write([most], 1)).toBe(true);
+  expect(log.write([most], 1)).toBe(false);
   expect([log.isFull, log.otherHalf]).toEqual([true, turnLogHalf]);
   log.begin(log.otherHalf);
-  expect(log.write([most], 2)).toBe("written");
-  expect(log.write(["y".repeat(100)], 2)).toBe("nowhere");
+  expect(log.write([most], 2)).toBe(true);
+  expect(log.write(["y".repeat(100)], 2)).toBe(false);
   expect([log.isFull, log.otherHalf]).toEqual([true, 0]);
   expect(log.read(1, 0)).toEqual([most]);
   expect(log.read(2, turnLogHalf)).toEqual([most]);
@@ -108,8 +94,8 @@ test("what does not fit into a half is not written; in the other there is room",
 
 test("a frame never ends where the other half begins", () => {
   const log = new TurnLogFile(newPath());
-  expect(log.write(["x".repeat(turnLogHalf - 12)], 1)).toBe("nowhere");
-  expect(log.write(["x".repeat(turnLogHalf - 13)], 1)).toBe("written");
+  expect(log.write(["x".repeat(turnLogHalf - 12)], 1)).toBe(false);
+  expect(log.write(["x".repeat(turnLogHalf - 13)], 1)).toBe(true);
   expect(log.otherHalf).toBe(turnLogHalf);
   log.close(true);
 });
@@ -163,94 +149,17 @@ test("nobody but its user can read it", () => {
   expect(statSync(path).mode & 0o077).toBe(0);
 });
 
-test("frames that are waited for and frames that are not are read in one order, from blocks of their own", () => {
-  const turns = fc.array(fc.tuple(fc.array(record, { minLength: 1, maxLength: 3 }), fc.boolean()), { minLength: 1 });
-  fc.assert(
-    fc.property(turns, fc.nat(3 * directBlock), (written, start) => {
-      const path = newPath();
-      writeFileSync(path, Buffer.alloc(1024 * 1024));
-      const log = new TurnLogFile(path, { openDirect: openFakeDirect });
-      log.begin(start);
-      for (const [records, mayWait] of written) {
-        expect(log.write(records, epoch, mayWait)).toBe(mayWait ? "on disk" : "written");
-        expect(log.position % directBlock).toBe(0);
-      }
-      log.close(false);
-      // Whoever reads it need not have direct writes.
-      const again = new TurnLogFile(path);
-      expect(again.read(epoch, start, directBlock)).toEqual(written.flatMap(([records]) => records));
-      expect(Math.ceil(again.position / directBlock) * directBlock).toBe(log.position);
-      again.close(false);
-    }),
-  );
-});
-
-test("no frame of whole blocks reaches into the other half, wherever the epoch began", () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 5 * directBlock }), fc.nat(), fc.nat(9000), (half, start, length) => {
-      const path = newPath();
-      writeFileSync(path, Buffer.alloc(3 * half, "."));
-      const log = new TurnLogFile(path, { half, openDirect: openFakeDirect });
-      log.begin(start % half);
-      const where = log.write(["x".repeat(length)], epoch, true);
-      expect(log.isFull).toBe(where === "nowhere");
-      log.close(false);
-      expect(readFileSync(path, "latin1").slice(half)).toBe(".".repeat(2 * half));
-    }),
-  );
-});
-
-test("a frame that is too long for the memory it is written from, or needs new room, goes the other way", () => {
-  const path = newPath();
-  const room = 8 * 1024 * 1024;
-  writeFileSync(path, Buffer.alloc(room));
-  const log = new TurnLogFile(path, { openDirect: openFakeDirect });
-  const kept = "y".repeat(1024 * 1024 - 12);
-  const write = (text: string) => log.write([text], epoch, true);
-  expect([write(kept), write(`${kept}y`), write("x")]).toEqual(["on disk", "written", "on disk"]);
-  log.begin(room - directBlock);
-  expect([write("in the last block"), write("behind it"), write("in what was made ahead")]).toEqual([
-    "on disk",
-    "written",
-    "on disk",
-  ]);
-  log.close(false);
-});
-
 test.each(["\u20ac", "\u00e9", "\u{1f600}", "x"])("long texts of %s are read as they were written", (character) => {
   for (const bytes of [64 * 1024, 1024 * 1024, 3 * 1024 * 1024]) {
     // Around the lengths at which the memory that it is written from is just enough, counted in bytes or at their most.
-    for (const length of [bytes / 3, bytes / Buffer.byteLength(character)])
-      for (const openDirect of [undefined, openFakeDirect]) {
-        const path = newPath();
-        const log = new TurnLogFile(path, { openDirect });
-        const texts = [-9, -4, 0, 3].map((more) => character.repeat((length + more) / character.length));
-        for (const text of texts) log.write([text], epoch, true);
-        log.close(false);
-        const again = new TurnLogFile(path);
-        const read = again.read(epoch, 0, log.block);
-        again.close(false);
-        expect(read.map((text, index) => text === texts[index])).toEqual(texts.map(() => true));
-      }
+    for (const length of [bytes / 3, bytes / Buffer.byteLength(character)]) {
+      const path = newPath();
+      const texts = [-9, -4, 0, 3].map((more) => character.repeat((length + more) / character.length));
+      write(
+        path,
+        texts.map((text) => [text]),
+      );
+      expect(read(path).map((text, index) => text === texts[index])).toEqual(texts.map(() => true));
+    }
   }
-});
-
-test("a frame that could not be written for sure is gone for sure", () => {
-  const path = newPath();
-  writeFileSync(path, Buffer.alloc(64 * 1024));
-  const openDirect = (of: string): DirectFile => {
-    const direct = openFakeDirect(of);
-    const write: DirectFile["write"] = (blocks, position) => {
-      direct.write(blocks, position);
-      throw new Error("the disk did not say that it has it");
-    };
-    return { ...direct, write };
-  };
-  const log = new TurnLogFile(path, { openDirect });
-  log.write(["a"], epoch);
-  expect(() => log.write(["b"], epoch, true)).toThrow("did not say");
-  log.close(false);
-  const again = new TurnLogFile(path);
-  expect(again.read(epoch, 0, directBlock)).toEqual(["a"]);
-  again.close(false);
 });

@@ -3,7 +3,6 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
-import { allocateBlocks, type DirectFile, directBlock, type OpenDirectFile } from "./direct-file.ts";
 import { syncFolderNow } from "./durable-file.ts";
 
 /**
@@ -24,27 +23,18 @@ const maxKeptFrame = 1024 * 1024;
 const headerBytes = 12;
 const separator = "\u001e";
 
-export interface TurnLogFileOptions {
-  half?: number | undefined;
-  /** For frames that are waited for until they are on the disk. */
-  openDirect?: OpenDirectFile | undefined;
-}
-
 export class TurnLogFile {
   readonly #path: string;
   readonly #file: number;
   readonly #half: number;
-  readonly #direct: DirectFile | undefined;
-  /** Frames that are written begin at multiples of this. */
-  readonly block: number;
   #length: number;
-  #frame: Buffer;
+  #frame = Buffer.alloc(64 * 1024);
   /** Of the epoch. */
   #start = 0;
   #position = 0;
   #isFull = false;
 
-  constructor(path: string, { half = turnLogHalf, openDirect }: TurnLogFileOptions = {}) {
+  constructor(path: string, half = turnLogHalf) {
     this.#path = path;
     this.#half = half;
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -52,13 +42,10 @@ export class TurnLogFile {
       this.#length = fstatSync(this.#file).size;
       // The name lasts from here on; what is written under it is synced as it comes.
       if (this.#length === 0) syncFolderNow(dirname(path));
-      this.#direct = openDirect?.(path);
     } catch (error) {
       closeSync(this.#file);
       throw error;
     }
-    this.block = this.#direct === undefined ? 1 : directBlock;
-    this.#frame = this.#direct === undefined ? Buffer.alloc(64 * 1024) : allocateBlocks(maxKeptFrame);
   }
 
   /** Of frames that were written since the epoch began, or the file was opened. */
@@ -85,27 +72,24 @@ export class TurnLogFile {
   }
 
   /**
-   * The records of an epoch that began there, with frames at multiples of `block`, oldest first; the next frame goes
-   * behind them. A frame that is not whole was never durable, nor was what follows it. There is no epoch 0: it would be
-   * that of all the room that is made ahead.
+   * The records of an epoch that began there, oldest first; the next frame goes behind them. A frame that is not whole was
+   * never durable, nor was what follows it. There is no epoch 0: it would be that of all the room that is made ahead.
    */
-  read(epoch: number, start: number, block = this.block): string[] {
+  read(epoch: number, start: number): string[] {
     // To the end of the file: the release that wrote it may have had larger halves.
-    const first = Math.min(roundUp(start, block), this.#length);
-    const bytes = Buffer.alloc(this.#length - first);
-    readSync(this.#file, bytes, 0, bytes.length, first);
+    const bytes = Buffer.alloc(Math.max(0, this.#length - start));
+    readSync(this.#file, bytes, 0, bytes.length, start);
     const records: string[] = [];
-    let position = Math.min(start, this.#length);
-    for (let at = 0; epoch !== 0 && at + headerBytes <= bytes.length; ) {
+    let at = 0;
+    while (epoch !== 0 && at + headerBytes <= bytes.length) {
       const end = at + headerBytes + bytes.readUInt32LE(at + 4);
       if (bytes.readUInt32LE(at) !== epoch || end > bytes.length) break;
       const text = bytes.subarray(at + headerBytes, end);
       if (crc32(text) !== bytes.readUInt32LE(at + 8)) break;
       for (const record of text.toString("utf8").split(separator)) records.push(record);
-      position = first + end;
-      at = roundUp(end, block);
+      at = end;
     }
-    this.begin(position);
+    this.begin(Math.min(start, this.#length) + at);
     return records;
   }
 
@@ -116,45 +100,20 @@ export class TurnLogFile {
     this.#position = start;
   }
 
-  /**
-   * Writes records as one frame; nowhere where this half has no room for it. The frame is on the disk only where the
-   * caller waits for that, which it must not do as long as a frame before this one may not be there. What this throws
-   * leaves the log as it was.
-   *
-   * Only room that is there is written past the cache: what makes room has to be synced as a whole.
-   */
-  write(records: readonly string[], epoch: number, mayWait = false): "nowhere" | "written" | "on disk" {
+  /** Writes records as one frame; false where this half has no room for it. What it throws leaves the log as it was. */
+  write(records: readonly string[], epoch: number): boolean {
     const frame = this.#encode(records.length === 1 ? (records[0] as string) : records.join(separator), epoch);
-    const start = roundUp(this.#position, this.block);
-    const end = start + roundUp(frame.length, this.block);
+    const end = this.#position + frame.length;
     // Not up to the very end: there the other half would begin.
     this.#isFull = end >= this.#endOfHalf(this.#position);
-    if (this.#isFull) return "nowhere";
-    const isDirect = mayWait && end <= this.#length && frame.buffer === this.#frame.buffer;
-    const direct = isDirect && this.#direct?.isQuick === true ? this.#direct : undefined;
+    if (this.#isFull) return false;
     if (end > this.#length) this.#grow(end);
-    if (direct === undefined) writeAll(this.#file, frame, start);
-    else this.#writeDirectly(direct, this.#frame.subarray(0, end - start), start);
+    writeAll(this.#file, frame, this.#position);
     this.#position = end;
-    return direct === undefined ? "written" : "on disk";
-  }
-
-  #writeDirectly(direct: DirectFile, blocks: Buffer, start: number): void {
-    try {
-      direct.write(blocks, start);
-    } catch (error) {
-      // It may be there all the same. A turn that is told to be lost must not come back.
-      try {
-        writeAll(this.#file, Buffer.alloc(headerBytes), start);
-      } catch {
-        // The disk takes nothing any more.
-      }
-      throw error;
-    }
+    return true;
   }
 
   close(isRemoved: boolean): void {
-    this.#direct?.close();
     closeSync(this.#file);
     if (isRemoved) rmSync(this.#path, { force: true });
   }
@@ -194,8 +153,4 @@ export class TurnLogFile {
 function writeAll(file: number, bytes: Buffer, position: number): void {
   for (let written = 0; written < bytes.length; )
     written += writeSync(file, bytes, written, bytes.length - written, position + written);
-}
-
-function roundUp(bytes: number, block: number): number {
-  return Math.ceil(bytes / block) * block;
 }
