@@ -179,6 +179,22 @@ test("entries beyond the buffer are dropped, counted and reported once", async (
   ]);
 });
 
+test("what was dropped during the last write is told, though nothing comes after it", async () => {
+  const { audit, numbers, path, warn } = startAudit({ maxPendingBytes: 1, flushMs: 1 });
+  let dropped = 0;
+  audit.record(entryOf(0));
+  // Until it is written, and the file is there.
+  while (!existsSync(path)) {
+    await nextTurn();
+    audit.record(entryOf(1));
+    dropped += 1;
+  }
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2), { timeout: 10_000 });
+  expect(warn).toHaveBeenLastCalledWith(expect.stringContaining("written again"), { path, lost: dropped });
+  expect(numbers()).toEqual([0]);
+  await audit.close();
+});
+
 test("a buffered entry does not keep the process alive", async () => {
   const { audit } = startAudit({ flushMs: 60_000 });
   const before = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;

@@ -60,7 +60,8 @@ export function createAuditFile(options: AuditFileOptions): AuditLog {
     timer = undefined;
     writing ??= write().finally(() => {
       writing = undefined;
-      if (pendingBytes > 0) timer ??= schedule();
+      // Also where the trouble is over and was not yet said to be: entries were lost during the write.
+      if (pendingBytes > 0 || isTroubled) timer ??= schedule();
     });
   }
 
