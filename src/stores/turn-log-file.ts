@@ -128,7 +128,7 @@ export class TurnLogFile {
   }
 
   #roomFor(text: string): Buffer {
-    // A character has three bytes at most. Counting them takes half as long as writing them.
+    // A character has three bytes at most; to count them would be to read the text once more.
     if (headerBytes + 3 * text.length <= this.#frame.length) return this.#frame;
     const length = headerBytes + Buffer.byteLength(text);
     if (length > maxKeptFrame) return Buffer.alloc(length);
