@@ -99,6 +99,35 @@ describe("a call", () => {
     await client.disconnect();
   });
 
+  test("may be answered while it is sent, and the answer counts though sending fails after it", async () => {
+    const { client, peer } = await connectFake();
+    const { send } = peer.transport;
+    let answer = () => peer.answer(peer.last, "paint/resp", { coats: 2 });
+    peer.transport.send = (message) => {
+      send(message);
+      answer();
+      throw new Error("pipe is broken");
+    };
+    await expect(client.rpc(paint, { colour: "red" })).resolves.toMatchObject({ coats: 2 });
+    answer = () => peer.answer(peer.last, "error", { code: "tool_not_found", message: "no brush" });
+    await expect(client.rpc(paint, { colour: "red" })).rejects.toMatchObject({ code: "tool_not_found" });
+    peer.transport.send = send;
+    await client.disconnect();
+  });
+
+  test("whose fields cannot be read is rejected like any other, not thrown at its caller", async () => {
+    const { client, peer } = await connectFake();
+    const fault = new Error("no colour yet");
+    const request = {
+      get colour(): string {
+        throw fault;
+      },
+    };
+    await expect(client.rpc(paint, request)).rejects.toBe(fault);
+    expect(peer.sentOf()).toEqual([]);
+    await client.disconnect();
+  });
+
   test("ping tells how long it took", async () => {
     const { client, peer } = await connectFake();
     const pinging = client.ping();

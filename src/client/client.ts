@@ -13,7 +13,8 @@ import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
 import { A2EConnectionError } from "./errors.ts";
 import { guarded } from "./guarded.ts";
-import { abortError, type PendingCall, PendingCalls, steadyClock } from "./pending-calls.ts";
+import { PendingCall } from "./pending-call.ts";
+import { abortError, PendingCalls, steadyClock } from "./pending-calls.ts";
 import { type PushHandler, PushHandlers } from "./push-handlers.ts";
 import { findTooLong, takeEvent, toClientError } from "./received.ts";
 import { type RetryOptions, wait, withRetry } from "./retry.ts";
@@ -180,45 +181,39 @@ export class A2EClient {
   }
 
   #callOnce<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions): Promise<ResultOf<C>> {
-    return new Promise((resolve, reject) => {
-      if (this.#state !== "open") return reject(this.#closedError());
-      if (options.signal?.aborted === true) return reject(abortError(options.signal));
-      const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
-      const fields = wantsEvents ? { streaming: true, ...request } : request;
-      const problem = options.id === undefined ? undefined : this.#problemWithId(options.id);
-      if (problem !== undefined) return reject(problem);
-      const message = createMessage(call.type, options.id ?? this.#nextId(), this.#clock.now(), fields);
-      const { timeoutMs = this.#timeoutMs } = options;
-      const pending: PendingCall = {
-        message,
-        call,
-        options,
-        timeoutMs,
-        expiresAt: Number.POSITIVE_INFINITY,
-        events: undefined,
-        sequence: 0,
-        entry: undefined,
-        onAbort: undefined,
-        resolve: resolve as PendingCall["resolve"],
-        reject,
-      };
-      this.#pending.add(pending);
-      try {
-        this.#transport.send(message);
-        this.#pending.watch(pending);
-      } catch (cause) {
-        this.#pending.remove(pending);
-        reject(toSendError(cause as Error));
-      }
-    });
+    let pending: PendingCall;
+    try {
+      pending = this.#prepare(call, request, options);
+    } catch (problem) {
+      return Promise.reject(problem);
+    }
+    this.#pending.add(pending);
+    try {
+      this.#transport.send(pending.message);
+      this.#pending.watch(pending);
+    } catch (cause) {
+      this.#pending.remove(pending);
+      pending.reject(toSendError(cause as Error));
+    }
+    return pending.toPromise() as Promise<ResultOf<C>>;
   }
 
-  #problemWithId(id: string): Error | undefined {
+  #prepare(call: Call, request: object, options: RpcOptions): PendingCall {
+    if (this.#state !== "open") throw this.#closedError();
+    if (options.signal?.aborted === true) throw abortError(options.signal);
+    if (options.id !== undefined) this.#checkId(options.id);
+    const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
+    const fields = wantsEvents ? { streaming: true, ...request } : request;
+    const message = createMessage(call.type, options.id ?? this.#nextId(), this.#clock.now(), fields);
+    return new PendingCall(message, call, options, options.timeoutMs ?? this.#timeoutMs);
+  }
+
+  #checkId(id: string): void {
     // The host would give it another one, and answer under that.
-    if (id === "") return new TypeError("the id of a call must not be empty");
-    if (this.#pending.get(id) === undefined) return undefined;
+    if (id === "") throw new TypeError("the id of a call must not be empty");
+    if (this.#pending.get(id) === undefined) return;
     const problem = `a call with the id ${JSON.stringify(id)} is still waiting for its answer`;
-    return new A2EConnectionError("duplicate_id", problem);
+    throw new A2EConnectionError("duplicate_id", problem);
   }
 
   /** The host is told, and nobody waits for what it says: the call is over for its caller either way. */

@@ -1,26 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ping } from "../protocol/core.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
-import { type PendingCall, PendingCalls, type PendingOptions } from "./pending-calls.ts";
+import { PendingCall, type PendingOptions } from "./pending-call.ts";
+import { PendingCalls } from "./pending-calls.ts";
 
 function setUp() {
   const clock = createFakeClock(0);
   const givenUp: string[] = [];
   const pending = new PendingCalls(clock, (call) => givenUp.push(call.message.id));
   const add = (id: string, timeoutMs = 0, options: PendingOptions = {}) => {
-    const call: PendingCall = {
-      message: { type: "ping", id },
-      call: ping,
-      options,
-      timeoutMs,
-      expiresAt: Number.POSITIVE_INFINITY,
-      events: undefined,
-      sequence: 0,
-      entry: undefined,
-      onAbort: undefined,
-      resolve: vi.fn(),
-      reject: vi.fn(),
-    };
+    const call = new PendingCall({ type: "ping", id }, ping, options, timeoutMs);
+    vi.spyOn(call, "reject");
     pending.add(call);
     pending.watch(call);
     return call;

@@ -1,33 +1,11 @@
 // Calls that wait for their answer: found by id, given up on time or on request.
-import type { Call } from "../protocol/capability.ts";
-import type { Clock, Message } from "../protocol/envelope.ts";
-import { type IdEntry, IdTable } from "../protocol/id-table.ts";
-import type { JsonObject } from "../protocol/json.ts";
-import { A2EConnectionError, type CallEvent } from "./errors.ts";
+import type { Clock } from "../protocol/envelope.ts";
+import { IdTable } from "../protocol/id-table.ts";
+import { A2EConnectionError } from "./errors.ts";
+import type { PendingCall } from "./pending-call.ts";
 
 /** How late a timeout may be noticed. */
 const sweepMs = 25;
-
-export interface PendingOptions {
-  signal?: AbortSignal;
-  onEvent?(event: CallEvent): void;
-}
-
-export interface PendingCall {
-  readonly message: Message;
-  readonly call: Call;
-  readonly options: PendingOptions;
-  readonly timeoutMs: number;
-  /** By the clock of the calls; set when it is watched. */
-  expiresAt: number;
-  events: CallEvent[] | undefined;
-  /** Counts the calls in the order in which they were made. */
-  sequence: number;
-  entry: IdEntry<PendingCall> | undefined;
-  onAbort: (() => void) | undefined;
-  resolve(result: JsonObject): void;
-  reject(error: Error): void;
-}
 
 /** Time that passes evenly: the clock on the wall may be set while a call waits. */
 export const steadyClock: Clock = { now: () => performance.now() };

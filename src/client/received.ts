@@ -6,7 +6,7 @@ import { A2EError } from "../protocol/errors.ts";
 import { isJsonObject } from "../protocol/json.ts";
 import { parseWith } from "../protocol/parse.ts";
 import { A2EClientError, type CallEvent } from "./errors.ts";
-import type { PendingCall } from "./pending-calls.ts";
+import type { PendingCall } from "./pending-call.ts";
 
 /** Events of a call that are kept for the error it may end with: the last ones. All of them go to `onEvent`. */
 const maxKeptEvents = 1_000;
