@@ -6,7 +6,7 @@ import { env } from "../src/caps/env/protocol.ts";
 import { memory } from "../src/caps/memory/protocol.ts";
 import { A2EClient } from "../src/client/client.ts";
 import { createNodeHttpTransport } from "../src/transports/http-node.ts";
-import { connectEcho } from "./lib/a2e-client.ts";
+import { connectEcho, type EchoClient } from "./lib/a2e-client.ts";
 import { runClosedLoop } from "./lib/closed-loop.ts";
 import { createCpuMeter } from "./lib/cpu.ts";
 import type { Benchmark, RunningCase, Sample } from "./lib/definition.ts";
@@ -25,6 +25,11 @@ export const benchmark: Benchmark = {
     on: { title: "tool call, every answer survives kill -9", start: () => startCalls("durable") },
     off: { title: "tool call, nothing kept", start: () => startCalls("memory") },
     power: { title: "tool call, every answer survives a power cut", start: () => startCalls("power") },
+    "agents-off": { title: `tool call of ${inFlight} agents, nothing kept`, start: () => startAgents("memory") },
+    "agents-power": {
+      title: `tool call of ${inFlight} agents, every answer survives a power cut`,
+      start: () => startAgents("power"),
+    },
     "step-on": { title: "env/step, every answer survives kill -9", start: () => startSteps("durable") },
     "step-off": { title: "env/step, nothing kept", start: () => startSteps("memory") },
     open: {
@@ -42,6 +47,7 @@ export const benchmark: Benchmark = {
     // The strict one is the bar: durable is what a power cut cannot take.
     { id: "durability", ours: "power", peer: "off", measure: "perSecond", atLeast: 0.7 },
     { id: "durability.kill", ours: "on", peer: "off", measure: "perSecond", atLeast: 0.7 },
+    { id: "durability.agents", ours: "agents-power", peer: "agents-off", measure: "perSecond", atLeast: 0.7 },
     { id: "durability.step", ours: "step-on", peer: "step-off", measure: "perSecond" },
     { id: "durability.recovery", ours: "recover", peer: "open", measure: "totalMs" },
   ],
@@ -51,6 +57,25 @@ async function startCalls(storage: "durable" | "power" | "memory"): Promise<Runn
   const server = await startServerProcess("stateful-http", [storage]);
   const { client, call } = await connectEcho(transportTo(server));
   return closedLoop(server, client, call);
+}
+
+/** Each with a session, connections and one call of its own: as many requests are in flight as calls. */
+async function startAgents(storage: "power" | "memory"): Promise<RunningCase> {
+  const server = await startServerProcess("stateful-http", [storage]);
+  const agents = await Promise.all(Array.from({ length: inFlight }, () => connectEcho(transportTo(server))));
+  const idle = [...agents];
+  const call = async () => {
+    const agent = idle.pop() as EchoClient;
+    await agent.call();
+    idle.push(agent);
+  };
+  return {
+    round: (ms) => runClosedLoop(call, { ms, inFlight, pids: [server.pid] }),
+    async close() {
+      await Promise.all(agents.map(({ client }) => client.disconnect()));
+      await server.stop();
+    },
+  };
 }
 
 async function startSteps(storage: "durable" | "memory"): Promise<RunningCase> {
