@@ -15,7 +15,8 @@ export function toDraft(entry: NewMemoryEntry, maxEntryBytes: number, now: numbe
   const key = canonicalKey(entry.key);
   const json = JSON.stringify(content);
   const contentBytes = bytesOf(json);
-  const ttl = Math.ceil(entry.ttl ?? 0);
+  const lifetime = entry.ttl ?? 0;
+  const ttl = Math.ceil(lifetime);
   const eventAt =
     entry.event_at ?? secondsIn(entry, "event_at") ?? entry.created_at ?? secondsIn(entry, "created_at") ?? now;
   const problem =
@@ -25,7 +26,7 @@ export function toDraft(entry: NewMemoryEntry, maxEntryBytes: number, now: numbe
       : undefined) ??
     problemWithTags(tags) ??
     (source.length > maxSourceLength ? `source is longer than ${maxSourceLength} characters` : undefined) ??
-    (ttl < 0 || ttl > maxSeconds ? "ttl must be from 0 to 100 billion seconds" : undefined) ??
+    (lifetime < 0 || ttl > maxSeconds ? "ttl must be from 0 to 100 billion seconds" : undefined) ??
     (Math.abs(eventAt) > maxSeconds ? "event_at is no date" : undefined) ??
     (ifVersion !== undefined && ifVersion < 0 ? "if_version must not be negative" : undefined);
   if (problem !== undefined) return { code: "schema_violation", message: problem };

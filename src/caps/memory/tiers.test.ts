@@ -188,6 +188,12 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(again?.created_at).toBe(host.clock.now() / 1000);
   });
 
+  test("does not take what is past by less than a second for what lives for ever", async () => {
+    await expect(put("late", "gone", { ttl: -0.3 })).rejects.toMatchObject({ code: "schema_violation" });
+
+    expect(await ada.keys({ tier })).toEqual([]);
+  });
+
   test("forgets by key, by tag, by time, and everything where only the tier is given", async () => {
     for (const [index, key] of ["a", "b", "c", "d", "e"].entries())
       await put(key, key, { tags: [key < "c" ? "early" : "late"], event_at: index });
