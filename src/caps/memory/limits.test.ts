@@ -48,6 +48,19 @@ describe.each(tiers)("a full %s tier", (tier) => {
     await store("c", 1900);
     expect(await ada.keys({ tier })).toEqual(["c"]);
   });
+
+  test("counts an entry once that takes the place of an expired one", async () => {
+    await using host = await startMemory({ [tier]: { max_bytes: 2000, on_full: "evict" } });
+    const ada = host.open("ada");
+    const store = (key: string, length: number, ttl = 0) =>
+      ada.store({ entries: [{ key, content: "x".repeat(length), tier, ttl }] });
+    await store("a", 900, 1);
+    await store("b", 900);
+    host.clock.advance(2000);
+    await store("a", 1500);
+
+    expect(await ada.keys({ tier })).toEqual(["a"]);
+  });
 });
 
 test("the working tier evicts what was used least recently, also after it was put back from its state", async () => {

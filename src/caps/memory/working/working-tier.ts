@@ -116,32 +116,27 @@ export class WorkingTier {
     const { size } = draft;
     const refusal = versionConflict(draft.ifVersion, before?.version ?? 0);
     if (refusal !== undefined) return { refusal };
-    const oldSize = shelf.sizes.get(draft.key);
-    if (!this.#makeRoom(memoryId, shelf, draft.key, size, oldSize, now))
-      return { refusal: memoryFull(this.#limits, "working") };
+    if (!this.#makeRoom(memoryId, shelf, draft.key, size, now)) return { refusal: memoryFull(this.#limits, "working") };
     const { key, content, tags, source, score, ttl, eventAt } = draft;
     const createdAt = before?.createdAt ?? now;
     const version = this.#tick();
     const times = { createdAt, updatedAt: now, eventAt };
     const entry: WorkingEntry = { key, content, tags, source, score, ttl, ...times, version, size };
     this.#state.set(`${entryPrefix}${memoryId}/${key}`, entry as unknown as JsonObject);
-    shelf.bytes += size - (oldSize ?? 0);
+    shelf.bytes += size - (shelf.sizes.get(key) ?? 0);
     shelf.sizes.set(key, size);
     shelf.expiresAt = Math.min(shelf.expiresAt, expiresAt(entry));
     return { entry };
   }
 
-  #makeRoom(
-    memoryId: string,
-    shelf: Shelf,
-    key: string,
-    size: number,
-    oldSize: number | undefined,
-    now: number,
-  ): boolean {
+  #makeRoom(memoryId: string, shelf: Shelf, key: string, size: number, now: number): boolean {
     const { maxEntries, maxBytes, onFull } = this.#limits;
-    const isFull = () =>
-      shelf.sizes.size + (oldSize === undefined ? 1 : 0) > maxEntries || shelf.bytes + size - (oldSize ?? 0) > maxBytes;
+    // Asked each time: what the key held before may go with what has expired.
+    const isFull = () => {
+      const oldSize = shelf.sizes.get(key);
+      const entries = shelf.sizes.size + (oldSize === undefined ? 1 : 0);
+      return entries > maxEntries || shelf.bytes + size - (oldSize ?? 0) > maxBytes;
+    };
     if (!isFull()) return true;
     if (size > maxBytes) return false;
     if (shelf.expiresAt <= now) this.#living(memoryId, shelf, now);
