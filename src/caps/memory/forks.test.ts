@@ -98,6 +98,19 @@ test("a fork compares versions with what it sees", async () => {
   await write("three", 0);
 });
 
+test("a fork does not take an entry that was deleted and written again for the one below", async () => {
+  const fork = ada.fork();
+  const read = (await fork.retrieve({ tier: "", keys: ["deleted"] })).entries;
+  await fork.forget({ tier: "", keys: ["deleted"] });
+  for (const content of ["one", "two", "three", "four"]) {
+    await put(fork, "deleted", content);
+
+    const late = read.map(({ tier, version }) => ({ key: "deleted", content: "late", tier, if_version: version }));
+    await expect(fork.store({ entries: late })).rejects.toMatchObject({ code: "version_conflict" });
+  }
+  expect(read).toHaveLength(3);
+});
+
 test("what a fork wrote and let expire stays hidden below it", async () => {
   const fork = ada.fork();
   await put(fork, "changed", "for a while", { ttl: 5 });

@@ -81,8 +81,8 @@ class SqliteMemoryStore implements MemoryStore {
       return { refusal: memoryFull(this.#room.limitsOf(space), space.tier) };
     const baseVersion = own?.base_version ?? (isVisible(under, now) ? under.version : 0);
     const createdAt = visible?.created_at ?? now;
-    // What a fork writes must not have a version that somebody saw below it.
-    const version = Math.max(space.version, visible?.version ?? 0) + 1;
+    // What a fork writes must not have a version that somebody saw below it, be it of an entry that is gone.
+    const version = Math.max(space.version, ...below.map((layer) => layer.version)) + 1;
     const row = toRow(draft, version, createdAt, baseVersion, now);
     // Making room may have taken the row itself.
     const before = own === undefined ? undefined : this.#tables.rowOf(space.id, draft.key);
