@@ -180,6 +180,27 @@ test("what has expired is collected as long as the host runs, so many at a time"
   }
 });
 
+test.each([
+  ["refuse", "episodic"],
+  ["evict", "semantic"],
+] as const)("what has expired takes nobody's room, though it is not collected yet (%s)", async (on_full, tier) => {
+  await using host = await startMemory({ [tier]: { max_entries: memoryLimits.maxCollected + 1, on_full } });
+  const ada = host.open("ada");
+  const store = (ttl: number, ...keys: string[]) =>
+    ada.store({ entries: keys.map((key) => ({ key, content: key, tier, ttl })) });
+  const many = Array.from({ length: memoryLimits.maxCollected }, (_, at) => `${at}`);
+  // Collected before the others, and all that is collected with one request.
+  await store(1, ...many);
+  await ada.init({ namespace: "full" });
+  await store(0, "kept");
+  await store(2, ...many);
+  host.clock.advance(5000);
+
+  await store(0, "new");
+
+  expect((await ada.keys({ tier })).sort()).toEqual(["kept", "new"]);
+});
+
 test("a scope with too many fields is refused", async () => {
   await using host = await startMemory();
   const scope = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`f${index}`, "x"]));

@@ -32,7 +32,7 @@ export class SpaceRoom {
     return space.entries + moreEntries <= maxEntries && space.bytes + moreBytes <= maxBytes;
   }
 
-  /** Evicts the oldest until an entry of this size fits in place of `own`; false where it does not. */
+  /** Takes away what has expired, then evicts the oldest, until an entry of this size fits in place of `own`; false where it does not. */
   make(space: SpaceRow, key: string, size: number, own: StoredRow | undefined, now: number): boolean {
     const limits = this.limitsOf(space);
     const replaced = own !== undefined && own.is_deleted === 0 ? own : undefined;
@@ -40,9 +40,9 @@ export class SpaceRoom {
     const moreEntries = replaced === undefined ? 1 : 0;
     while (!this.has(space, moreBytes, moreEntries)) {
       const canEvict = limits.onFull === "evict" && size <= limits.maxBytes;
-      const oldest = canEvict ? this.#tables.oldest(space, key) : undefined;
-      if (oldest === undefined) return false;
-      this.#tables.drop(space, oldest, now);
+      const gone = this.#tables.expired(space, key, now) ?? (canEvict ? this.#tables.oldest(space, key) : undefined);
+      if (gone === undefined) return false;
+      this.#tables.drop(space, gone, now);
     }
     return true;
   }

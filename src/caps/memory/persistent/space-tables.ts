@@ -133,6 +133,14 @@ export class SpaceTables {
     this.statements.get("DELETE FROM memory_entry WHERE id = ?").run(row.id);
   }
 
+  /** What has expired and is not collected yet, but for one key. */
+  expired(space: SpaceRow, exceptKey: string, now: number): StoredRow | undefined {
+    const row = this.statements
+      .get(`SELECT ${rowColumns} FROM memory_entry e WHERE e.space = ? AND e.expires_at <= ? AND e.key <> ? LIMIT 1`)
+      .get(space.id, now, exceptKey);
+    return row as unknown as StoredRow | undefined;
+  }
+
   /** What happened first, but for one key. */
   oldest(space: SpaceRow, exceptKey: string): StoredRow | undefined {
     const row = this.statements

@@ -29,6 +29,8 @@ const migrations = [
    CREATE TABLE memory_tag (space INTEGER NOT NULL, tag TEXT NOT NULL, entry INTEGER NOT NULL, PRIMARY KEY (space, tag, entry)) STRICT, WITHOUT ROWID;
    CREATE TABLE memory_vector (entry INTEGER PRIMARY KEY, model TEXT NOT NULL, vector BLOB NOT NULL) STRICT;
    CREATE TABLE memory_overlay (id TEXT PRIMARY KEY, parent TEXT NOT NULL, used_at REAL NOT NULL) STRICT, WITHOUT ROWID;`,
+  // What has expired in one space, however much has in others.
+  "CREATE INDEX memory_entry_space_expiry ON memory_entry (space, expires_at) WHERE expires_at IS NOT NULL",
 ];
 
 export function migrateMemory(database: Database): void {
