@@ -32,6 +32,14 @@ describe.each(tiers)("a full %s tier", (tier) => {
     expect(await ada.keys({ tier, query: "content" })).toHaveLength(2);
   });
 
+  test("evicts what was changed least recently where all happened at once", async () => {
+    await using host = await startMemory({ [tier]: { max_entries: 2, on_full: "evict" } });
+    const ada = host.open("ada");
+    for (const key of ["a", "b", "a", "c"]) await ada.store({ entries: [{ key, content: key, tier, event_at: 5 }] });
+
+    expect(await ada.keys({ tier })).toEqual(["c", "a"]);
+  });
+
   test("counts bytes as well, and evicts for them only where that can help", async () => {
     await using host = await startMemory({ [tier]: { max_bytes: 2000, on_full: "evict" } });
     const ada = host.open("ada");

@@ -136,6 +136,14 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ tier, query: "note 7", min_score: 0.9 })).toMatchObject({ total: 1 });
   });
 
+  test("puts what was changed last first where all happened at once, whatever the limit", async () => {
+    for (const key of ["a", "b", "c", "a"]) await put(key, "word", { event_at: 5 });
+
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await ada.keys({ tier, limit })).toEqual(["a", "c", "b"].slice(0, limit));
+    }
+  });
+
   test("ranks the best answer to a query first, with scores from 0 to 1 that min_score cuts off", async () => {
     await put("a", "The solar system has eight planets.");
     await put("b", "A solar panel turns light into current.");

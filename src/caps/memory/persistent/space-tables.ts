@@ -145,7 +145,7 @@ export class SpaceTables {
   oldest(space: SpaceRow, exceptKey: string): StoredRow | undefined {
     const row = this.statements
       .get(
-        `SELECT ${rowColumns} FROM memory_entry e WHERE e.space = ? AND e.is_deleted = 0 AND e.key <> ? ORDER BY e.event_at, e.id LIMIT 1`,
+        `SELECT ${rowColumns} FROM memory_entry e WHERE e.space = ? AND e.is_deleted = 0 AND e.key <> ? ORDER BY e.event_at, e.version LIMIT 1`,
       )
       .get(space.id, exceptKey);
     return row as unknown as StoredRow | undefined;

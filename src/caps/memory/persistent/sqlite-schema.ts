@@ -31,6 +31,9 @@ const migrations = [
    CREATE TABLE memory_overlay (id TEXT PRIMARY KEY, parent TEXT NOT NULL, used_at REAL NOT NULL) STRICT, WITHOUT ROWID;`,
   // What has expired in one space, however much has in others.
   "CREATE INDEX memory_entry_space_expiry ON memory_entry (space, expires_at) WHERE expires_at IS NOT NULL",
+  // Of what happened at the same time, the last change is the newest.
+  `DROP INDEX memory_entry_time;
+   CREATE INDEX memory_entry_time ON memory_entry (space, event_at, version);`,
 ];
 
 export function migrateMemory(database: Database): void {

@@ -89,7 +89,7 @@ export class SqliteSearch {
     const values = [space.id, ...filter.values, ...(minScore > 0 ? [minScore] : [])];
     const select = (columns: string) =>
       this.#tables.statements
-        .get(`SELECT ${columns} FROM memory_entry e ${where} ORDER BY e.event_at DESC, e.id DESC LIMIT ?`)
+        .get(`SELECT ${columns} FROM memory_entry e ${where} ORDER BY e.event_at DESC, e.version DESC LIMIT ?`)
         .all(...values, limit);
     const rows = select(limit <= safeLimit ? readColumns : "e.id, e.size, e.score");
     const matches =
