@@ -200,6 +200,27 @@ test("vectors are compared a part in each turn, and all of them in the end", asy
   expect(turns).toBe(1);
 });
 
+test("what is written while vectors are compared, by whomever, is not taken for what was found", async () => {
+  const embedder: Embedder = {
+    name: "apart",
+    embed: async (texts) => texts.map((text) => Float32Array.of(text.includes("hay") ? 0 : 1, 1)),
+  };
+  await using host = await startMemory({ embedder, min_similarity: 0.9 });
+  const ada = host.open("ada");
+  const hay = Array.from({ length: memoryLimits.maxVectorsPerTurn }, (_, at) => semantic(`hay ${at}`, "hay"));
+  await ada.store({ entries: [...hay, semantic("first", "needle"), semantic("last", "needle")] });
+  const searching = ada.retrieve({ tier: "semantic", query: "needle" });
+  // The vector of the query is there, and the first part of the others is compared.
+  for (let step = 0; step < 20; step++) await undefined;
+
+  await ada.forget({ tier: "semantic", keys: ["last"] });
+  await host.open("bob").store({ entries: [{ key: "diary", content: "a secret", tier: "episodic" }] });
+
+  const { entries, total } = await searching;
+  expect(entries.map(({ key_text }) => key_text)).toEqual(["first"]);
+  expect(total).toBe(1);
+});
+
 test("what has the words and no similar vector is counted and found, however many there are", async () => {
   const embedder: Embedder = {
     name: "apart",

@@ -143,11 +143,25 @@ export class SqliteSearch {
     const scored = Array.from(scores, ([id, score]) => ({ id, score }))
       .filter(({ score }) => score >= minScore)
       .sort((first, second) => second.score - first.score || second.id - first.id);
-    const sizeOf = this.#tables.statements.get("SELECT size FROM memory_entry WHERE id = ?");
-    const best = scored
-      .slice(0, limit)
-      .map(({ id, score }) => ({ id, score, size: Number(sizeOf.get(id)?.size ?? 0) }));
-    return { matches: this.#load(best, compareMatches(true)), total: scored.length };
+    const chosen = scored.slice(0, limit);
+    const best = this.#stillThere(layer, chosen);
+    const total = scored.length - chosen.length + best.length;
+    return { matches: this.#load(best, compareMatches(true)), total };
+  }
+
+  /** Others wrote meanwhile: an id may be gone by now, or be that of an entry elsewhere. */
+  #stillThere({ space, filter }: Layer, chosen: readonly Scored[]): Sized[] {
+    const rows = this.#tables.statements
+      .get(
+        `SELECT e.id, e.size FROM memory_entry e
+         WHERE e.id IN (SELECT value FROM json_each(?)) AND +e.space = ? AND e.is_deleted = 0 ${filter.sql}`,
+      )
+      .all(JSON.stringify(chosen.map(({ id }) => id)), space.id, ...filter.values);
+    const sizeOf = new Map(rows.map(({ id, size }) => [id as number, size as number]));
+    return chosen.flatMap(({ id, score }) => {
+      const size = sizeOf.get(id);
+      return size === undefined ? [] : { id, score, size };
+    });
   }
 
   /** Looks at every vector, a part of them in each turn: others go on meanwhile. Exact, which an index would not be. */
