@@ -215,6 +215,12 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ tier })).toEqual({ entries: [], total: 0 });
   });
 
+  test("finds the words behind a NUL", async () => {
+    await put("a\0key", "before\0after");
+
+    for (const query of ["key", "before", "after"]) expect(await ada.keys({ tier, query })).toEqual(["a\0key"]);
+  });
+
   test("answers any text as a query", async () => {
     await put("a", 'near and or not column* caret^ "quote" (paren) text:colon');
     await fc.assert(

@@ -44,7 +44,8 @@ export class TextIndex {
   }
 
   add(id: number, text: string): void {
-    this.#statements.get(this.#insert).run(id, text);
+    // FTS5 reads no further than a NUL.
+    this.#statements.get(this.#insert).run(id, text.includes("\0") ? text.replaceAll("\0", " ") : text);
   }
 
   remove(id: number): void {
