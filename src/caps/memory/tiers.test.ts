@@ -163,6 +163,20 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ tier, query: "solar eclipse", min_score: 0.6 })).toEqual({ entries: [], total: 0 });
   });
 
+  test("takes the newest of those that answer a query alike, whatever the limit", async () => {
+    await put("best", "word word", { event_at: 0 });
+    for (const event_at of [3, 1, 5, 2, 4]) await put(`at ${event_at}`, "a word", { event_at, tags: ["some"] });
+
+    for (const limit of [1, 2, 4, 100]) {
+      const alike = ["at 5", "at 4", "at 3", "at 2", "at 1"];
+      expect(await ada.keys({ tier, query: "word", limit })).toEqual(["best", ...alike].slice(0, limit));
+      expect(await ada.retrieve({ tier, query: "word", limit, tags: ["some"] })).toMatchObject({
+        entries: alike.slice(0, limit).map((key_text) => ({ key_text })),
+        total: 5,
+      });
+    }
+  });
+
   test("gives the only entry of a memory a full score where it has all words", async () => {
     await put("a", "one note");
 
