@@ -144,7 +144,7 @@ export const memory = capability("memory", {
         query: z.string().default("").describe("Words of which an entry must have at least one."),
         tier: tierOrAll.default(""),
         limit: z.int().min(0).default(10).describe("The host has a largest one (option max_results)."),
-        min_score: z.number().default(0),
+        min_score: z.number().default(0).describe("Entries whose score is not below this; 0: any."),
       }),
       result: z.object({
         entries: z.array(entry).default([]),

@@ -196,6 +196,17 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     });
   });
 
+  test("compares scores below 0 as well, and by default none", async () => {
+    await put("a", "word", { score: -1 });
+    await put("b", "word", { score: -0.2 });
+
+    expect(await ada.retrieve({ tier, min_score: -0.5, limit: 1 })).toMatchObject({
+      entries: [{ key_text: "b" }],
+      total: 1,
+    });
+    expect((await ada.retrieve({ tier })).total).toBe(2);
+  });
+
   test("never returns what has expired, and takes its key for a new one", async () => {
     await put("short", "gone soon", { ttl: 10 });
     await put("rounded", "gone soon", { ttl: 10.5 });

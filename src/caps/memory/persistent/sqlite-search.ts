@@ -85,8 +85,8 @@ export class SqliteSearch {
   #list({ space, filter }: Layer, isNarrow: boolean, minScore: number, limit: number): Found {
     // The plus keeps SQLite from walking through the whole space where keys or tags lead straight to a few entries.
     const from = `${isNarrow ? "+" : ""}e.space = ? ${space.overlay === "" ? "" : "AND e.is_deleted = 0"}`;
-    const where = `WHERE ${from} ${filter.sql} ${minScore > 0 ? "AND e.score >= ?" : ""}`;
-    const values = [space.id, ...filter.values, ...(minScore > 0 ? [minScore] : [])];
+    const where = `WHERE ${from} ${filter.sql} ${minScore === 0 ? "" : "AND e.score >= ?"}`;
+    const values = [space.id, ...filter.values, ...(minScore === 0 ? [] : [minScore])];
     const select = (columns: string) =>
       this.#tables.statements
         .get(`SELECT ${columns} FROM memory_entry e ${where} ORDER BY e.event_at DESC, e.version DESC LIMIT ?`)
@@ -97,7 +97,7 @@ export class SqliteSearch {
         ? rows.map((row) => ({ entry: toEntry(row), score: row.score as number }))
         : this.#load(rows as unknown as Sized[], compareMatches(false));
     if (rows.length < limit) return { matches, total: rows.length };
-    if (filter.sql === "" && minScore <= 0) return { matches, total: space.entries };
+    if (filter.sql === "" && minScore === 0) return { matches, total: space.entries };
     const counted = this.#tables.statements.get(`SELECT count(*) AS total FROM memory_entry e ${where}`).get(...values);
     return { matches, total: counted?.total as number };
   }

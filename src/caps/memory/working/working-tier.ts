@@ -81,7 +81,7 @@ export class WorkingTier {
       words === undefined
         ? entries.map((entry) => ({ entry, score: entry.score }))
         : this.#ranker.rank(entries, words).map(({ item, score }) => ({ entry: item, score }));
-    const matches = scored.filter(({ score }) => minScore <= 0 || score >= minScore);
+    const matches = scored.filter(({ score }) => minScore === 0 || score >= minScore);
     const found = matches.sort(compareMatches(words !== undefined)).slice(0, limit);
     for (const { entry } of found) this.#touch(memoryId, shelf, entry.key);
     return { matches: found, total: matches.length };
