@@ -230,7 +230,7 @@ test("damage that shows in the middle of the file is reported with its name and 
   closeSync(file);
 
   const damaged = await openDatabase();
-  const advice = new RegExp(`database ${path} is damaged .* restore it from a backup`);
+  const advice = `database ${path} is damaged or not a SQLite database: move it away together with ${path}-wal, ${path}-shm and ${path}-turns`;
   expect(() => damaged.prepare("SELECT sum(length(value)) FROM text").get()).toThrow(advice);
   expect(() => damaged.prepare("SELECT value FROM text").all()).toThrow(advice);
   expect(() => damaged.write(() => damaged.prepare("DELETE FROM text WHERE value = ''").run())).toThrow(advice);

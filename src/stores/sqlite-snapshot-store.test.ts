@@ -23,7 +23,7 @@ test("a file that is no database is named, with what to do about it", async () =
   writeFileSync(path, "garbage".repeat(1000));
 
   await expect(createSqliteSnapshotStore({ path })).rejects.toThrow(
-    `database ${path} is damaged or not a SQLite database: restore it from a backup`,
+    `database ${path} is damaged or not a SQLite database: move it away together with`,
   );
   expect(readFileSync(path, "utf8")).toBe("garbage".repeat(1000));
 });

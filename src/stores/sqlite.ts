@@ -85,8 +85,9 @@ export function explainSqliteError(error: unknown, path: string): unknown {
   // The low byte is the error, the rest its variety.
   const code = "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
   const isDamaged = code === undefined ? [...damages.values()].includes(error.message) : damages.has(code);
+  // All of them first: a backup put beside the write-ahead log of another file is damaged as soon as it is opened.
   const advice = isDamaged
-    ? `is damaged or not a SQLite database: restore it from a backup, or move it away together with ${path}-wal and ${path}-shm to start with an empty one`
+    ? `is damaged or not a SQLite database: move it away together with ${path}-wal, ${path}-shm and ${path}-turns where they are; then put a backup in its place, or start with an empty one`
     : "failed";
   return new Error(`database ${path} ${advice} (${error.message})`, { cause: error });
 }
