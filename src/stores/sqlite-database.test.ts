@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { openSqlite } from "./sqlite.ts";
 import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-database.ts";
 
 let folder: string;
@@ -236,4 +237,22 @@ test("damage that shows in the middle of the file is reported with its name and 
   expect(() => damaged.write(() => damaged.prepare("DELETE FROM text WHERE value = ''").run())).toThrow(advice);
   expect(statSync(path).size).toBe(size);
   await damaged.close();
+});
+
+test("a database that another process keeps locked is reported with its name, and written to when it is free", async () => {
+  const database = await openDatabase();
+  database.migrate("test", ["CREATE TABLE text (value TEXT NOT NULL)"]);
+  await new Promise((resolve) => database.afterCommit(resolve));
+  database.prepare("PRAGMA busy_timeout = 0").get();
+  const insert = database.prepare("INSERT INTO text (value) VALUES ('x')");
+  const stranger = await openSqlite({ path: join(folder, "a2e.sqlite"), migrations: ["-- the host's own"] });
+  stranger.exec("BEGIN IMMEDIATE");
+
+  expect(() => database.write(() => insert.run())).toThrow(`database ${join(folder, "a2e.sqlite")} failed`);
+  stranger.exec("COMMIT");
+  database.write(() => insert.run());
+
+  expect(database.prepare("SELECT count(*) AS count FROM text").get()?.count).toBe(1);
+  stranger.close();
+  await database.close();
 });

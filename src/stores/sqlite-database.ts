@@ -198,7 +198,11 @@ class SqliteHostDatabase implements Database {
 
   #begin(): void {
     if (this.#isOpen) return;
-    this.#sqlite.exec("BEGIN IMMEDIATE");
+    try {
+      this.#sqlite.exec("BEGIN IMMEDIATE");
+    } catch (error) {
+      throw explainSqliteError(error, this.#path);
+    }
     this.#isOpen = true;
   }
 
