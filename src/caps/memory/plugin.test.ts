@@ -185,6 +185,30 @@ test("a fork of a session keeps to itself until it is merged", async () => {
   expect(written?.version).toBeGreaterThan(color?.version ?? 0);
 });
 
+test("a merge of many forks leaves no more in the working tier than it holds, and what was written last", async () => {
+  await using host = await startMemoryHost({ working: { max_entries: 3 } });
+  const { client } = host;
+  const put = ({ memory }: typeof client, ...keys: string[]) =>
+    memory.store({ entries: keys.map((key) => ({ key, content: key, tier: "working" })) });
+  const fork = async () => {
+    const { session_id } = await client.use(core).fork();
+    return { session_id, agent: await host.connect({ agentId: "ada", sessionId: session_id }) };
+  };
+  await put(client, "a");
+  const first = await fork();
+  const second = await fork();
+  await put(first.agent, "b", "c");
+  await put(second.agent, "d", "e", "a");
+
+  for (const { session_id } of [first, second]) await client.use(core).merge({ session_id });
+
+  const { entries, total } = await client.memory.retrieve({ tier: "working" });
+  expect(total).toBe(3);
+  expect(entries.map(({ key_text }) => key_text)).toContain("a");
+  await put(client, "f");
+  expect((await client.memory.retrieve({ tier: "working" })).total).toBe(3);
+});
+
 test("a snapshot brings working memory back", async () => {
   await using host = await startMemoryHost();
   const { client } = host;

@@ -97,6 +97,10 @@ export class WorkingTier {
   /** After entries of a fork came in: versions go on from the larger count, and what was known is looked up anew. */
   merge(fork: SessionState): void {
     this.#state.set(clockKey, Math.max(this.#clock(), clockOf(fork)) + 1);
+    if (this.#limits.onFull !== "evict") return;
+    for (const [memoryId, shelf] of this.#known()) {
+      for (const key of shelf.sizes.keys()) if (this.#isOver(shelf, 0, 0)) this.#remove(memoryId, shelf, key);
+    }
   }
 
   #meeting(memoryId: string, shelf: Shelf, conditions: Conditions, now: number): Entry[] {
@@ -130,12 +134,11 @@ export class WorkingTier {
   }
 
   #makeRoom(memoryId: string, shelf: Shelf, key: string, size: number, now: number): boolean {
-    const { maxEntries, maxBytes, onFull } = this.#limits;
+    const { maxBytes, onFull } = this.#limits;
     // Asked each time: what the key held before may go with what has expired.
     const isFull = () => {
       const oldSize = shelf.sizes.get(key);
-      const entries = shelf.sizes.size + (oldSize === undefined ? 1 : 0);
-      return entries > maxEntries || shelf.bytes + size - (oldSize ?? 0) > maxBytes;
+      return this.#isOver(shelf, oldSize === undefined ? 1 : 0, size - (oldSize ?? 0));
     };
     if (!isFull()) return true;
     if (size > maxBytes) return false;
@@ -146,6 +149,11 @@ export class WorkingTier {
       if (victim !== key) this.#remove(memoryId, shelf, victim);
     }
     return !isFull();
+  }
+
+  #isOver({ sizes, bytes }: Shelf, moreEntries: number, moreBytes: number): boolean {
+    const { maxEntries, maxBytes } = this.#limits;
+    return sizes.size + moreEntries > maxEntries || bytes + moreBytes > maxBytes;
   }
 
   /** All that have not expired; those that have are collected on the way. */
@@ -197,16 +205,21 @@ export class WorkingTier {
   }
 
   #shelf(memoryId: string): Shelf {
+    const shelves = this.#known();
+    const known = shelves.get(memoryId);
+    if (known !== undefined) return known;
+    const shelf = toShelf([]);
+    shelves.set(memoryId, shelf);
+    return shelf;
+  }
+
+  #known(): Map<string, Shelf> {
     const clock = this.#clock();
     if (clock !== this.#shelvedAt) {
       this.#shelves = readShelves(this.#state);
       this.#shelvedAt = clock;
     }
-    const known = this.#shelves.get(memoryId);
-    if (known !== undefined) return known;
-    const shelf = toShelf([]);
-    this.#shelves.set(memoryId, shelf);
-    return shelf;
+    return this.#shelves;
   }
 }
 
