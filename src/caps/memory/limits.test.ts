@@ -83,6 +83,20 @@ test("the working tier evicts what was used least recently, also after it was pu
   expect((await again.keys({ tier: "working" })).sort()).toEqual(["a", "c", "d"]);
 });
 
+test("what a search found and did not answer with is not used by it, and its best answer is used last", async () => {
+  await using host = await startMemory({ working: { max_entries: 3 } });
+  const ada = host.open("ada");
+  await ada.store(entries("working", "a", "b", "c"));
+  await ada.store({ entries: [{ key: "newest", content: "content", tier: "episodic", event_at: 9 }] });
+
+  expect(await ada.keys({ keys: ["a", "newest"], limit: 1 })).toEqual(["newest"]);
+  await ada.store(entries("working", "d"));
+  expect(await ada.keys({ tier: "working", query: "b c d", limit: 2 })).toEqual(["c", "b"]);
+  await ada.store(entries("working", "e", "f"));
+
+  expect((await ada.keys({ tier: "working" })).sort()).toEqual(["c", "e", "f"]);
+});
+
 test("a session whose state was put back goes on from it", async () => {
   await using host = await startMemory({ working: { max_entries: 3 } });
   const ada = host.open("ada");

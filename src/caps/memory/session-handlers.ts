@@ -3,7 +3,7 @@ import type { CallContext } from "../../host/call-context.ts";
 import type { Handlers, SessionContext } from "../../host/plugin.ts";
 import { isThenable } from "../../host/thenable.ts";
 import { isLargerThan } from "../../host/validation/json-size.ts";
-import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
+import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { toDraft } from "./drafts.ts";
 import type { Embedder } from "./embedder.ts";
@@ -162,7 +162,15 @@ class MemorySession {
   #find(opened: Memory, tiers: readonly Tier[], search: Search, asked: number, { clock }: CallContext) {
     const now = clock.now() / 1000;
     const found = tiers.map((tier) => this.#findIn(tier, opened, search, now));
-    const finish = (all: readonly Found[]) => toRetrieveResult(tiers, all, search, asked);
+    const finish = (all: readonly Found[]) => {
+      const result = toRetrieveResult(tiers, all, search, asked);
+      const used = result.entries.filter(({ tier }) => tier === "working");
+      this.#tiers.working.use(
+        opened.id,
+        used.map(({ key }) => canonicalKey(key)),
+      );
+      return result;
+    };
     return found.some(isThenable) ? Promise.all(found).then(finish) : finish(found as Found[]);
   }
 
@@ -201,7 +209,7 @@ function toRetrieveResult(
   found: readonly Found[],
   { words, limit }: Search,
   asked: number,
-): ResultInputOf<Calls["retrieve"]> {
+): ResultOf<Calls["retrieve"]> {
   const all = found.flatMap(({ matches }, index) => matches.map((match) => ({ ...match, tier: tiers[index] as Tier })));
   if (found.length > 1) all.sort(compareMatches(words !== undefined));
   const total = found.reduce((sum, one) => sum + one.total, 0);

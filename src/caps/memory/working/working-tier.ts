@@ -83,8 +83,20 @@ export class WorkingTier {
         : this.#ranker.rank(entries, words).map(({ item, score }) => ({ entry: item, score }));
     const matches = scored.filter(({ score }) => minScore === 0 || score >= minScore);
     const found = matches.sort(compareMatches(words !== undefined)).slice(0, limit);
-    for (const { entry } of found) this.#touch(memoryId, shelf, entry.key);
     return { matches: found, total: matches.length };
+  }
+
+  /** What an agent was given counts as used, the first of it last. */
+  use(memoryId: string, keys: readonly string[]): void {
+    // Only eviction asks who was used when.
+    if (this.#limits.onFull !== "evict" || keys.length === 0) return;
+    const shelf = this.#shelf(memoryId);
+    for (const key of keys.toReversed()) {
+      const size = shelf.sizes.get(key);
+      if (size === undefined) continue;
+      shelf.sizes.set(key, size);
+      this.#state.set(`${usePrefix}${memoryId}/${key}`, this.#tick());
+    }
   }
 
   forget(memoryId: string, conditions: Conditions, now: number): number {
@@ -183,13 +195,6 @@ export class WorkingTier {
     this.#state.delete(`${entryPrefix}${memoryId}/${key}`);
     this.#state.delete(`${usePrefix}${memoryId}/${key}`);
     this.#tick();
-  }
-
-  #touch(memoryId: string, shelf: Shelf, key: string): void {
-    // Only eviction asks who was used when.
-    if (this.#limits.onFull !== "evict") return;
-    shelf.sizes.set(key, shelf.sizes.get(key) as number);
-    this.#state.set(`${usePrefix}${memoryId}/${key}`, this.#tick());
   }
 
   /** Counts every change, so that versions only grow and the order of use is kept with the session. */
