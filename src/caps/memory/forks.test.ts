@@ -170,8 +170,8 @@ test("what both have changed is reported and kept as the parent has it, or overw
 
   expect(merged).toBe(0);
   expect(conflicts.map(({ key, fork: what }) => [key.key, what])).toEqual([
-    ["changed", "changed"],
     ["deleted", "deleted"],
+    ["changed", "changed"],
     ["new", "changed"],
   ]);
   for (const { base_version, parent_version } of conflicts) expect(parent_version).toBeGreaterThan(base_version);
@@ -308,6 +308,28 @@ test("a merge keeps to the limits of the parent: it evicts, or reports what does
   expect(await parent.keys({ tier: "semantic" })).toEqual(["b", "a"]);
   await parent.forget({ tier: "semantic", keys: ["a"] });
   expect(parent.merge(fork)).toEqual({ merged: 1, conflicts: [] });
+});
+
+test("a merge uses the room that it makes, whichever the fork did first", async () => {
+  await using small = await startMemory({
+    episodic: { max_entries: 2, on_full: "evict" },
+    semantic: { max_entries: 2, on_full: "refuse" },
+  });
+  const parent = small.open("ada");
+  const store = (session: MemorySession, key: string, event_at: number) =>
+    session.store({
+      entries: (["episodic", "semantic"] as const).map((tier) => ({ key, content: 1, tier, event_at })),
+    });
+  await store(parent, "a", 1);
+  await store(parent, "b", 2);
+  const fork = parent.fork();
+  await store(fork, "c", 3);
+  await fork.forget({ tier: "", keys: ["b"] });
+
+  expect(parent.merge(fork)).toEqual({ merged: 4, conflicts: [] });
+
+  expect(await parent.keys({ tier: "episodic" })).toEqual(["c", "a"]);
+  expect(await parent.keys({ tier: "semantic" })).toEqual(["c", "a"]);
 });
 
 test("what an agent without an id leaves is removed once its sessions are long gone, and what it shares is not", async () => {

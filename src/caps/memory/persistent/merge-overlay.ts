@@ -85,8 +85,9 @@ class Merge {
     // Whoever saw a version in the fork must not find another content under it in the parent.
     parent.version = Math.max(parent.version, space.version);
     const below = ancestors.slice(0, -1).flatMap((overlay) => this.#tables.find(space, overlay) ?? []);
+    // Deletions first: nothing is refused or evicted for want of the room that they make.
     const rows = this.#tables.statements
-      .get(`SELECT ${entryColumns} FROM memory_entry e WHERE e.space = ? ORDER BY e.version`)
+      .get(`SELECT ${entryColumns} FROM memory_entry e WHERE e.space = ? ORDER BY e.is_deleted DESC, e.version`)
       .all(space.id) as unknown as StoredRow[];
     for (const row of rows) this.#mergeRow(space, parent, below, row);
     this.#tables.save(parent);
