@@ -63,6 +63,27 @@ test("an episode that could not be written down is told as such after a restart"
   await expect(after.call("step", { action: 0 })).rejects.toThrow("its state cannot be written");
 });
 
+test("a step whose info is no JSON object fails as its environment's, and did not happen", async () => {
+  const cyclic: Record<string, unknown> = {};
+  cyclic.self = cyclic;
+  const infos = [cyclic, { big: 1n }, 5];
+  const informer = defineEnv({
+    name: "informer",
+    actionSpace: discrete(infos.length),
+    observationSpace: discrete(10),
+    reset: () => 0,
+    step: (state, action) => ({ state: state + 1, info: infos[action] as never }),
+  });
+  await using host = await startHost(envPlugin({ envs: [informer], builtin: false }));
+  const { env } = host.client;
+  await env.reset();
+
+  for (const action of infos.keys())
+    await expect(env.step({ action })).rejects.toMatchObject({ code: "runtime_error" });
+
+  expect((await env.observe()).obs).toMatchObject({ step_num: 0, state: { value: 0 } });
+});
+
 test("what an environment pushes and is no event is left out, and fails nothing", async () => {
   const babbler = defineEnv({
     name: "babbler",

@@ -106,8 +106,9 @@ export class EnvInstance {
     if (typeof result !== "object" || result === null) throw new Error("its step returned no result");
     const state = result.state === undefined ? this.#state : result.state;
     // First, since it may fail: nothing has changed by then.
-    const shown = wireStateOf(this.environment, state);
-    const outcome = next(result, shown);
+    const live = wireStateOf(this.environment, state);
+    // What is changed in place would show the next step before this one is told.
+    const outcome = next(result, state === this.#state ? copyJson(live) : live);
     this.#state = state;
     return outcome;
   }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { defineEnv } from "../define-env.ts";
 import { box } from "../spaces/box.ts";
+import { dict } from "../spaces/composite.ts";
 import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
 
@@ -259,6 +260,32 @@ test("a batch with one episode takes its actions one after the other, up to its 
     [1, false, undefined],
     [2, true, undefined],
     [2, true, "runtime_error"],
+  ]);
+});
+
+test("each step of a batch shows what it came to, also where an environment uses the same objects with each", async () => {
+  const info = { laps: 0 };
+  const inPlace = defineEnv({
+    name: "in_place",
+    actionSpace: discrete(1),
+    observationSpace: dict({ track: box(0, 9, { shape: [1] }) }),
+    reset: () => ({ track: [0] }),
+    step({ track }) {
+      track[0] = (track[0] ?? 0) + 1;
+      info.laps = track[0];
+      return { info };
+    },
+  });
+  await using host = await startEnv({ envs: [inPlace] });
+  const session = await host.open();
+  session.handle("reset", { env_name: "in_place" });
+
+  const { results } = session.handle("batchStep", { actions: [0, 0, 0] });
+
+  expect(results.map(({ obs }) => [obs.state, obs.metadata])).toEqual([
+    [{ track: [1] }, { laps: 1 }],
+    [{ track: [2] }, { laps: 2 }],
+    [{ track: [3] }, { laps: 3 }],
   ]);
 });
 

@@ -1,5 +1,5 @@
 // Where an episode stands: how far it has come, what it got for that, and whether it is over.
-import { copyJson, type JsonObject } from "../../../protocol/json.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../../protocol/json.ts";
 import type { StepResult } from "../define-env.ts";
 import type { SavedEpisode } from "./saved-episode.ts";
 
@@ -29,18 +29,18 @@ export class Progress {
     return this.done || this.truncated;
   }
 
-  /** A step was taken, which may have been the last. */
+  /** A step was taken, which may have been the last. Throws, and changes nothing, where its info is none. */
   advance(result: StepResult<unknown>, maxSteps: number): void {
+    const info = toInfo(result.info);
     const reward = result.reward ?? 0;
     this.stepNum += 1;
     this.reward = Number.isFinite(reward) ? reward : null;
     this.totalReward += this.reward ?? 0;
     this.done = result.done === true;
     this.truncated = result.truncated === true || this.stepNum >= maxSteps;
-    this.info = result.info ?? noInfo;
+    this.info = info;
   }
 
-  /** Throws where the environment's info has no JSON form. */
   save(): SavedProgress {
     return { ...this.saveNumbers(), info: copyJson(this.info) };
   }
@@ -58,3 +58,11 @@ export class Progress {
 }
 
 const noInfo: JsonObject = {};
+
+/** A copy: an environment may use the same object with each step. */
+function toInfo(given: JsonObject | undefined): JsonObject {
+  if (given === undefined || given === null) return noInfo;
+  const info = copyJson(given);
+  if (!isJsonObject(info)) throw new Error("its info is no object");
+  return info;
+}
