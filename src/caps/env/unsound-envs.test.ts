@@ -63,6 +63,42 @@ test("an episode that could not be written down is told as such after a restart"
   await expect(after.call("step", { action: 0 })).rejects.toThrow("its state cannot be written");
 });
 
+test.each([
+  ["infinite", { count: Number.POSITIVE_INFINITY }],
+  ["a map", { count: new Map() }],
+  ["a date", { count: new Date(0) }],
+  ["a list with holes", { count: new Array(3) }],
+  ["a symbol", { count: Symbol("count") }],
+])("a state that would come back as another ends its episode: %s", async (_what, state) => {
+  const changing = defineEnv({
+    name: "changing",
+    ...spaces,
+    reset: () => ({ count: 0 as unknown }),
+    step: () => ({ state }),
+    observe: () => 1,
+  });
+  await using host = await startEnv({ envs: [changing] });
+  const session = await host.open();
+  session.handle("reset", { env_name: "changing" });
+  session.handle("step", { action: 0 });
+
+  await expect(session.call("fork", {})).rejects.toThrow("its state is not JSON");
+
+  await expect(session.call("step", { action: 0 })).rejects.toThrow("its state is not JSON");
+  const after = await host.open({ state: reload(session.state) });
+  await expect(after.call("observe", {})).rejects.toThrow("its state is not JSON");
+});
+
+test("a field of a state that is undefined is as good as missing", async () => {
+  const winner: number | undefined = undefined;
+  const match = defineEnv({ name: "match", ...spaces, reset: () => ({ winner }), step: () => ({}), observe: () => 1 });
+  await using host = await startEnv({ envs: [match] });
+  const session = await host.open();
+  session.handle("reset", { env_name: "match" });
+
+  expect(session.handle("fork", {}).obs.state).toEqual({ value: 1 });
+});
+
 test("a step whose info is no JSON object fails as its environment's, and did not happen", async () => {
   const cyclic: Record<string, unknown> = {};
   cyclic.self = cyclic;
@@ -121,7 +157,7 @@ beforeAll(async () => {
      let open = 0;
      export const unsound = defineEnv({
        name: "unsound",
-       actionSpace: choice(["babble", "flood", "throw", "nothing", "wait"]),
+       actionSpace: choice(["babble", "flood", "throw", "nothing", "wait", "doubt", "overflow"]),
        observationSpace: discrete(1000),
        reset: () => ({ count: 0 }),
        async step(state, action, { push }) {
@@ -131,10 +167,20 @@ beforeAll(async () => {
          if (action === "throw") throw new Error("unlucky");
          if (action === "nothing") { state.count = open; return { state: undefined }; }
          if (action === "wait") await new Promise(() => {});
+         if (action === "doubt") return { reward: NaN };
+         if (action === "overflow") return { state: { count: Infinity } };
          return { state: { count: open } };
        },
        observe: ({ count }) => count,
        close() { open -= 1; },
+     });
+     export const wilful = defineEnv({
+       name: "wilful",
+       actionSpace: discrete(1),
+       observationSpace: discrete(10),
+       reset: () => 0,
+       step: (state) => ({ state: state + 1 }),
+       close() { throw new Error("it stays open"); },
      });`,
   );
 });
@@ -158,6 +204,28 @@ test("an isolated environment that says nonsense, too much or nothing fails at m
   // Each call closes what it opened, also where it fails; the reset opened nothing and was closed.
   expect((await env.step({ action: "nothing" })).obs.state).toEqual({ value: 0 });
 });
+
+test.each(["none", "worker"] as const)(
+  "a reward that is no number, a state that is no JSON and a close that fails are told alike with isolation: %s",
+  { timeout: 60_000 },
+  async (isolation) => {
+    await using host = await startHost(
+      envPlugin({ builtin: false, modules: ["./envs.mjs"], base_dir: folder, isolation }),
+    );
+    const { env } = host.client;
+    await env.reset({ env_name: "unsound" });
+
+    expect((await env.step({ action: "doubt" })).obs.reward).toBeNull();
+    const overflow = async () => {
+      await env.step({ action: "overflow" });
+      await env.fork();
+    };
+    await expect(overflow()).rejects.toThrow("its state is not JSON");
+    await env.reset({ env_name: "wilful" });
+    expect((await env.step({ action: 0 })).obs.state).toEqual({ value: 1 });
+    await env.close();
+  },
+);
 
 test("a cancelled step of an isolated environment never happens", { timeout: 60_000 }, async () => {
   await using host = await startEnv({

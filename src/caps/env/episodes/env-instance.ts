@@ -6,7 +6,7 @@ import { type Awaitable, andThen } from "../awaitable.ts";
 import type { EnvContext, EnvEvent, Environment, ResetContext, StepResult } from "../define-env.ts";
 import { toEnvError } from "../problems.ts";
 import type { RandomState, SeededRandom } from "../random.ts";
-import { assertUsable, wireStateOf } from "./state-checks.ts";
+import { assertUsable, wireStateOf, writeState } from "./state-checks.ts";
 
 /** What an environment is given beside its chance. */
 export interface EnvSurroundings {
@@ -129,8 +129,7 @@ export class EnvInstance {
 
   /** The state as JSON that nothing else refers to; throws where it has no such form. */
   save(): JsonValue {
-    const { environment } = this;
-    return copyJson(environment.snapshot === undefined ? this.#state : environment.snapshot(this.#state)) as JsonValue;
+    return writeState(this.environment, this.#state);
   }
 
   letGo(): void {

@@ -4,6 +4,7 @@ import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import type { EnvContext, EnvEvent, Environment, StepResult } from "../define-env.ts";
 import { loadEnvironments, type ModuleReference } from "../env-modules.ts";
+import { writeState } from "../episodes/state-checks.ts";
 import { envLimits } from "../limits.ts";
 import { type RandomState, SeededRandom } from "../random.ts";
 
@@ -39,7 +40,8 @@ export interface EnvJobResult {
   random: RandomState;
   saved: JsonValue;
   observation: JsonValue;
-  reward: number;
+  /** Null where it was no number. */
+  reward: number | null;
   done: boolean;
   truncated: boolean;
   info: JsonObject;
@@ -77,11 +79,20 @@ export async function runEnv(job: EnvJob, worker: WorkerContext): Promise<EnvJob
     } = await run(environment, job, state, context);
     if (rest.state !== undefined) state = rest.state;
     const shown = environment.observe === undefined ? state : environment.observe(state);
-    const saved = environment.snapshot === undefined ? state : environment.snapshot(state);
+    const saved = writeState(environment, state);
     const result = { random: random.state, saved, observation: shown, reward, done, truncated, info, value };
     return copyJson(result) as EnvJobResult;
   } finally {
+    letGo(environment, state);
+  }
+}
+
+/** As in the host, a close that fails is no failure of the call. What is printed here goes to the host's log. */
+function letGo(environment: Environment, state: unknown): void {
+  try {
     environment.close?.(state);
+  } catch (error) {
+    console.warn(`environment "${environment.name}" could not close an episode:`, error);
   }
 }
 

@@ -77,7 +77,7 @@ function createIsolatedEnv(
     async step(state, action, context) {
       const result = await run({ what: "step", saved: (state as IsolatedState).saved, action }, context);
       const { reward, done, truncated, info } = result;
-      return { state: toState(result), reward, done, truncated, info };
+      return { state: toState(result), reward: reward ?? Number.NaN, done, truncated, info };
     },
     observe: (state) => (state as IsolatedState).observation,
     ...(hasRender
