@@ -22,9 +22,11 @@ export function box(
 export function box(low: Bound, high: Bound, options: BoxOptions & { shape: readonly number[] }): Space<Nested>;
 export function box(low: Bound, high: Bound, { shape, isInteger = false }: BoxOptions = {}): Space {
   const size = (shape ?? []).reduce((product, length) => product * length, 1);
-  const lows = toList(low, size);
-  const highs = toList(high, size);
-  if (lows.some((bound, at) => !(bound <= (highs[at] as number)))) throw new RangeError("a box has low ≤ high");
+  // A sample is held within its bounds, so those of whole numbers are whole.
+  const lows = toList(low, size).map((bound) => (isInteger ? Math.ceil(bound) : bound));
+  const highs = toList(high, size).map((bound) => (isInteger ? Math.floor(bound) : bound));
+  if (lows.some((bound, at) => !hasNumber(bound, highs[at] as number)))
+    throw new RangeError("a box has low ≤ high, and a number between them");
   const isInside = (value: unknown, at: number): boolean =>
     typeof value === "number" &&
     (isInteger ? Number.isInteger(value) : Number.isFinite(value)) &&
@@ -51,6 +53,10 @@ function toList(bound: Bound, size: number): readonly number[] {
   if (typeof bound === "number") return new Array<number>(size).fill(bound);
   if (bound.length !== size) throw new RangeError(`a box of ${size} numbers has as many bounds`);
   return bound;
+}
+
+function hasNumber(low: number, high: number): boolean {
+  return low <= high && low < Number.POSITIVE_INFINITY && high > Number.NEGATIVE_INFINITY;
 }
 
 /** The index behind the last number checked, or -1. */
@@ -87,8 +93,10 @@ function build(shape: readonly number[], depth: number, draw: (at: number) => nu
 function drawWithin(low: number, high: number, isInteger: boolean, random: SeededRandom): number {
   if (low === high) return low;
   const draw = () => {
-    if (Number.isFinite(low) && Number.isFinite(high))
+    if (Number.isFinite(high - low))
       return isInteger ? low + random.integer(high - low + 1) : random.between(low, high);
+    // Two bounds that are further apart than any number: each half is not.
+    if (Number.isFinite(low) && Number.isFinite(high)) return 2 * random.between(low / 2, high / 2);
     if (Number.isFinite(low)) return low - Math.log(1 - random.next());
     if (Number.isFinite(high)) return high + Math.log(1 - random.next());
     return random.normal();

@@ -19,6 +19,9 @@ const spaces: Record<string, Space> = {
   "multi-binary": multiBinary(4),
   "a single number": box(-1, 1),
   "a whole number": box(0, 9, { isInteger: true }),
+  "a whole number between halves": box(0.5, 3.5, { isInteger: true }),
+  "a whole number from a half on": box(0.5, infinity, { isInteger: true }),
+  "numbers as far apart as can be": box(-Number.MAX_VALUE, Number.MAX_VALUE),
   "an unbounded number": box(-infinity, infinity),
   "numbers bounded on one side": box([0, -infinity], [infinity, 3], { shape: [2] }),
   "a matrix": box(0, 1, { shape: [2, 3] }),
@@ -82,6 +85,13 @@ test("text is counted in characters", () => {
   expect(text({ maxLength: 1 }).contains("🙂")).toBe(true);
 });
 
+test("samples of a box are spread between its bounds, however far apart they are", () => {
+  const { MAX_VALUE } = Number;
+  const random = new SeededRandom(1);
+  const signs = Array.from({ length: 50 }, () => Math.sign(box(-MAX_VALUE, MAX_VALUE).sample(random)));
+  expect(new Set(signs)).toEqual(new Set([1, -1]));
+});
+
 test("impossible spaces and descriptions are refused", () => {
   for (const make of [
     () => discrete(0),
@@ -89,6 +99,9 @@ test("impossible spaces and descriptions are refused", () => {
     () => choice([]),
     () => box(1, 0),
     () => box([0], 1, { shape: [2] }),
+    () => box(0.2, 0.8, { isInteger: true }),
+    () => box(infinity, infinity),
+    () => box(-infinity, -infinity),
     () => text({ minLength: 3, maxLength: 2 }),
     () => actions({}),
     () => actions({ go: { type: discrete(2) } }),
