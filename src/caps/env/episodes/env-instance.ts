@@ -50,9 +50,9 @@ export class EnvInstance {
     return this.#isChanging ? this.#random.held : this.#random.state;
   }
 
-  /** What stands on the wire for the state. */
+  /** What stands on the wire for the state. A copy: the state may be changed in place before it is told. */
   get shown(): JsonObject {
-    return wireStateOf(this.environment, this.#state);
+    return copyJson(wireStateOf(this.environment, this.#state));
   }
 
   reset(seed: number, options: JsonObject): Awaitable<void> {

@@ -1,5 +1,6 @@
 // One run of an environment, and the rules that hold whatever the environment does.
 import type { Logger } from "../../../host/logger.ts";
+import { isThenable } from "../../../host/thenable.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { A2EError } from "../../../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
@@ -161,22 +162,9 @@ export class Episode {
   stepWith(given: JsonValue, mode: AutoresetMode, caller?: Caller): Awaitable<Observation> {
     if (mode === "disabled") return this.step(given, caller);
     const step = (): Awaitable<Observation> => {
-      if (this.isCompleted && mode === "next_step")
-        return andThen(this.#begin(), () => this.#observation(this.wireState, { autoreset: true }));
-      return andThen(this.#step(given), (last) => {
-        if (mode === "next_step" || !this.isCompleted) return last;
-        return andThen(this.#begin(), () => ({
-          ...last,
-          step_num: 0,
-          state: this.wireState,
-          metadata: {
-            ...last.metadata,
-            autoreset: true,
-            final_observation: last.state,
-            final_step_num: last.step_num,
-          },
-        }));
-      });
+      if (this.isCompleted) return andThen(this.#begin(), () => this.#observation(this.wireState, { autoreset: true }));
+      const last = this.#step(given);
+      return mode === "next_step" ? last : andThen(last, this.#startOver);
     };
     return this.#turns.run(caller, step, undefined);
   }
@@ -239,6 +227,31 @@ export class Episode {
       this.#turns.keep(this.#noteChange);
     });
 
+  /** After the last step. Where that fails the step was taken all the same, and the next one tries again. */
+  readonly #startOver = (last: Observation): Awaitable<Observation> => {
+    if (!this.isCompleted) return last;
+    const stay = (error: unknown) => {
+      this.#warn("an episode could not start over", error);
+      return last;
+    };
+    try {
+      const begun = this.#begin();
+      return isThenable(begun) ? Promise.resolve(begun).then(() => this.#withEnd(last), stay) : this.#withEnd(last);
+    } catch (error) {
+      return stay(error);
+    }
+  };
+
+  /** The first observation of a round with what the round before it ended with. */
+  #withEnd({ state: final_observation, step_num: final_step_num, metadata, ...last }: Observation): Observation {
+    return {
+      ...last,
+      step_num: 0,
+      state: this.wireState,
+      metadata: { ...metadata, autoreset: true, final_observation, final_step_num },
+    };
+  }
+
   /** Functions of their own, made once: they are handed over with every step. */
   readonly #noteChange = () => this.#services.changed(this);
 
@@ -247,7 +260,7 @@ export class Episode {
     const action = toAction(this.environment.actionSpace, given);
     if (action === undefined) throw notInSpace(this.environment, given);
     if (!this.isRecorded) return this.#instance.step(action, this.#apply);
-    const state = copyJson(this.wireState);
+    const state = this.wireState;
     return this.#instance.step(action, (result, shown) => {
       const next_state = copyJson(shown);
       const observation = this.#apply(result, shown);

@@ -273,19 +273,20 @@ test("each step of a batch shows what it came to, also where an environment uses
     step({ track }) {
       track[0] = (track[0] ?? 0) + 1;
       info.laps = track[0];
-      return { info };
+      return { info, done: track[0] === 2 };
     },
   });
   await using host = await startEnv({ envs: [inPlace] });
   const session = await host.open();
   session.handle("reset", { env_name: "in_place" });
 
-  const { results } = session.handle("batchStep", { actions: [0, 0, 0] });
+  const { results } = session.handle("batchStep", { actions: [0, 0, "fly", 0], autoreset: "same_step" });
 
-  expect(results.map(({ obs }) => [obs.state, obs.metadata])).toEqual([
-    [{ track: [1] }, { laps: 1 }],
-    [{ track: [2] }, { laps: 2 }],
-    [{ track: [3] }, { laps: 3 }],
+  expect(results.map(({ obs }) => [obs.state, obs.metadata?.laps, obs.metadata?.final_observation])).toEqual([
+    [{ track: [1] }, 1, undefined],
+    [{ track: [0] }, 2, { track: [2] }],
+    [{ track: [0] }, undefined, undefined],
+    [{ track: [1] }, 1, undefined],
   ]);
 });
 
@@ -331,6 +332,37 @@ test("autoreset same_step shows the new start with the reward of the end, and th
   expect(results[0]?.obs).toMatchObject({ step_num: 0, state: { count: 0 }, done: true, reward: 1 });
   expect(results[0]?.obs.metadata).toEqual({ autoreset: true, final_observation: { count: 10 }, final_step_num: 1 });
   expect(results[1]?.obs).toMatchObject({ step_num: 1, state: { count: 1 }, done: false });
+});
+
+test("an end after which no round can start is told as the end, and the next step starts over", async () => {
+  let isOpen = true;
+  const shop = defineEnv({
+    name: "shop",
+    actionSpace: discrete(1),
+    observationSpace: discrete(10),
+    reset() {
+      if (!isOpen) throw new Error("it is closed today");
+      return 0;
+    },
+    step: (state) => ({ state: state + 1, reward: 1, done: true }),
+  });
+  await using host = await startEnv({ envs: [shop], record_experiences: true });
+  const session = await host.open();
+  session.handle("reset", { env_name: "shop" });
+  const steps = (count: number) =>
+    session.handle("batchStep", { actions: new Array(count).fill(0), autoreset: "same_step" }).results;
+
+  isOpen = false;
+  const [last, closed] = steps(2);
+  isOpen = true;
+  const [first, next] = steps(2);
+
+  expect(last).toMatchObject({ obs: { step_num: 1, state: { value: 1 }, done: true, reward: 1, metadata: {} } });
+  expect(last?.error).toBeUndefined();
+  expect(closed?.error?.message).toContain("it is closed today");
+  expect(first?.obs).toMatchObject({ step_num: 0, state: { value: 0 }, done: false, metadata: { autoreset: true } });
+  expect(next?.obs).toMatchObject({ done: true, metadata: { final_observation: { value: 1 } } });
+  expect(session.handle("listExperiences", {}).total).toBe(2);
 });
 
 test("one seed reproduces all that follows an autoreset", async () => {
