@@ -1,4 +1,5 @@
 // What runs in a worker thread: imports the module a job names, calls its export, sends back what comes of it.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { parentPort } from "node:worker_threads";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -25,6 +26,17 @@ redirectOutput((output) => post({ output }));
 
 let controller = new AbortController();
 
+/** Whose code runs, also what a job left behind: a timer, or a promise that nobody waits for. */
+const jobs = new AsyncLocalStorage<WorkerContext>();
+let running: WorkerContext | undefined;
+
+// What a job left behind fails on its own: its thread may work for somebody else by now.
+process.on("uncaughtException", (error) => {
+  const job = jobs.getStore();
+  if (job === undefined || job === running) throw error;
+  console.warn("a job that had ended failed:", error);
+});
+
 parentPort?.on("message", (message: ToWorker) => {
   if ("abort" in message) controller.abort(new A2EError("cancelled", message.abort));
   else void runJob(message.job);
@@ -32,13 +44,13 @@ parentPort?.on("message", (message: ToWorker) => {
 
 async function runJob(job: Extract<ToWorker, { job: unknown }>["job"]): Promise<void> {
   controller = new AbortController();
-  let isEnded = false;
   const context: WorkerContext = {
     signal: controller.signal,
     send: (message) => {
-      if (!isEnded) post({ message });
+      if (running === context) post({ message });
     },
   };
+  running = context;
   try {
     // Starting the thread is not the job's time; loading its module is, for that may block as well.
     post({ started: true });
@@ -46,11 +58,11 @@ async function runJob(job: Extract<ToWorker, { job: unknown }>["job"]): Promise<
     const run = loaded[job.exportName];
     if (run === undefined) throw new Error(`${job.module} has no export "${job.exportName}"`);
     context.signal.throwIfAborted();
-    const result = await run(job.args, context);
-    isEnded = true;
+    const result = await jobs.run(context, run, job.args, context);
+    running = undefined;
     post({ result });
   } catch (error) {
-    isEnded = true;
+    running = undefined;
     post({ error: toWorkerError(error) });
   }
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { A2EError } from "../../protocol/errors.ts";
-import type { Logger } from "../logger.ts";
+import { type Logger, silentLogger } from "../logger.ts";
 import { WorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
 
 const jobs = `
@@ -22,6 +22,13 @@ export const tell = (count, { send }) => { for (let i = 1; i <= count; i++) send
 export const untilAborted = (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 export const gate = (buffer) => { Atomics.wait(new Int32Array(buffer), 0, 0); return threadId; };
 export const unclonable = () => () => {};
+export const floating = async (isAwaited) => {
+  const failing = Promise.reject(new Error("nobody caught it"));
+  if (isAwaited) await new Promise((resolve) => setTimeout(resolve, 60_000));
+  return threadId;
+};
+export const later = () => { setTimeout(() => { throw new Error("late"); }, 10); return threadId; };
+export const outlast = () => new Promise((resolve) => setTimeout(() => resolve(threadId), 100));
 `;
 
 let folder: string;
@@ -126,6 +133,25 @@ test("a worker that exits or exhausts its memory fails its job only", async () =
   await expect(pool.run(job("exit"))).rejects.toMatchObject({ code: "sandbox_crash" });
   await expect(pool.run(job("hog"))).rejects.toMatchObject({ code: "out_of_memory" });
   expect(await pool.run(job("echo", 3))).toBe(3);
+});
+
+test("what a job does not catch ends its worker, and what it left behind when it ended no other job", async () => {
+  const texts: unknown[] = [];
+  const log: Logger = { ...silentLogger, info: (_message, fields) => void texts.push(fields?.text) };
+  const pool = createPool({ size: 1, log });
+  await expect(pool.run(job("floating", true))).rejects.toMatchObject({
+    code: "sandbox_crash",
+    message: "the worker crashed: nobody caught it",
+  });
+
+  const threads = [
+    await pool.run(job("floating", false)),
+    await pool.run(job("later")),
+    await pool.run(job("outlast")),
+  ];
+
+  expect(new Set(threads).size).toBe(1);
+  expect(texts.join()).toContain("late");
 });
 
 test("messages arrive in order before the result", async () => {
