@@ -15,10 +15,24 @@ export const messageLimits = {
   maxListed: 1000,
 } as const satisfies Record<string, number>;
 const id = z.string().max(messageLimits.maxNameLength);
-const columnName = z
-  .string()
-  .max(messageLimits.maxNameLength)
-  .refine((name) => name.trim() !== "" && name !== "__proto__", "expected the name of a column");
+
+/** Text that comes back as it was: SQLite ends it at a NUL, and has no half of a character. */
+const keptText = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .refine(
+      (text) => !text.includes("\0") && !/\p{Surrogate}/u.test(text),
+      "expected text without NUL or half characters",
+    );
+
+const name = keptText(messageLimits.maxNameLength);
+const title = keptText(messageLimits.maxTitleLength);
+const description = keptText(messageLimits.maxDescriptionLength);
+const columnName = name.refine(
+  (given) => given.trim() !== "" && given !== "__proto__",
+  "expected the name of a column",
+);
 
 const columnSettings = z.object({
   name: columnName,
@@ -101,9 +115,6 @@ export type BoardView = z.output<typeof board>;
 export type ChangeRecord = z.output<typeof changeRecord>;
 export type FieldChange = z.output<typeof fieldChange>;
 
-const name = z.string().max(messageLimits.maxNameLength);
-const title = z.string().max(messageLimits.maxTitleLength);
-const description = z.string().max(messageLimits.maxDescriptionLength);
 const deps = z.array(id).max(messageLimits.maxDependencies);
 const priority = z.int().min(0).max(4);
 const ifVersion = z.int().optional().describe("Refuse with `task_changed` unless this is the version now.");

@@ -252,6 +252,29 @@ test("an answer carries as many tasks and plans as fit, and the rest is there pa
   expect(more.map(({ name }) => name)[0]).toBe(`plan ${plans.plans.length - 1}`);
 });
 
+test("a text that the database would give back as another is refused, and any other comes back as it was", async () => {
+  await using host = await startPlan();
+  const { plan_id, lead } = host;
+  const odd = "\u0001 \u2028 é 😀 '; --";
+  const { task } = await lead.addTask({ plan_id, title: odd, description: odd, assignee: odd });
+
+  for (const lost of ["a\0b", "\ud83d", "\ude00!"])
+    for (const attempt of [
+      lead.createPlan({ name: lost }),
+      lead.createPlan({ columns: ["todo", lost] }),
+      lead.updatePlan({ plan_id, description: lost }),
+      lead.addTask({ plan_id, title: lost }),
+      lead.updateTask({ task_id: task.task_id, description: lost }),
+      lead.updateTask({ task_id: task.task_id, assignee: lost }),
+    ])
+      await expect(attempt).rejects.toMatchObject({ code: "schema_violation" });
+
+  expect((await lead.listTasks({ plan_id })).tasks).toEqual([task]);
+  const metadata = { note: "a\0b\ud83d" };
+  await lead.updateTask({ task_id: task.task_id, metadata });
+  expect((await lead.listTasks({ plan_id })).tasks[0]?.metadata).toEqual(metadata);
+});
+
 test("names and texts may be as long as the limits say, and no longer", async () => {
   await using host = await startPlan();
   const { maxDescriptionLength, maxListed, maxNameLength } = planningLimits;
