@@ -7,7 +7,7 @@ import { toWireObject, wireSchema } from "./action.ts";
 import { andThen } from "./awaitable.ts";
 import { DataPlane, type DataPlaneOptions } from "./data/data-plane.ts";
 import type { EnvEvent, Environment } from "./define-env.ts";
-import { stepBatch, tryActions } from "./episodes/batch.ts";
+import { keepTogether, stepBatch, tryActions } from "./episodes/batch.ts";
 import type { Caller } from "./episodes/caller-turns.ts";
 import { Episode } from "./episodes/episode.ts";
 import { Episodes } from "./episodes/episodes.ts";
@@ -15,7 +15,7 @@ import { Experiences } from "./episodes/experiences.ts";
 import { envLimits } from "./limits.ts";
 import type { ParsedEnvOptions } from "./options.ts";
 import { unknownEnv } from "./problems.ts";
-import { autoresetModes, env, type Observation, statePush } from "./protocol.ts";
+import { type AutoresetMode, autoresetModes, env, type Observation, statePush } from "./protocol.ts";
 
 export function createHandlers(
   context: SessionContext,
@@ -81,8 +81,9 @@ export function createHandlers(
 
     step({ episode_id, action }, caller) {
       const episode = episodes.get(episode_id);
-      if (!(episode instanceof Episode)) return episode.then((opened) => stepOnce(opened, action, caller));
-      return stepOnce(episode, action, caller);
+      const { autoreset } = options;
+      if (!(episode instanceof Episode)) return episode.then((opened) => stepOnce(opened, action, autoreset, caller));
+      return stepOnce(episode, action, autoreset, caller);
     },
 
     observe: ({ episode_id }) => andThen(episodes.get(episode_id), (episode) => ({ obs: episode.observe() })),
@@ -181,9 +182,14 @@ export function createHandlers(
 function stepOnce(
   episode: Episode,
   action: JsonValue,
+  autoreset: AutoresetMode,
   caller: Caller,
 ): { obs: Observation } | Promise<{ obs: Observation }> {
-  const obs = episode.step(action, caller);
+  // A step that starts over is two changes with one answer.
+  const obs =
+    autoreset === "disabled"
+      ? episode.step(action, caller)
+      : keepTogether(caller, (together) => episode.stepWith(action, autoreset, together));
   return obs instanceof Promise ? obs.then(toResult) : { obs };
 }
 

@@ -52,7 +52,7 @@ export function stepBatch(
 }
 
 /** What fails as a whole is kept as well: the steps have been taken. */
-function keepTogether<Result>(caller: Caller, work: (together: Caller) => Awaitable<Result>): Awaitable<Result> {
+export function keepTogether<Result>(caller: Caller, work: (together: Caller) => Awaitable<Result>): Awaitable<Result> {
   const kept = new KeptTogether();
   let isLater = false;
   try {

@@ -323,6 +323,32 @@ test("a batch that takes its time is kept with its answer: before that, a crash 
   expect((await session.call("listExperiences", {})).total).toBe(3);
 });
 
+test("a single step that starts over is kept with its answer, however long the start takes", async () => {
+  let start = () => {};
+  const sprint = defineEnv({
+    name: "sprint",
+    actionSpace: discrete(1),
+    observationSpace: discrete(2),
+    reset: () => new Promise<number>((resolve) => (start = () => resolve(0))),
+    step: () => ({ state: 1, done: true }),
+  });
+  await using host = await startEnv({ envs: [sprint], autoreset: "same_step" });
+  const session = await host.open();
+  const resetting = session.call("reset", { env_name: "sprint" });
+  start();
+  const { episode_id } = (await resetting).obs;
+  session.state.track(() => {});
+  session.state.takeChanges();
+
+  const stepping = session.call("step", { action: 0 });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(session.state.takeChanges()).toEqual([]);
+  start();
+
+  expect((await stepping).obs).toMatchObject({ step_num: 0, state: { value: 0 }, done: true });
+  expect(session.state.takeChanges().map(({ key }) => key)).toEqual([keyOf(episode_id)]);
+});
+
 test("options that are kept with an episode have a size", async () => {
   await using host = await startEnv();
   const session = await host.open();

@@ -334,6 +334,22 @@ test("autoreset same_step shows the new start with the reward of the end, and th
   expect(results[1]?.obs).toMatchObject({ step_num: 1, state: { count: 1 }, done: false });
 });
 
+test("a single step does at the end what the space states", async () => {
+  await using host = await startEnv({ autoreset: "same_step" });
+  const session = await host.open();
+  session.handle("reset", { env_name: "counter_env" });
+  expect(session.handle("space", { env_name: "counter_env" }).autoreset.mode).toBe("same_step");
+
+  const last = session.handle("step", { action: { type: "inc", amount: 10 } });
+
+  expect(last.obs).toMatchObject({ step_num: 0, state: { count: 0 }, done: true, reward: 1 });
+  expect(session.handle("step", { action: "inc" }).obs).toMatchObject({
+    step_num: 1,
+    state: { count: 1 },
+    done: false,
+  });
+});
+
 test("an end after which no round can start is told as the end, and the next step starts over", async () => {
   let isOpen = true;
   const shop = defineEnv({
