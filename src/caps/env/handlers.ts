@@ -139,8 +139,10 @@ export function createHandlers(
 
     reward: ({ episode_id, step_num, reward }) =>
       andThen(episodes.get(episode_id), (episode) => {
-        const step = step_num ?? episode.stepNum;
-        if (step > episode.stepNum) throw notTaken(step, episode.stepNum);
+        // A round that an autoreset has just begun has no step yet: the last one ended the round before.
+        const last = episode.stepNum > 0 ? episode.stepNum : experiences().lastStepOf(episode.id);
+        const step = step_num ?? last;
+        if (step > last) throw notTaken(step, last);
         experiences().addFeedback(episode.id, step, reward);
         return { ok: true, step_num: step };
       }),

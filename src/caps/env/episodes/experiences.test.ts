@@ -46,6 +46,20 @@ test("a reward is for the step of this round, and not for that of one before an 
   ]);
 });
 
+test("a reward for the end of a round is kept although the next one has begun", async () => {
+  await using host = await startEnv({ record_experiences: true, autoreset: "same_step" });
+  const session = await host.open();
+  session.handle("reset", { env_name: "counter_env" });
+  session.handle("step", { action: "inc" });
+  const { metadata } = session.handle("step", { action: { type: "inc", amount: 9 } }).obs;
+
+  expect(session.handle("reward", { reward: 0.5 }).step_num).toBe(metadata?.final_step_num);
+  session.handle("reward", { reward: 0.25, step_num: Number(metadata?.final_step_num) });
+
+  const { episodes = [] } = session.handle("listExperiences", {});
+  expect(episodes.map(({ feedback }) => feedback)).toEqual([undefined, [0.5, 0.25]]);
+});
+
 test("a reward for a step that was not taken is refused", async () => {
   await using host = await startEnv();
   const session = await host.open();

@@ -27,6 +27,12 @@ export class Experiences {
     this.#experiences.add(experience);
   }
 
+  /** The number of the last step that was recorded of an episode; 0 where none was. */
+  lastStepOf(episode_id: string): number {
+    for (const [, { step_num }] of this.#newestFirst(episode_id)) return step_num;
+    return 0;
+  }
+
   /** A reward of the agent's own, kept beside the environment's; of a step that was not recorded nothing is kept. */
   addFeedback(episode_id: string, step_num: number, reward: number): void {
     for (const [number, experience] of this.#newestFirst(episode_id)) {
