@@ -61,9 +61,10 @@ export function releaseClaim(desk: Desk, { task_id, token }: RequestOf<Calls["re
   desk.noteTask(plan, released, "task_released");
 }
 
-/** A claimed task is changed by whoever claimed it, and by nobody else. */
+/** A claimed task is changed by whoever claimed it, and by nobody else; one that is free by nobody who still relies on a claim. */
 export function refuseIfClaimed({ space, now }: Desk, task: Task, token: string): void {
   const claim = liveClaim(task, now);
+  if (claim === undefined && token !== "") throw claimLost(task.task_id);
   if (claim !== undefined && !isHolder(space.viewer, claim, token)) throw claimConflict(task, claim, now);
 }
 

@@ -90,6 +90,22 @@ test("a claim that has expired can be taken over, and its token is worth nothing
   });
 });
 
+test("whoever comes back with a token after another has done the task undoes nothing", async () => {
+  await using host = await startShared();
+  const task_id = await host.add("a");
+  const [one, two] = [await host.agent("one"), await host.agent("two")];
+  const { token } = await one.api.claim({ task_id, lease_seconds: 10 });
+  host.clock.advance(10_000);
+  await two.api.claim({ task_id });
+  const { task: done } = await two.api.updateTask({ task_id, status: "done" });
+
+  const late = { task_id, claim_token: token };
+  await expect(one.api.updateTask({ ...late, status: "todo" })).rejects.toMatchObject({ code: "claim_lost" });
+  await expect(one.api.deleteTask(late)).rejects.toMatchObject({ code: "claim_lost" });
+
+  expect((await one.api.listTasks()).tasks).toEqual([done]);
+});
+
 test("a claim lasts longer when it is renewed, up to the maximum of the host", async () => {
   await using host = await startShared();
   const task_id = await host.add("a");
