@@ -22,7 +22,7 @@ function* readings(given: JsonObject): Generator<unknown> {
   const name = action_type ?? type;
   const fields = isRecord(payload) ? { ...rest, ...payload } : rest;
   if (typeof name === "string") {
-    yield { type: name, ...fields };
+    yield { ...fields, type: name };
     if (Object.keys(fields).length === 0) yield name;
   }
   if (payload !== undefined) {

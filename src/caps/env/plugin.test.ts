@@ -132,6 +132,7 @@ test.each<[string, JsonValue, JsonValue]>([
   ["counter_env", "inc", { type: "inc" }],
   ["counter_env", { action_type: "dec", payload: { amount: 2 } }, { type: "dec", amount: 2 }],
   ["counter_env", { type: "inc", amount: 3 }, { type: "inc", amount: 3 }],
+  ["counter_env", { action_type: "inc", payload: { type: "dec" } }, { type: "inc" }],
   ["text_adventure", { action_type: "go", payload: { direction: "north" } }, "go north"],
   ["text_adventure", { type: "look" }, "look"],
 ])("an action of %s may be spelled %j", async (env_name, action, meant) => {
