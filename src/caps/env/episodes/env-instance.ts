@@ -55,8 +55,10 @@ export class EnvInstance {
     return copyJson(wireStateOf(this.environment, this.#state));
   }
 
-  reset(seed: number, options: JsonObject): Awaitable<void> {
+  reset(seed: number, given: JsonObject): Awaitable<void> {
     const { environment } = this;
+    // A state that is changed in place may be made of them, and the next round begins with them again.
+    const options = copyJson(given);
     const context: ResetContext = Object.assign(Object.create(this.#context) as EnvContext, { seed, options });
     const begin = (state: unknown) => {
       try {

@@ -334,6 +334,26 @@ test("autoreset same_step shows the new start with the reward of the end, and th
   expect(results[1]?.obs).toMatchObject({ step_num: 1, state: { count: 1 }, done: false });
 });
 
+test("each round begins with the options of the reset, whatever an environment makes of them", async () => {
+  const sand = defineEnv({
+    name: "sand",
+    actionSpace: discrete(1),
+    observationSpace: box(0, 9, { shape: [1] }),
+    reset: ({ options }) => options.glass as number[],
+    step(glass) {
+      glass[0] = (glass[0] ?? 0) - 1;
+      return { done: glass[0] === 0 };
+    },
+  });
+  await using host = await startEnv({ envs: [sand] });
+  const session = await host.open();
+  session.handle("reset", { env_name: "sand", options: { glass: [2] } });
+
+  const { results } = session.handle("batchStep", { actions: [0, 0, 0, 0], autoreset: "same_step" });
+
+  expect(results.map(({ obs }) => obs.state.value)).toEqual([[1], [2], [1], [2]]);
+});
+
 test("a single step does at the end what the space states", async () => {
   await using host = await startEnv({ autoreset: "same_step" });
   const session = await host.open();
