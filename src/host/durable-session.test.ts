@@ -252,6 +252,53 @@ test("a fork sees what was there, and neither side sees what the other does afte
   await third.close(0);
 });
 
+test("what was answered as a session was forked is there after a restart, also of a plugin that hands its state over", async () => {
+  const first = await start(ownCounterPlugin);
+  const { id } = first.sessions.create();
+  const peer = await shakeHands(first.sessions.get(id) as Session);
+  const forking = ask(peer, { type: "session/fork/req" });
+  expect(await ask(peer, { type: "counter/add/req", by: 5 })).toMatchObject({ value: 5 });
+  await forking;
+  await first.close(0);
+
+  const second = await start(ownCounterPlugin);
+  const again = new RawPeer(second.sessions.get(id) as Session);
+  expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 5 });
+  await second.close(0);
+});
+
+test.each([0, 1, 2, 3])(
+  "a fork is the same after a restart, though its parent changed as it was made: turn %i",
+  async (turns) => {
+    const slowCounterPlugin = plugin(counter, {
+      session: ({ state }) => ({
+        handlers: {
+          async add({ by, key }) {
+            for (let turn = 0; turn < turns * by; turn++) await undefined;
+            const next = ((state.get(key) as number | undefined) ?? 0) + by;
+            if (by > 0) state.set(key, next);
+            return { value: next };
+          },
+          drop: () => ({}),
+        },
+      }),
+    });
+    const first = await start(slowCounterPlugin);
+    const peer = await shakeHands(first.sessions.create());
+    const forking = ask(peer, { type: "session/fork/req" });
+    await ask(peer, { type: "counter/add/req", by: 1 });
+    const forkId = String((await forking).session_id);
+    const fork = new RawPeer(first.sessions.get(forkId) as Session);
+    const { value: found } = await ask(fork, { type: "counter/add/req", by: 0 });
+    await first.close(0);
+
+    const second = await start(slowCounterPlugin);
+    const again = new RawPeer(second.sessions.get(forkId) as Session);
+    expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ value: found });
+    await second.close(0);
+  },
+);
+
 test("a session that nobody can come back to ends with the host", async () => {
   const first = await start();
   const session = first.sessions.create({ isTransient: true });

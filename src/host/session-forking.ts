@@ -34,7 +34,9 @@ export async function forkSession<Fork extends ForkingPort>(
   holder: ForkHolder<Fork> | undefined,
 ): Promise<{ session: Fork; capabilities: Record<string, Forking> }> {
   if (holder === undefined) throw new A2EError("runtime_error", "this session stands alone", { retryable: false });
-  const { states, capabilities } = await parts.fork();
+  await parts.saveOwn();
+  // From here on without waiting, so that the fork is of one moment, here as in the journal.
+  const { states, capabilities } = parts.fork();
   const layers = journal?.splitLayer();
   const granted = new Set([...info.granted].filter((name) => capabilities[name] !== "refused"));
   const createId = () => holder.createId();

@@ -238,12 +238,10 @@ export class SessionParts {
     await oneAfterTheOther(work);
   }
 
-  /** States for a fork of this session, and what becomes of each capability in it. */
-  async fork(): Promise<{ states: Map<string, SessionState>; capabilities: Record<string, Forking> }> {
+  /** States for a fork of this session as it is now, and what becomes of each capability in it. `saveOwn` comes first. */
+  fork(): { states: Map<string, SessionState>; capabilities: Record<string, Forking> } {
     const states = new Map<string, SessionState>();
     const capabilities: Record<string, Forking> = {};
-    await this.#saveOwn();
-    // From here on without waiting, so that the fork is of one moment.
     for (const [loaded, part] of this.#parts) {
       const { capability, forking } = loaded.plugin;
       const isStateless = part.snapshot === undefined && this.#states?.has(loaded.name) !== true;
@@ -258,10 +256,12 @@ export class SessionParts {
   }
 
   /** Puts what parts hold beside their state where a fork finds it. */
-  async #saveOwn(): Promise<void> {
+  async saveOwn(): Promise<void> {
     for (const [loaded, part] of this.#parts) {
-      if (part.snapshot !== undefined && loaded.plugin.forking !== "refused")
-        this.stateOf(loaded).set(ownKey, await part.snapshot());
+      if (part.snapshot === undefined || loaded.plugin.forking === "refused") continue;
+      const own = part.snapshot();
+      // Waited for only where it must be: a call that ends meanwhile has left what is newer.
+      this.stateOf(loaded).set(ownKey, isThenable(own) ? await own : own);
     }
   }
 
