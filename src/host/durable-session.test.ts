@@ -419,6 +419,44 @@ test("a session whose plugin fails as it is taken up again is still its agent's,
   await second.close(0);
 });
 
+test("a session whose plugins are still opening survives a crash: a fork, and one that is taken up again", async () => {
+  let opening = Promise.resolve();
+  const late = plugin(counter, {
+    session: async (context) => {
+      await opening;
+      return counterPlugin.session(context);
+    },
+  });
+  /** What the disk has now, as a crash would leave it, and a host on that. */
+  const startOn = async (written: string) => {
+    const copy = `${written}-copy`;
+    await cp(written, copy, { recursive: true });
+    return start(late, { database: await createSqliteDatabase({ path: join(copy, "a2e.sqlite") }) });
+  };
+  const first = await start(late);
+  const parent = first.sessions.create();
+  const peer = await shakeHands(parent);
+  await ask(peer, { type: "counter/add/req", by: 5 });
+  let open = () => {};
+  opening = new Promise((resolve) => (open = resolve));
+  const ids = [parent.id, String((await ask(peer, { type: "session/fork/req" })).session_id)];
+
+  const second = await startOn(folder);
+  for (const id of ids) {
+    const again = new RawPeer(second.sessions.get(id) as Session);
+    // The answer is written while the plugin opens.
+    expect(await ask(again, { type: "ping" })).toMatchObject({ type: "pong" });
+  }
+  const third = await startOn(`${folder}-copy`);
+  open();
+  for (const id of ids) {
+    const last = new RawPeer(third.sessions.get(id) as Session);
+    expect(await ask(last, { type: "counter/add/req", by: 1 })).toMatchObject({ value: 6 });
+  }
+  for (const host of [first, second, third]) await host.close(0);
+  for (const copy of [`${folder}-copy`, `${folder}-copy-copy`]) await rm(copy, { recursive: true });
+});
+
 test("a session that takes its time to be taken up again is not ended for want of a handshake", async () => {
   const clock = createFakeClock();
   const fragile = createFragile();

@@ -172,7 +172,8 @@ export class Session
     const ground = origin?.stored?.ground;
     const read = () => ({
       principal: { ...this.info.principal },
-      granted: [...this.info.granted],
+      // One that is taken up again has what it had, also before its plugins are open, and where one of them fails.
+      granted: [...(this.info.granted.size === 0 ? (origin?.granted ?? nothing) : this.info.granted)],
       dialect: this.dialect,
       createdAt: this.createdAt,
       lastActiveAt: this.#lastActiveAt,
@@ -190,7 +191,10 @@ export class Session
       this.#outbox.restore(unread, stored.lastSeq);
       this.#executor.calls.recall(stored.lines);
     }
-    if (granted.size > 0) void this.#opening.open(principal, granted);
+    if (granted.size === 0) return;
+    void this.#opening.open(principal, granted);
+    // Its agent may be told of a fork before its plugins are open.
+    this.#journal?.touch();
   }
 
   /** What was said last could not be written: this session's memory is ahead of what a crash would leave, so it goes. */
