@@ -215,9 +215,14 @@ export class SessionParts {
     return own === undefined ? { entries } : { own, entries };
   }
 
-  /** Whether a plugin has anything to restore into. */
-  canRestore(loaded: LoadedPlugin): boolean {
-    return this.#states?.has(loaded.name) === true || this.#parts.get(loaded)?.restore !== undefined;
+  /** Whether a plugin has anything to restore, or to restore into. */
+  canRestore(loaded: LoadedPlugin, saved: SavedPart): boolean {
+    return this.#keepsState(loaded, saved) || this.#parts.get(loaded)?.restore !== undefined;
+  }
+
+  /** A part may ask for its state only when it needs it, and then finds there what was saved. */
+  #keepsState({ name }: LoadedPlugin, { entries }: SavedPart): boolean {
+    return this.#states?.has(name) === true || Object.keys(entries).length > 0;
   }
 
   /**
@@ -226,9 +231,10 @@ export class SessionParts {
    */
   async restore(saved: Iterable<readonly [LoadedPlugin, SavedPart]>): Promise<void> {
     const work: (() => Promise<unknown>)[] = [];
-    for (const [loaded, { own, entries }] of saved) {
+    for (const [loaded, savedPart] of saved) {
+      const { own, entries } = savedPart;
       const part = this.#parts.get(loaded);
-      const state = this.#states?.get(loaded.name);
+      const state = this.#keepsState(loaded, savedPart) ? this.stateOf(loaded) : undefined;
       // With what the part holds beside it, which it gets as it opens: both are written together.
       state?.replace(Object.entries(own === undefined ? entries : { ...entries, [ownKey]: own }));
       if (part === undefined) continue;

@@ -126,6 +126,40 @@ test.each(["", "0000000099", "../../etc/passwd", "__proto__"])(
   },
 );
 
+/** Asks for its state only when it is called: until then it is said to have none. */
+const lazy = plugin(probe, {
+  session: (context) => {
+    const run = ({ name }: { name: string }) => {
+      if (name !== "") context.state.set("kept", name);
+      return { value: String(context.state.get("kept") ?? "nothing") };
+    };
+    return { handlers: { run, other: run } };
+  },
+});
+
+test.each(modes)("in mode %s what a plugin began to keep after a snapshot is gone with it", async (snapshotMode) => {
+  await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
+  const peer = await raw.open();
+  const { snapshot_id } = await save(peer);
+  await ask(peer, "test/run/req", { name: "later" });
+  expect(await restore(peer, snapshot_id as string)).toMatchObject({ capabilities: { test: "restored" } });
+  expect(await ask(peer, "test/run/req", { name: "" })).toMatchObject({ value: "nothing" });
+});
+
+test.each(modes)(
+  "in mode %s a revived session has what a plugin kept that has not asked for it yet",
+  async (snapshotMode) => {
+    await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
+    const peer = await raw.open();
+    await ask(peer, "test/run/req", { name: "kept" });
+    await save(peer);
+    await peer.session.close();
+    const again = new RawPeer((await raw.host.sessions.revive(peer.session.id)) as never);
+    await again.shakeHands();
+    expect(await ask(again, "test/run/req", { name: "" })).toMatchObject({ value: "kept" });
+  },
+);
+
 test("one session cannot restore the snapshot of another", async () => {
   await using raw = await start(createMemorySnapshotStore(), both());
   const [one, other] = [await raw.open(), await raw.open()];

@@ -129,8 +129,8 @@ export class SessionSnapshots {
     const restoring: [LoadedPlugin, SavedPart][] = [];
     for (const loaded of parts.all.keys()) {
       const name = loaded.plugin.capability.name;
-      const saved = state.plugins[loaded.name] ?? (await this.#ownRecord(sessionId, state, loaded.name));
-      if (saved === undefined || saved === "damaged" || !parts.canRestore(loaded)) {
+      const saved = await this.#find(sessionId, state, loaded);
+      if (saved === undefined || saved === "damaged" || !parts.canRestore(loaded, saved.state)) {
         if (saved === "damaged") capabilities[name] = "damaged";
         else capabilities[name] ??= "stateless";
         continue;
@@ -145,6 +145,18 @@ export class SessionSnapshots {
     }
     await parts.restore(restoring);
     return capabilities;
+  }
+
+  async #find(
+    sessionId: string,
+    state: SessionState,
+    loaded: LoadedPlugin,
+  ): Promise<PluginState | "damaged" | undefined> {
+    const { name, plugin } = loaded;
+    const saved = state.plugins[name] ?? (await this.#ownRecord(sessionId, state, name));
+    // One that was there and had kept nothing yet goes back to that; one that joined later has no such moment.
+    const isEmpty = saved === undefined && state.granted.includes(plugin.capability.name);
+    return isEmpty ? { version: plugin.stateVersion ?? 1, state: { entries: {} } } : saved;
   }
 
   async #ownRecord(sessionId: string, state: SessionState, name: string): Promise<PluginState | "damaged" | undefined> {
