@@ -15,6 +15,9 @@ export type SavedPart = { own?: JsonValue; entries: JsonObject };
 
 export type Forking = "copied" | "overlaid" | "shared" | "refused";
 
+/** What came of merging a plugin's part of a fork. */
+type MergedPart = { merged: number; conflicts: string[] };
+
 /** By plugin: keys with what they hold now, or alone where they are gone. */
 export type ForkChanges = Record<string, [key: string, value?: JsonValue][]>;
 
@@ -35,6 +38,8 @@ export class SessionParts {
   toolCaller: RunnerPort["toolCaller"];
   /** Parts that were not told yet that their session is open. */
   #untold: SessionPart[] = [];
+  #reopening: Promise<unknown> | undefined;
+  readonly #closed = new WeakSet<SessionPart>();
   #isOpen = false;
   #isClosed = false;
 
@@ -47,6 +52,11 @@ export class SessionParts {
 
   get all(): ReadonlyMap<LoadedPlugin, SessionPart> {
     return this.#parts;
+  }
+
+  /** Settles when parts that were closed are there again: who needs all of them waits for it. */
+  get reopening(): Promise<unknown> | undefined {
+    return this.#reopening;
   }
 
   of(capability: string): readonly SessionPart[] {
@@ -229,7 +239,11 @@ export class SessionParts {
    * Puts plugins back to what `save` returned. Those that keep their state with the host are opened anew on it. All are
    * changed in one turn: a crash finds each of them put back, or none.
    */
-  async restore(saved: Iterable<readonly [LoadedPlugin, SavedPart]>): Promise<void> {
+  restore(saved: Iterable<readonly [LoadedPlugin, SavedPart]>): Promise<void> {
+    return this.#oneByOne(() => this.#restore(saved));
+  }
+
+  async #restore(saved: Iterable<readonly [LoadedPlugin, SavedPart]>): Promise<void> {
     const work: (() => Promise<unknown>)[] = [];
     for (const [loaded, savedPart] of saved) {
       const { own, entries } = savedPart;
@@ -239,7 +253,7 @@ export class SessionParts {
       state?.replace(Object.entries(own === undefined ? entries : { ...entries, [ownKey]: own }));
       if (part === undefined) continue;
       if (state === undefined) work.push(async () => own !== undefined && part.restore?.(own));
-      else work.push(this.#reopening(loaded, part));
+      else work.push(this.#reopen(loaded, part));
     }
     await oneAfterTheOther(work);
   }
@@ -263,6 +277,7 @@ export class SessionParts {
 
   /** Puts what parts hold beside their state where a fork finds it. */
   async saveOwn(): Promise<void> {
+    while (this.#reopening !== undefined) await this.#reopening;
     for (const [loaded, part] of this.#parts) {
       if (part.snapshot === undefined || loaded.plugin.forking === "refused") continue;
       const own = part.snapshot();
@@ -296,12 +311,15 @@ export class SessionParts {
   }
 
   /** Takes over what a fork changed, key by key; what was changed here as well stays and is reported. */
-  async merge(fork: SessionParts): Promise<Record<string, { merged: number; conflicts: string[] }>> {
-    const report: Record<string, { merged: number; conflicts: string[] }> = {};
+  merge(fork: SessionParts): Promise<Record<string, MergedPart>> {
+    return this.#oneByOne(() => this.#merge(fork));
+  }
+
+  async #merge(fork: SessionParts): Promise<Record<string, MergedPart>> {
+    const report: Record<string, MergedPart> = {};
     // All in one turn: a crash finds everything merged, or nothing.
     const reopening: (() => Promise<void>)[] = [];
-    // A copy: a part that is opened anew takes its place in the map again, at the end.
-    for (const [loaded, part] of [...this.#parts]) {
+    for (const [loaded, part] of this.#parts) {
       const other = fork.#states?.get(loaded.name);
       if (other === undefined) continue;
       const outcome = mergeState(this.stateOf(loaded), other);
@@ -310,22 +328,36 @@ export class SessionParts {
         merged: outcome.merged + (outside?.merged ?? 0),
         conflicts: [...outcome.conflicts, ...(outside?.conflicts ?? [])],
       };
-      if (outcome.merged > 0) reopening.push(this.#reopening(loaded, part));
+      if (outcome.merged > 0) reopening.push(this.#reopen(loaded, part));
     }
     await oneAfterTheOther(reopening);
     return report;
   }
 
-  /** Closes a part now, and opens it anew when it is called: a replay takes what parts need as they open in the same order. */
-  #reopening(loaded: LoadedPlugin, part: SessionPart): () => Promise<void> {
+  /** Two that opened a part anew at the same time would leave one of them that nobody closes. */
+  async #oneByOne<Result>(work: () => Promise<Result>): Promise<Result> {
+    while (this.#reopening !== undefined) await this.#reopening;
+    const done = work().finally(() => {
+      this.#reopening = undefined;
+    });
+    this.#reopening = done.catch(() => {});
+    return done;
+  }
+
+  /**
+   * Closes a part now, and opens it anew when it is called: a replay takes what parts need as they open in the same order.
+   * Until then it keeps its place: others may be going through them.
+   */
+  #reopen(loaded: LoadedPlugin, part: SessionPart): () => Promise<void> {
     const closing = this.#close(loaded, part, false);
     return async () => {
       await closing;
-      this.#parts.delete(loaded);
+      if (this.#isClosed) return;
       this.#untold = this.#untold.filter((untold) => untold !== part);
       try {
         await this.#start(loaded);
       } catch (error) {
+        this.#parts.delete(loaded);
         await this.#startWithoutOwn(loaded);
         throw error;
       } finally {
@@ -348,6 +380,9 @@ export class SessionParts {
   }
 
   async #close(loaded: LoadedPlugin, part: SessionPart, isForGood: boolean): Promise<void> {
+    // The session may end while a part is about to be opened anew.
+    if (this.#closed.has(part)) return;
+    this.#closed.add(part);
     try {
       await closeWithin(() => part.close?.(isForGood));
     } catch (error) {
