@@ -457,6 +457,35 @@ test("a session whose plugins are still opening survives a crash: a fork, and on
   for (const copy of [`${folder}-copy`, `${folder}-copy-copy`]) await rm(copy, { recursive: true });
 });
 
+test("a session that is still being taken up again is saved and put back whole", async () => {
+  const late = plugin(counter, {
+    session: async (context) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return counterPlugin.session(context);
+    },
+  });
+  const snapshots = { ...createMemorySnapshotStore(), close: async () => {} };
+  const first = await start(late, { snapshots });
+  const { id } = first.sessions.create();
+  const peer = await shakeHands(first.sessions.get(id) as Session);
+  await ask(peer, { type: "counter/add/req", by: 5 });
+  await first.close(0);
+
+  const second = await start(late, { snapshots });
+  const saving = second.sessions.get(id)?.saving;
+  expect(await saving?.saveSnapshot()).toMatchObject({ capabilities: { counter: "saved" } });
+  expect(await snapshots.load(id)).toMatchObject({ state: { granted: ["counter"] } });
+  await ask(new RawPeer(second.sessions.get(id) as Session), { type: "counter/add/req", by: 5 });
+  await second.close(0);
+
+  const third = await start(late, { snapshots });
+  const restored = await third.sessions.get(id)?.saving.restoreSnapshot();
+  expect(restored).toMatchObject({ capabilities: { counter: "restored" } });
+  const again = new RawPeer(third.sessions.get(id) as Session);
+  expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 5 });
+  await third.close(0);
+});
+
 test("a session that takes its time to be taken up again is not ended for want of a handshake", async () => {
   const clock = createFakeClock();
   const fragile = createFragile();

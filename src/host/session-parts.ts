@@ -38,7 +38,7 @@ export class SessionParts {
   toolCaller: RunnerPort["toolCaller"];
   /** Parts that were not told yet that their session is open. */
   #untold: SessionPart[] = [];
-  #reopening: Promise<unknown> | undefined;
+  #opening: Promise<unknown> | undefined;
   readonly #closed = new WeakSet<SessionPart>();
   #isOpen = false;
   #isClosed = false;
@@ -54,9 +54,9 @@ export class SessionParts {
     return this.#parts;
   }
 
-  /** Settles when parts that were closed are there again: who needs all of them waits for it. */
-  get reopening(): Promise<unknown> | undefined {
-    return this.#reopening;
+  /** Settles when parts that are being opened, or opened anew, are there: who needs all of them waits for it. */
+  get opening(): Promise<unknown> | undefined {
+    return this.#opening;
   }
 
   of(capability: string): readonly SessionPart[] {
@@ -72,7 +72,10 @@ export class SessionParts {
         if (opening !== undefined) later.push(opening);
       }
     }
-    return later.length === 0 ? undefined : allOrFirstFailure(later);
+    if (later.length === 0) return undefined;
+    const opening = allOrFirstFailure(later);
+    this.#oneByOne(() => opening).catch(() => {});
+    return opening;
   }
 
   #start(loaded: LoadedPlugin): Promise<void> | undefined {
@@ -277,7 +280,7 @@ export class SessionParts {
 
   /** Puts what parts hold beside their state where a fork finds it. */
   async saveOwn(): Promise<void> {
-    while (this.#reopening !== undefined) await this.#reopening;
+    while (this.#opening !== undefined) await this.#opening;
     for (const [loaded, part] of this.#parts) {
       if (part.snapshot === undefined || loaded.plugin.forking === "refused") continue;
       const own = part.snapshot();
@@ -336,11 +339,11 @@ export class SessionParts {
 
   /** Two that opened a part anew at the same time would leave one of them that nobody closes. */
   async #oneByOne<Result>(work: () => Promise<Result>): Promise<Result> {
-    while (this.#reopening !== undefined) await this.#reopening;
+    while (this.#opening !== undefined) await this.#opening;
     const done = work().finally(() => {
-      this.#reopening = undefined;
+      this.#opening = undefined;
     });
-    this.#reopening = done.catch(() => {});
+    this.#opening = done.catch(() => {});
     return done;
   }
 

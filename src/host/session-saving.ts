@@ -65,8 +65,9 @@ export class SessionSaving {
     }
   }
 
-  #save(label: string, now: number) {
+  async #save(label: string, now: number) {
     const { id, info, parts } = this.#session;
+    while (parts.opening !== undefined) await parts.opening;
     const { principal, granted } = info;
     const about = { principal_id: principal.id, granted: [...(granted ?? [])], label, created_at: now / 1000 };
     return this.#saved.save(id, parts, about);
@@ -80,6 +81,7 @@ export class SessionSaving {
       throw new A2EError("runtime_error", `this session has ${which}`, { retryable: false });
     }
     this.isChanged = true;
+    while (parts.opening !== undefined) await parts.opening;
     const capabilities = await this.#saved.apply(id, found, parts);
     return { snapshot_id: found.snapshot_id, capabilities };
   }

@@ -46,7 +46,6 @@ export class SessionSnapshots {
     const { principal_id, granted, label, created_at } = about;
     const capabilities: Record<string, "saved" | "stateless"> = {};
     const plugins: SessionState["plugins"] = {};
-    while (parts.reopening !== undefined) await parts.reopening;
     // All at once, so that it is one moment: what a call changes while a plugin takes its time is not in it.
     const saving = Array.from(parts.all.keys(), async (loaded) => ({ loaded, state: await parts.save(loaded) }));
     for (const { loaded, state } of await Promise.all(saving)) {
