@@ -10,6 +10,7 @@ import { toRecordedError } from "./recorded-error.ts";
 import { ToolsOnRecord } from "./recorded-tools.ts";
 import type { Outcome, RecordingEntry, RecordingHeader } from "./recording.ts";
 import {
+  afterMicrotasks,
   createSources,
   type EffectKind,
   replaceIn,
@@ -54,6 +55,8 @@ export class Recorder implements Tape {
   readonly #session = scopeOfCall(this, "");
   #bytesLeft: number;
   #tools: ToolsOnRecord | undefined;
+  /** Whether something has come in, and whether all that was begun since then has gone as far as it could. */
+  #turn: "none" | "begun" | "over" = "none";
   #isEnded = false;
 
   constructor({ header, file, scopes, sources, maxBytes, concealment }: RecorderOptions) {
@@ -66,6 +69,7 @@ export class Recorder implements Tape {
   }
 
   receive(line: string | undefined, handle: () => void): void {
+    this.#noteTurn();
     this.#write(() => ["in", line === undefined ? null : this.#concealment.ofLine(line)]);
     this.#scopes.run(this.#session, handle);
   }
@@ -75,6 +79,7 @@ export class Recorder implements Tape {
   }
 
   expire(callId: string, end: () => void): void {
+    this.#noteTurn();
     this.#write(() => ["expire", callId]);
     this.within(callId, end);
   }
@@ -184,6 +189,15 @@ export class Recorder implements Tape {
 
   close(): void {
     this.#end("closed");
+  }
+
+  #noteTurn(): void {
+    if (this.#turn === "over") this.#write(() => ["turn"]);
+    if (this.#turn === "begun") return;
+    this.#turn = "begun";
+    void afterMicrotasks().then(() => {
+      this.#turn = "over";
+    });
   }
 
   /** The scope that runs, where it is one of this session. */

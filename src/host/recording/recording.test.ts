@@ -13,6 +13,7 @@ const textOf = (...lines: unknown[]) => lines.map((line) => `${JSON.stringify(li
 test("a whole recording has its entries and is not cut", () => {
   const entries = [
     ["in", "{}"],
+    ["turn"],
     ["in", null],
     ["expire", "1"],
     ["value", "", "now", 5],

@@ -44,6 +44,8 @@ export type RecordingHeader = z.output<typeof recordingHeader>;
 export type Outcome = { value?: JsonValue } | { error: RecordedError } | { again: true };
 
 export type RecordingEntry =
+  /** Before what came in once everything that was begun had gone as far as it could: lines that came together have none between. */
+  | ["turn"]
   /** A line from the agent; null for one that was too long. */
   | ["in", string | null]
   /** The time of a call was over. */
@@ -82,6 +84,7 @@ const outcome = z.union([
   z.strictObject({ value: json.optional() }),
 ]);
 const shapes: Record<RecordingEntry[0], z.ZodType> = {
+  turn: z.tuple([z.literal("turn")]),
   in: z.tuple([z.literal("in"), z.string().nullable()]),
   expire: z.tuple([z.literal("expire"), z.string()]),
   out: z.tuple([z.literal("out"), line]),

@@ -7,7 +7,7 @@ import { tools } from "../../caps/tools/protocol.ts";
 import { call, capability } from "../../protocol/capability.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
 import { type Plugin, plugin } from "../plugin.ts";
-import { probe, probePlugin, RawPeer, type Run, startRawHost } from "../raw-session.suite.ts";
+import { probe, probePlugin, RawPeer, type Run, side, startRawHost } from "../raw-session.suite.ts";
 import { createMemoryRecordings } from "./memory-recordings.suite.ts";
 import type { Divergence } from "./replay-report.ts";
 import { askTool, identical, record, replay } from "./replayed-session.suite.ts";
@@ -77,6 +77,48 @@ test("a plugin that fails, says more or says nothing is found", async () => {
   });
   const silent = await replay(recorded, [probePlugin(() => new Promise(() => {}))], { waitMs: 200 });
   expect(silent.divergence).toMatchObject({ field: "", note: "nothing was said in time", expected: { req_id: "1" } });
+});
+
+describe("a call that goes on while others come in", () => {
+  /** Keeps a name a little later, and then waits for the world outside. */
+  const late = plugin(side, {
+    session: ({ state, outside }) => ({
+      handlers: {
+        async run({ name }) {
+          if (name === "read") return { value: String(state.get("name")) };
+          await undefined;
+          state.set("name", name);
+          await outside(() => new Promise<void>((resolve) => setTimeout(resolve, 10)));
+          return { value: name };
+        },
+      },
+    }),
+  });
+  const read = { type: "env/run/req", name: "read" };
+
+  test("has not gone on where they came together with it", async () => {
+    const recorded = await record([late], async (peer) => {
+      peer.send({ id: "late", type: "env/run/req", name: "kept" });
+      for (const id of ["first", "second"]) {
+        peer.send({ id: `${id}-refused`, type: "nobody/knows" });
+        peer.send({ id, ...read });
+      }
+      expect(await peer.answer("second")).toMatchObject({ value: "undefined" });
+      await peer.answer("late");
+    });
+    expect(await replay(recorded, [late])).toEqual(identical);
+  });
+
+  test("has gone on where they came later", async () => {
+    const recorded = await record([late], async (peer) => {
+      peer.send({ id: "late", type: "env/run/req", name: "kept" });
+      await new Promise((resolve) => setImmediate(resolve));
+      peer.send({ id: "read", ...read });
+      expect(await peer.answer("read")).toMatchObject({ value: "kept" });
+      await peer.answer("late");
+    });
+    expect(await replay(recorded, [late])).toEqual(identical);
+  });
 });
 
 test("a line that the recording does not have is found at the end", async () => {

@@ -20,7 +20,7 @@ import {
   type RecordingHeader,
 } from "./recording.ts";
 import type { Divergence, ReplayReport } from "./replay-report.ts";
-import { callOfEffect, createScopes } from "./tape.ts";
+import { afterMicrotasks, callOfEffect, createScopes } from "./tape.ts";
 
 /** What the host in which a recording is replayed must be started with; where it keeps things is up to the caller. */
 export type ReplayHostOptions = Pick<HostOptions, "limits" | "isHandshakeRequired" | "snapshotMode" | "scopes">;
@@ -57,6 +57,9 @@ export async function replayRecording(text: string, options: ReplayOptions): Pro
   }
 }
 
+/** What playing an entry came to. */
+type Played = Divergence | undefined;
+
 class Replay {
   readonly #recording: Recording;
   readonly #player: Player;
@@ -90,15 +93,17 @@ class Replay {
     for (const entry of this.#recording.entries) {
       const played = this.#play(entry);
       // What came in together is handled together: nothing else happens between lines of one turn.
-      const divergence = played === undefined ? undefined : await played;
+      const divergence = played instanceof Promise ? await played : played;
       if (divergence !== undefined) return divergence;
     }
     // A recording that was cut may lack what the session said to its last requests.
     return this.#recording.cut === undefined ? this.#findLeftLine() : undefined;
   }
 
-  #play(entry: RecordingEntry): Promise<Divergence | undefined> | undefined {
+  #play(entry: RecordingEntry): Played | Promise<Played> {
     switch (entry[0]) {
+      case "turn":
+        return afterMicrotasks();
       case "in":
         this.#receive(entry[1]);
         return undefined;
@@ -142,13 +147,17 @@ class Replay {
   }
 
   /** What others said, or an effect. Where that runs again, it says so before anything comes in that may answer it. */
-  async #hearAside(line: string, effectId: string | undefined): Promise<undefined> {
+  #hearAside(line: string, effectId: string | undefined): Promise<undefined> | undefined {
     const message = JSON.parse(line) as Message;
     const stream = streamOf(line);
     if (effectId === undefined && stream !== "") this.#cutOff.add(stream);
-    if (effectId !== undefined && this.#player.isRunAgain(effectId))
-      await this.#waitFor(() => this.#player.hasSaidAside(message.id) || undefined);
-    else this.#session.recallAside(message);
+    if (effectId !== undefined && this.#player.isRunAgain(effectId)) return this.#waitForAside(message.id);
+    this.#session.recallAside(message);
+    return undefined;
+  }
+
+  async #waitForAside(lineId: string): Promise<undefined> {
+    await this.#waitFor(() => this.#player.hasSaidAside(lineId) || undefined);
   }
 
   async #deliver(id: string, message: JsonValue): Promise<Divergence | undefined> {
@@ -172,9 +181,14 @@ class Replay {
     this.#player.changeTools(tools);
   }
 
-  async #compareNext(expected: string): Promise<Divergence | undefined> {
+  #compareNext(expected: string): Played | Promise<Played> {
     const stream = streamOf(expected);
-    const found = await this.#waitFor(() => this.#player.nextLine(stream));
+    const found = this.#player.nextLine(stream);
+    if (found !== undefined) return this.#compare(stream, expected, found);
+    return this.#waitFor(() => this.#player.nextLine(stream)).then((late) => this.#compare(stream, expected, late));
+  }
+
+  #compare(stream: string, expected: string, found: string | undefined): Played {
     if (found === undefined)
       return this.#diverge(
         stream,
@@ -187,8 +201,11 @@ class Replay {
     return undefined;
   }
 
-  async #release(id: string, go: (effect: PendingEffect) => void): Promise<Divergence | undefined> {
-    if (!this.#player.isWaitedFor(id)) return undefined;
+  #release(id: string, go: (effect: PendingEffect) => void): Promise<Played> | undefined {
+    return this.#player.isWaitedFor(id) ? this.#releaseWaiting(id, go) : undefined;
+  }
+
+  async #releaseWaiting(id: string, go: (effect: PendingEffect) => void): Promise<Played> {
     const effect = await this.#waitFor(() => this.#player.pending(id));
     if (effect === undefined)
       return this.#diverge(callOfEffect(id), { field: "" }, "the call did not use what it had used");

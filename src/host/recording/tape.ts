@@ -78,6 +78,11 @@ export function callOfEffect(id: string): string {
   return scope.replaceAll("//", "/");
 }
 
+/** Resolves when whatever runs has gone as far as it can without anything from outside. What a microtask asks for comes after all of them. */
+export function afterMicrotasks(): Promise<undefined> {
+  return new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
+}
+
 /** Made only for a host that records or replays: following calls across promises slows down all of a process. */
 export type Scopes = AsyncLocalStorage<Scope | undefined>;
 
