@@ -299,6 +299,28 @@ test.each([0, 1, 2, 3])(
   },
 );
 
+test("a fork in which nothing is left is still its agent's, also after a restart", async () => {
+  const refusing = plugin(counter, { forking: "refused", session: counterPlugin.session });
+  const first = await start(refusing);
+  const peer = await shakeHands(first.sessions.create());
+  const forked = await ask(peer, { type: "session/fork/req" });
+  expect(forked).toMatchObject({ capabilities: { counter: "refused" } });
+  const forkId = String(forked.session_id);
+  const handshake = { type: "handshake/req", agent_caps: ["counter"] };
+  const refused = { ok: false, reason: "auth_failed" };
+  const fork = new RawPeer(first.sessions.get(forkId) as Session);
+  expect(await ask(fork, { ...handshake, agent_id: "b" })).toMatchObject(refused);
+  await first.close(0);
+
+  const second = await start(refusing);
+  const again = new RawPeer(second.sessions.get(forkId) as Session);
+  expect(await ask(again, { ...handshake, agent_id: "b" })).toMatchObject(refused);
+  expect(await ask(again, { type: "counter/add/req" })).toMatchObject({ code: "capability_missing" });
+  expect(await ask(again, { ...handshake, agent_id: "a" })).toMatchObject({ ok: true });
+  expect(await ask(again, { type: "counter/add/req" })).toMatchObject({ value: 1 });
+  await second.close(0);
+});
+
 test("a session that nobody can come back to ends with the host", async () => {
   const first = await start();
   const session = first.sessions.create({ isTransient: true });

@@ -96,6 +96,7 @@ export class Session
   #closing: Promise<void> | undefined;
   #drainTime: DrainTime | undefined;
   readonly #isTransient: boolean;
+  /** Its agent has shaken hands before. */
   readonly #isContinued: boolean;
   /** Its end is for good: the host went on when it began, or nobody could come back to it. */
   #isOver = false;
@@ -112,7 +113,8 @@ export class Session
     this.sources = tape?.sources ?? kernel;
     this.#manager = manager;
     this.#isTransient = isTransient;
-    this.#isContinued = origin !== undefined && origin.granted.size > 0;
+    // The agent of a fork has shaken hands, though none of the capabilities may be left in it.
+    this.#isContinued = origin !== undefined && (origin.granted.size > 0 || origin.parent !== undefined);
     this.#journal = this.#openJournal(origin);
     this.#executor = new Executor(kernel, this);
     this.#outbox = new Outbox(this, kernel.limits, this.#journal);
@@ -191,7 +193,7 @@ export class Session
       this.#outbox.restore(unread, stored.lastSeq);
       this.#executor.calls.recall(stored.lines);
     }
-    if (granted.size === 0) return;
+    if (!this.#isContinued) return;
     void this.#opening.open(principal, granted);
     // Its agent may be told of a fork before its plugins are open.
     this.#journal?.touch();
