@@ -23,6 +23,7 @@ export interface ForkingPort {
 /** Other sessions, as far as one of them needs its neighbours for this. */
 export interface ForkHolder<Fork extends ForkingPort> {
   get(sessionId: string): Fork | undefined;
+  /** Throws where there is no room for a fork. */
   createId(): string;
   fork(sessionId: string, origin: SessionOrigin): Fork;
 }

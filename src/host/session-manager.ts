@@ -79,7 +79,11 @@ export class SessionManager {
     });
   }
 
-  readonly createId = (): string => this.#createId();
+  /** For a fork, where there is room for one: in a replay both are as they were, whoever else was there then. */
+  readonly createId = (): string => {
+    this.#checkRoom();
+    return this.#createId();
+  };
 
   /** Adds a fork that a session has prepared. */
   fork(sessionId: string, origin: SessionOrigin): Session {
@@ -127,12 +131,16 @@ export class SessionManager {
     return new SessionSnapshots(snapshots, snapshotMode).list(sessionId);
   }
 
-  #add(sessionId: string, beginning: SessionBeginning = {}, tape?: Tape): Session {
+  #checkRoom(): void {
     if (this.#isClosed) throw new A2EError("cancelled", "the host is shutting down");
     if (this.#sessions.size >= this.#kernel.limits.maxSessions) {
       const detail = { limit: "maxSessions", retry_after_ms: 1_000 };
       throw new A2EError("rate_limited", `this host has ${this.#sessions.size} sessions and takes no more`, { detail });
     }
+  }
+
+  #add(sessionId: string, beginning: SessionBeginning = {}, tape?: Tape): Session {
+    this.#checkRoom();
     const { scopes } = this.#kernel;
     // A fork is opened in its own name, not in that of the call that asked for it.
     const session =

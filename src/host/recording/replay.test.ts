@@ -258,6 +258,22 @@ test("snapshots, forks and what is merged of them are replayed", async () => {
   expect(await replay({ text: child }, [counting()])).toEqual({ messages: 1, is_identical: true });
 });
 
+test("forks that were refused for want of room are, and those that found it again are not", async () => {
+  const recordings = createMemoryRecordings();
+  await using raw = await startRawHost([probePlugin()], { recordings, limits: { maxSessions: 2 } });
+  const peer = await raw.open();
+  const fork = (id: string) => {
+    peer.send({ id, type: "session/fork/req" });
+    return peer.answer(id);
+  };
+  const { session_id } = await fork("first");
+  expect(await fork("refused")).toMatchObject({ code: "rate_limited" });
+  await raw.host.sessions.delete(String(session_id));
+  expect(await fork("second")).toMatchObject({ type: "session/fork/resp" });
+  await peer.session.close();
+  expect(await replay({ text: recordings.texts[0] ?? "" }, [probePlugin()])).toEqual(identical);
+});
+
 test("an agent replays its own session, and the answer to that is replayed as well", async () => {
   const recordings = createMemoryRecordings();
   const plugins = () => [probePlugin()];

@@ -43,7 +43,8 @@ export async function replayRecording(text: string, options: ReplayOptions): Pro
   const sources = { clock: systemClock, nextId: createIdSource(), random: Math.random };
   const player = new Player({ recording, scopes, sources, mustRunTools });
   const host = await startHost({
-    limits: header.host.limits as Partial<Limits>,
+    // Nobody ends forks here that were ended then.
+    limits: { ...(header.host.limits as Partial<Limits>), maxSessions: Number.POSITIVE_INFINITY },
     isHandshakeRequired: header.host.is_handshake_required,
     snapshotMode: header.host.snapshot_mode,
     scopes,
