@@ -128,6 +128,15 @@ describe("a call", () => {
     await client.disconnect();
   });
 
+  test("whose signal is none is rejected as well, and is not sent when the link is back", async () => {
+    const { client, peer } = await connectFake();
+    const options = { signal: { aborted: false } as AbortSignal };
+    await expect(client.rpc(paint, { colour: "red" }, options)).rejects.toThrow(TypeError);
+    peer.events.restored();
+    expect(peer.sentOf()).toEqual([]);
+    await client.disconnect();
+  });
+
   test("ping tells how long it took", async () => {
     const { client, peer } = await connectFake();
     const pinging = client.ping();

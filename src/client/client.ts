@@ -184,10 +184,10 @@ export class A2EClient {
     let pending: PendingCall;
     try {
       pending = this.#prepare(call, request, options);
+      this.#pending.add(pending);
     } catch (problem) {
       return Promise.reject(problem);
     }
-    this.#pending.add(pending);
     try {
       this.#transport.send(pending.message);
       this.#pending.watch(pending);

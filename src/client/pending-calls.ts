@@ -41,6 +41,8 @@ export class PendingCalls {
   }
 
   add(call: PendingCall): void {
+    // First, since what is no signal throws: a call that was refused must not be repeated later.
+    if (call.options.signal !== undefined) this.#listen(call, call.options.signal);
     call.sequence = this.#added;
     this.#added += 1;
     if (this.#latest !== undefined) {
@@ -48,8 +50,9 @@ export class PendingCalls {
       this.#latest.entry = this.#table.add(this.#latest.message.id, this.#latest);
     }
     this.#latest = call;
-    const { signal } = call.options;
-    if (signal === undefined) return;
+  }
+
+  #listen(call: PendingCall, signal: AbortSignal): void {
     call.onAbort = () => this.#giveUp(call, abortError(signal));
     signal.addEventListener("abort", call.onAbort, { once: true });
   }
