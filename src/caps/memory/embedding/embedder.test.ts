@@ -168,12 +168,21 @@ test("a store that was cancelled while its texts were embedded stores nothing", 
   expect(await ada.keys({ tier: "semantic" })).toEqual([]);
 });
 
-test("an embedder that loses texts is found out", async () => {
-  await using host = await startMemory({ embedder: { name: "lossy", embed: async () => [] } });
+test("an embedder that fails, or loses texts, is named, and may be asked again", async () => {
+  const away = () => Promise.reject(new Error("no connection"));
+  const answers = [async () => [], away];
+  await using host = await startMemory({ embedder: { name: "far", embed: async () => answers.shift()?.() ?? [] } });
+  const ada = host.open("ada");
+  const failure = (why: string) => ({
+    code: "runtime_error",
+    retryable: true,
+    message: `embedder "far" failed: ${why}`,
+  });
 
-  await expect(host.open("ada").store({ entries: [semantic("a", "x")] })).rejects.toThrow(
-    'embedder "lossy" made 0 vectors of 1 texts',
+  await expect(ada.store({ entries: [semantic("a", "x")] })).rejects.toMatchObject(
+    failure("it made 0 vectors of 1 texts"),
   );
+  await expect(ada.retrieve({ query: "x" })).rejects.toMatchObject(failure("no connection"));
 });
 
 test("vectors are compared a part in each turn, and all of them in the end", async () => {
