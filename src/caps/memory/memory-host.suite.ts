@@ -1,5 +1,7 @@
 // The plugin on a real database in memory, with sessions and forks of them but without a host around it.
+import { deepStrictEqual } from "node:assert";
 import type { CallContext } from "../../host/call-context.ts";
+import { CheckedResult } from "../../host/checked-result.ts";
 import type { Database } from "../../host/database.ts";
 import type { SessionPart } from "../../host/plugin.ts";
 import { createPluginContext, createSessionContext } from "../../host/plugin-contexts.suite.ts";
@@ -57,8 +59,11 @@ export async function startMemory(options: MemoryPluginOptions = {}, database?: 
       if (parsed instanceof A2EError) throw parsed;
       const callContext = { session, clock, signal: new AbortController().signal } as unknown as CallContext;
       const answer = await (handler as (request: JsonObject, context: CallContext) => unknown)(parsed, callContext);
-      const result = call.parseResult(answer, "memory");
+      const given = answer instanceof CheckedResult ? answer.fields : answer;
+      const result = call.parseResult(given, "memory");
       if (result instanceof A2EError) throw result;
+      // What is vouched for is what the table would make of it.
+      if (answer instanceof CheckedResult) deepStrictEqual(given, result);
       return result as ResultOf<C>;
     };
     const { calls } = memory;

@@ -1,5 +1,6 @@
 // Answers the requests of one session from its three tiers.
 import type { CallContext } from "../../host/call-context.ts";
+import { CheckedResult } from "../../host/checked-result.ts";
 import type { Handlers, SessionContext } from "../../host/plugin.ts";
 import { isThenable } from "../../host/thenable.ts";
 import { isLargerThan } from "../../host/validation/json-size.ts";
@@ -118,7 +119,9 @@ class MemorySession {
         outcomes[indexes[position] as number] = outcome;
       });
     }
-    return toStoreResult(entries, outcomes);
+    const result = toStoreResult(entries, outcomes);
+    // The working tier keeps what it was given; of the others nobody holds anything that is in the result.
+    return places.working.length === 0 ? new CheckedResult(result) : result;
   }
 
   #storeIn(tier: Tier, opened: Memory, drafts: Draft[], now: number): Outcome[] {
@@ -226,7 +229,7 @@ function fitting(entries: MemoryEntry[]): MemoryEntry[] {
   return entries.slice(0, countFitting(sizes, maxAnswerBytes));
 }
 
-function toStoreResult(entries: StoreRequest["entries"], outcomes: readonly Outcome[]): ResultInputOf<Calls["store"]> {
+function toStoreResult(entries: StoreRequest["entries"], outcomes: readonly Outcome[]): ResultOf<Calls["store"]> {
   const stored: MemoryEntry[] = [];
   const problems: EntryProblem[] = [];
   outcomes.forEach((outcome, index) => {
