@@ -47,7 +47,7 @@ export const benchmark: Benchmark = {
     // The strict one is the bar: durable is what a power cut cannot take.
     { id: "durability", ours: "power", peer: "off", measure: "perSecond", atLeast: 0.7 },
     { id: "durability.kill", ours: "on", peer: "off", measure: "perSecond", atLeast: 0.7 },
-    { id: "durability.agents", ours: "agents-power", peer: "agents-off", measure: "perSecond", atLeast: 0.7 },
+    { id: "durability.agents", ours: "agents-power", peer: "agents-off", measure: "perSecond" },
     { id: "durability.step", ours: "step-on", peer: "step-off", measure: "perSecond" },
     { id: "durability.recovery", ours: "recover", peer: "open", measure: "totalMs" },
   ],
