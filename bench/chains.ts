@@ -4,7 +4,7 @@ import { PGraph } from "p-graph";
 import { z } from "zod";
 import { chainsPlugin } from "../src/caps/chains/plugin.ts";
 import { type ChainNode, chains } from "../src/caps/chains/protocol.ts";
-import { defineTool } from "../src/caps/tools/define-tool.ts";
+import { defineTool } from "../src/caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../src/caps/tools/plugin.ts";
 import { A2EClient } from "../src/client/client.ts";
 import { createDirectTransport } from "../src/transports/direct.ts";

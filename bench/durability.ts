@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { env } from "../src/caps/env/protocol.ts";
 import { memory } from "../src/caps/memory/protocol.ts";
 import { A2EClient } from "../src/client/client.ts";
-import { createNodeHttpTransport } from "../src/transports/http-node.ts";
+import { createNodeHttpTransport } from "../src/transports/http/http-node.ts";
 import { connectEcho, type EchoClient } from "./lib/a2e-client.ts";
 import { runClosedLoop } from "./lib/closed-loop.ts";
 import { createCpuMeter } from "./lib/cpu.ts";

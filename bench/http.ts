@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { Pool } from "undici";
-import { createNodeHttpTransport } from "../src/transports/http-node.ts";
+import { createNodeHttpTransport } from "../src/transports/http/http-node.ts";
 import { connectEcho } from "./lib/a2e-client.ts";
 import { runClosedLoop } from "./lib/closed-loop.ts";
 import type { Benchmark, RunningCase } from "./lib/definition.ts";

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { createSubprocessTransport } from "../src/transports/subprocess.ts";
+import { createSubprocessTransport } from "../src/transports/stdio/subprocess.ts";
 import { connectEcho } from "./lib/a2e-client.ts";
 import { runClosedLoop } from "./lib/closed-loop.ts";
 import { childPids } from "./lib/cpu.ts";

@@ -1,56 +1,28 @@
-// Arrows point down: protocol ← host | client ← caps ← federation | server ← compose ← cli. Type-only imports count.
+// Arrows point down: protocol ← machinery · host · client ← durability · recording · isolation · config ← caps · stores ·
+// sandboxes · transports · server ← federation ← compose ← testing ← conformance ← cli. Type-only imports count.
 
-/** What each folder of src may import besides itself. Whatever is not listed here may import everything below the command line. */
+/** The folders of src from the bottom up, each with the folders that it may import besides itself. */
 const below = {
   protocol: [],
-  host: ["protocol"],
+  machinery: ["protocol"],
+  host: ["protocol", "durability", "recording"],
   client: ["protocol"],
-  stores: ["protocol", "host"],
+  durability: ["protocol", "host", "recording"],
+  recording: ["protocol", "host", "durability"],
+  isolation: ["protocol", "machinery", "host"],
+  config: ["protocol", "machinery", "host", "isolation"],
+  stores: ["protocol", "machinery", "host", "durability", "recording"],
   transports: ["protocol", "host"],
-  sandboxes: ["protocol", "host"],
+  sandboxes: ["protocol", "machinery", "host", "config"],
   server: ["protocol", "host"],
-  federation: ["protocol", "host", "client", "caps", "transports"],
-  compose: ["protocol", "host", "client", "caps", "stores", "transports", "sandboxes", "federation", "server"],
-  testing: [
-    "protocol",
-    "host",
-    "client",
-    "caps",
-    "stores",
-    "transports",
-    "sandboxes",
-    "federation",
-    "server",
-    "compose",
-  ],
-  conformance: [
-    "protocol",
-    "host",
-    "client",
-    "caps",
-    "stores",
-    "transports",
-    "sandboxes",
-    "federation",
-    "server",
-    "compose",
-    "testing",
-  ],
-  cli: [
-    "protocol",
-    "host",
-    "client",
-    "caps",
-    "stores",
-    "transports",
-    "sandboxes",
-    "federation",
-    "server",
-    "compose",
-    "testing",
-    "conformance",
-  ],
+  federation: ["protocol", "machinery", "host", "client", "caps", "transports"],
 };
+
+const parts = Object.keys(below);
+below.compose = [...parts, "caps"];
+below.testing = [...below.compose, "compose"];
+below.conformance = [...below.testing, "testing"];
+below.cli = [...below.conformance, "conformance"];
 
 /** Tests may reach anywhere: they put real parts together. */
 const tests = "\\.(test|suite)\\.ts$";
@@ -71,7 +43,7 @@ module.exports = {
       comment: "A capability uses another through the executor or the tool catalogue, never by import.",
       severity: "error",
       from: { path: "^src/caps/([^/]+)/", pathNot: tests },
-      to: { path: "^src/", pathNot: "^src/(protocol|host|client|caps/$1)/" },
+      to: { path: "^src/", pathNot: "^src/(protocol|machinery|host|recording|caps/$1)/" },
     },
     {
       name: "runs-in-a-browser",

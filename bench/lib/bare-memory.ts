@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqlite } from "../../src/stores/sqlite.ts";
+import { openSqlite } from "../../src/stores/sqlite/sqlite.ts";
 
 export interface BareMemory {
   /** A table and its index. */

@@ -1,6 +1,6 @@
 // Our host at the other end of a pipe.
-import { openStandardInput } from "../../src/transports/standard-input.ts";
-import { serveStdio } from "../../src/transports/stdio.ts";
+import { openStandardInput } from "../../src/transports/stdio/standard-input.ts";
+import { serveStdio } from "../../src/transports/stdio/stdio.ts";
 import { startEchoHost } from "./echo-host.ts";
 
 const { host, close } = await startEchoHost();

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { A2EHost } from "../../src/host/host.ts";
 import type { Plugin } from "../../src/host/plugin.ts";
-import { noSandboxes, type Sandboxes } from "../../src/host/sandbox.ts";
-import type { SnapshotStore } from "../../src/host/snapshot-store.ts";
-import { createAuditFile } from "../../src/stores/audit-file.ts";
-import { createMemorySnapshotStore } from "../../src/stores/memory-snapshot-store.ts";
-import { createSqliteDatabase } from "../../src/stores/sqlite-database.ts";
+import { noSandboxes, type Sandboxes } from "../../src/host/ports/sandbox.ts";
+import type { SnapshotStore } from "../../src/host/ports/snapshot-store.ts";
+import { createAuditFile } from "../../src/stores/files/audit-file.ts";
+import { createMemorySnapshotStore } from "../../src/stores/snapshots/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../../src/stores/sqlite/sqlite-database.ts";
 
 export interface AuditedHostOptions {
   plugins: Plugin[];

@@ -1,6 +1,6 @@
 // A host with one tool.
 import { z } from "zod";
-import { defineTool } from "../../src/caps/tools/define-tool.ts";
+import { defineTool } from "../../src/caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../../src/caps/tools/plugin.ts";
 import type { A2EHost } from "../../src/host/host.ts";
 import { type AuditedHostOptions, startAuditedHost } from "./audited-host.ts";

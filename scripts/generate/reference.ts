@@ -1,8 +1,8 @@
 // The reference pages. All words on them come from the tables and the config schema; only headings are written here.
 
-import { configAliases } from "../../src/host/config/aliases.ts";
-import { globalLimits } from "../../src/host/config/limits.ts";
-import { hostConfig } from "../../src/host/config/schema.ts";
+import { configAliases } from "../../src/config/aliases.ts";
+import { globalLimits } from "../../src/config/limits.ts";
+import { hostConfig } from "../../src/config/schema.ts";
 import type { Call, Capability } from "../../src/protocol/capability.ts";
 import { core, errorPayload, eventPayload, shutdownPayload } from "../../src/protocol/core.ts";
 import { capabilitySpellings } from "../../src/protocol/dialects.ts";

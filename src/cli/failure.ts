@@ -1,8 +1,8 @@
 // What a user reads when a command fails: the cause and the way out, and no stack trace for a mistake.
 import { A2EClientError, A2EConnectionError } from "../client/errors.ts";
 import { HostStartError } from "../compose/host-start-error.ts";
-import { PluginLoadError } from "../host/config/plugin-loading.ts";
-import { ConfigError } from "../host/config/problem.ts";
+import { PluginLoadError } from "../config/plugin-loading.ts";
+import { ConfigError } from "../machinery/options/problem.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { toPlainText } from "./plain-text.ts";
 import type { Terminal } from "./terminal.ts";

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startConfiguredServer } from "../compose/configured-server.ts";
-import { toHostConfig } from "../host/config/parsing.ts";
+import { toHostConfig } from "../config/parsing.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { commands } from "./command-list.ts";
 import { createStyle } from "./style.ts";

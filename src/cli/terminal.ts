@@ -1,7 +1,7 @@
 // What a command sees of the outside: two streams of text, the environment, signals. Passed in, so that tests need no process.
 import { basename, relative, sep } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { openStandardInput } from "../transports/standard-input.ts";
+import { openStandardInput } from "../transports/stdio/standard-input.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createStyle, type Style } from "./style.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { toHostConfig } from "../host/config/parsing.ts";
-import { ConfigError } from "../host/config/problem.ts";
+import { toHostConfig } from "../config/parsing.ts";
+import { ConfigError } from "../machinery/options/problem.ts";
 import { checkBinding, isLoopback } from "./binding.ts";
 
 describe("only this machine reaches", () => {

@@ -1,7 +1,7 @@
 // Which addresses only this machine can reach: a host without a token listens on no other.
 import { BlockList, isIP } from "node:net";
-import { ConfigError } from "../host/config/problem.ts";
-import type { A2EHostConfig } from "../host/config/schema.ts";
+import type { A2EHostConfig } from "../config/schema.ts";
+import { ConfigError } from "../machinery/options/problem.ts";
 
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");

@@ -4,12 +4,12 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { chainsPlugin } from "../caps/chains/plugin.ts";
-import { defineTool } from "../caps/tools/define-tool.ts";
+import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
-import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 
 const [folder = "", port] = process.argv.slice(2);
 

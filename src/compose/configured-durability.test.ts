@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
-import { toHostConfig } from "../host/config/parsing.ts";
-import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { toHostConfig } from "../config/parsing.ts";
+import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { startConfiguredHost } from "./configured-host.ts";
 
-vi.mock("../stores/sqlite-database.ts", async (importOriginal) => {
-  const original = await importOriginal<typeof import("../stores/sqlite-database.ts")>();
+vi.mock("../stores/sqlite/sqlite-database.ts", async (importOriginal) => {
+  const original = await importOriginal<typeof import("../stores/sqlite/sqlite-database.ts")>();
   return { ...original, createSqliteDatabase: vi.fn(original.createSqliteDatabase) };
 });
 

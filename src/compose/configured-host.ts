@@ -1,21 +1,21 @@
 // From a config to a running host: the place where stores, the audit file and plugins are chosen.
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
-import { type AuditLog, noAudit } from "../host/audit.ts";
-import { concealInError } from "../host/config/environment.ts";
-import { toLimits } from "../host/config/limits.ts";
-import { loadPlugins } from "../host/config/plugin-loading.ts";
-import { toSandboxLimits } from "../host/config/sandbox.ts";
-import type { A2EHostConfig } from "../host/config/schema.ts";
-import type { Database } from "../host/database.ts";
+import { concealInError } from "../config/environment.ts";
+import { toLimits } from "../config/limits.ts";
+import { loadPlugins } from "../config/plugin-loading.ts";
+import { toSandboxLimits } from "../config/sandbox.ts";
+import type { A2EHostConfig } from "../config/schema.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
 import { type Logger, silentLogger } from "../host/logger.ts";
 import type { PluginFactory } from "../host/plugin.ts";
-import type { Recordings } from "../host/recording/recorder.ts";
-import type { Sandboxes } from "../host/sandbox.ts";
-import type { SnapshotSchedule, SnapshotStore } from "../host/snapshot-store.ts";
+import { type AuditLog, noAudit } from "../host/ports/audit.ts";
+import type { Database } from "../host/ports/database.ts";
+import type { Sandboxes } from "../host/ports/sandbox.ts";
+import type { SnapshotSchedule, SnapshotStore } from "../host/ports/snapshot-store.ts";
+import type { Recordings } from "../recording/recorder.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
-import { openKeyFile } from "../stores/key-file.ts";
+import { openKeyFile } from "../stores/files/key-file.ts";
 import { lockDataFolder, makeDataFolder, makeFolder } from "./data-folder.ts";
 import { HostStartError } from "./host-start-error.ts";
 
@@ -110,20 +110,23 @@ async function closeFailed(part: { close(): unknown }, log: Logger): Promise<voi
 async function openSnapshots({ type, path }: A2EHostConfig["snapshot_store"], log: Logger): Promise<SnapshotStore> {
   // Each store is loaded only where it is used: SQLite brings native code.
   if (type === "memory" || path === undefined) {
-    return (await import("../stores/memory-snapshot-store.ts")).createMemorySnapshotStore();
+    return (await import("../stores/snapshots/memory-snapshot-store.ts")).createMemorySnapshotStore();
   }
   try {
     if (type === "file") {
-      return await (await import("../stores/file-snapshot-store.ts")).createFileSnapshotStore({ dir: path, log });
+      return await (await import("../stores/snapshots/file-snapshot-store.ts")).createFileSnapshotStore({
+        dir: path,
+        log,
+      });
     }
-    return await (await import("../stores/sqlite-snapshot-store.ts")).createSqliteSnapshotStore({ path });
+    return await (await import("../stores/snapshots/sqlite-snapshot-store.ts")).createSqliteSnapshotStore({ path });
   } catch (cause) {
     throw new HostStartError(`snapshot_store: ${messageOf(cause)}`, { cause });
   }
 }
 
 async function openDatabase({ data_dir, persistence }: A2EHostConfig, isDurable: boolean): Promise<Database> {
-  const { createSqliteDatabase } = await import("../stores/sqlite-database.ts");
+  const { createSqliteDatabase } = await import("../stores/sqlite/sqlite-database.ts");
   const path = persistence.enabled ? join(data_dir, "a2e.sqlite") : ":memory:";
   const unlock = isDurable ? await lockDataFolder(data_dir) : () => {};
   try {
@@ -153,13 +156,13 @@ export function openSandboxes({ sandbox, data_dir }: A2EHostConfig): Sandboxes {
 }
 
 async function openRecordings({ path, max_files }: A2EHostConfig["recording"], log: Logger): Promise<Recordings> {
-  const { createRecordingFiles } = await import("../stores/recording-files.ts");
+  const { createRecordingFiles } = await import("../stores/files/recording-files.ts");
   return createRecordingFiles({ folder: path, maxFiles: max_files, log });
 }
 
 async function openAudit(config: A2EHostConfig["audit"], log: Logger): Promise<AuditLog> {
   if (!config.enabled) return noAudit;
-  const { createAuditFile } = await import("../stores/audit-file.ts");
+  const { createAuditFile } = await import("../stores/files/audit-file.ts");
   return createAuditFile({ path: config.path, maxBytes: config.max_bytes, maxBackups: config.backup_count, log });
 }
 

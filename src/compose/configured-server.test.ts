@@ -4,10 +4,10 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { tools } from "../caps/tools/protocol.ts";
 import { A2EClient } from "../client/client.ts";
-import { toHostConfig } from "../host/config/parsing.ts";
-import type { A2EHostConfigInput } from "../host/config/schema.ts";
+import { toHostConfig } from "../config/parsing.ts";
+import type { A2EHostConfigInput } from "../config/schema.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
-import { createNodeHttpTransport } from "../transports/http-node.ts";
+import { createNodeHttpTransport } from "../transports/http/http-node.ts";
 import { startConfiguredServer } from "./configured-server.ts";
 
 const nextFolder = useTemporaryFolder();

@@ -1,5 +1,5 @@
 // From a config to a host behind its HTTP door.
-import type { A2EHostConfig } from "../host/config/schema.ts";
+import type { A2EHostConfig } from "../config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { checkBinding } from "./binding.ts";

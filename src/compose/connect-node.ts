@@ -3,9 +3,9 @@ import type { A2EHost } from "../host/host.ts";
 import type { Capability } from "../protocol/capability.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { createDirectTransport } from "../transports/direct.ts";
-import { createNodeHttpTransport } from "../transports/http-node.ts";
-import { createSubprocessTransport, type SubprocessOptions } from "../transports/subprocess.ts";
-import { createNodeWebSocketTransport } from "../transports/websocket-node.ts";
+import { createNodeHttpTransport } from "../transports/http/http-node.ts";
+import { createSubprocessTransport, type SubprocessOptions } from "../transports/stdio/subprocess.ts";
+import { createNodeWebSocketTransport } from "../transports/websocket/websocket-node.ts";
 import { type ConnectedClient, type ConnectOptions, connectOver, createTransportTo } from "./connect.ts";
 
 type Tables = Record<string, Capability>;

@@ -1,14 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { defineTool } from "../caps/tools/define-tool.ts";
+import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EConnectionError } from "../client/errors.ts";
 import { A2EHost } from "../host/host.ts";
 import { plugin } from "../host/plugin.ts";
 import { call, capability } from "../protocol/capability.ts";
 import { startServer } from "../server/http-server.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { connect as connectAnywhere } from "./connect.ts";
 import { connect, connectEmbedded } from "./connect-node.ts";
 

@@ -6,8 +6,8 @@ import type { Capability } from "../protocol/capability.ts";
 import { protocolCapabilities } from "../protocol/dialects.ts";
 import type { Transport } from "../protocol/transport.ts";
 import type { ReconnectOptions } from "../transports/backoff.ts";
-import { createHttpTransport } from "../transports/http.ts";
-import { createWebSocketTransport } from "../transports/websocket.ts";
+import { createHttpTransport } from "../transports/http/http.ts";
+import { createWebSocketTransport } from "../transports/websocket/websocket.ts";
 
 type Tables = Record<string, Capability>;
 /** No tables beside those of the product. */

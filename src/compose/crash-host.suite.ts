@@ -1,5 +1,5 @@
 // A host to be killed: serves the data folder it is given, on the port it is given, and says when it is up.
-import { toHostConfig } from "../host/config/parsing.ts";
+import { toHostConfig } from "../config/parsing.ts";
 import { startConfiguredServer } from "./configured-server.ts";
 
 const [dataDir, port, kills] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 // The folder with all data of a host: made where it is missing, and used by one host at a time.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { openSqlite, type SqliteDatabase } from "../stores/sqlite.ts";
+import { openSqlite, type SqliteDatabase } from "../stores/sqlite/sqlite.ts";
 import { HostStartError } from "./host-start-error.ts";
 
 /** A new one keeps itself out of the repository it may lie in: it holds a key and what agents said. */

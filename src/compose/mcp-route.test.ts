@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { toHostConfig } from "../host/config/parsing.ts";
+import { toHostConfig } from "../config/parsing.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { startConfiguredServer } from "./configured-server.ts";
 

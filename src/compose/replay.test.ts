@@ -8,10 +8,10 @@ import { planning } from "../caps/planning/protocol.ts";
 
 import { tools } from "../caps/tools/protocol.ts";
 import { A2EClient } from "../client/client.ts";
-import { toHostConfig } from "../host/config/parsing.ts";
-import type { A2EHostConfig, A2EHostConfigInput } from "../host/config/schema.ts";
+import { toHostConfig } from "../config/parsing.ts";
+import type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
-import type { Session } from "../host/session.ts";
+import type { Session } from "../host/session/session.ts";
 
 import { core } from "../protocol/core.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";

@@ -3,15 +3,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
-import { loadPlugins } from "../host/config/plugin-loading.ts";
-import type { A2EHostConfig } from "../host/config/schema.ts";
+import { loadPlugins } from "../config/plugin-loading.ts";
+import type { A2EHostConfig } from "../config/schema.ts";
 import { A2EHost } from "../host/host.ts";
 import { type Logger, silentLogger } from "../host/logger.ts";
 import type { PluginFactory } from "../host/plugin.ts";
-import { type ReplayOptions, replayRecording } from "../host/recording/replay.ts";
-import type { ReplayReport } from "../host/recording/replay-report.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
-import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { type ReplayOptions, replayRecording } from "../recording/replay.ts";
+import type { ReplayReport } from "../recording/replay-report.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 
 export interface ConfiguredReplayOptions extends Pick<ReplayOptions, "mustRunTools" | "waitMs"> {
   log?: Logger;

@@ -22,7 +22,7 @@ const knownFailures = new Map<string, string>();
 const unaskedTypes = new Map<string, string>([
   [
     "invoke/event",
-    "of capabilities without an event of their own, whose calls send none: src/host/call-runner.test.ts",
+    "of capabilities without an event of their own, whose calls send none: src/host/calls/call-runner.test.ts",
   ],
   ["session/replay/resp", "the reference host records nothing: src/compose/replay.test.ts"],
   ["mcp/server/authorize/resp", "needs an authorisation server: src/caps/mcp/authorization/oauth.test.ts"],

@@ -7,7 +7,7 @@ import { A2EHost } from "../host/host.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { defaultLimits } from "../protocol/limits.ts";
 import { type RunningServer, startServer } from "../server/http-server.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { createHostileLines, createRandom, type HostileLine } from "./hostile-lines.suite.ts";
 import { createHttpLinks } from "./links/http.ts";
 import { createWeb } from "./links/web.ts";

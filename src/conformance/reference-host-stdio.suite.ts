@@ -1,6 +1,6 @@
 // The reference host as a child process, in the folder that its command line names. Started by tests and by
 // scripts/score.ts; it is not part of the package's API.
-import { serveStdio } from "../transports/stdio.ts";
+import { serveStdio } from "../transports/stdio/stdio.ts";
 import { startReferenceHost } from "./reference-host.suite.ts";
 
 const host = await startReferenceHost(process.argv[2] ?? ".");

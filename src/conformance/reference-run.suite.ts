@@ -60,7 +60,7 @@ async function withBundledHost<Result>(use: (path: string) => Promise<Result>): 
       entryPoints: [
         { in: at("./reference-host-stdio.suite.ts"), out: "host" },
         // Code of threads is looked for beside the code that starts them.
-        { in: at("../host/workers/worker-entry.ts"), out: "worker-entry" },
+        { in: at("../machinery/threads/worker-entry.ts"), out: "worker-entry" },
         { in: at("../sandboxes/quickjs/quickjs-worker.ts"), out: "quickjs-worker" },
       ],
       outdir: folder,

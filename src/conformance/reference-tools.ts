@@ -1,7 +1,7 @@
 // Tools by which a host can be asked about calls, events, time and errors. A host that lists them is asked more; one that
 // does not is asked less, and the score says what was left out. `modules: [a2e/conformance]` brings them in.
 import { z } from "zod";
-import { defineTool, toolOutput } from "../caps/tools/define-tool.ts";
+import { defineTool, toolOutput } from "../caps/tools/definition/define-tool.ts";
 import type { CatalogueTool } from "../host/tool-catalogue.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";

@@ -8,11 +8,11 @@ import { type BuildResult, build } from "esbuild";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineTool } from "../caps/tools/define-tool.ts";
+import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import type * as client from "./client.ts";
 import { startCuttableProxy } from "./cuttable-proxy.suite.ts";
 

@@ -11,5 +11,5 @@ export { type ConnectedClient, type ConnectOptions, connect } from "../compose/c
 export type { Message } from "../protocol/envelope.ts";
 export type { Transport, TransportEvents } from "../protocol/transport.ts";
 export type { ReconnectOptions } from "../transports/backoff.ts";
-export { createHttpTransport, type HttpTransportOptions } from "../transports/http.ts";
-export { createWebSocketTransport, type WebSocketTransportOptions } from "../transports/websocket.ts";
+export { createHttpTransport, type HttpTransportOptions } from "../transports/http/http.ts";
+export { createWebSocketTransport, type WebSocketTransportOptions } from "../transports/websocket/websocket.ts";

@@ -1,16 +1,13 @@
 // The public subpath `a2e/host`: what plugins are written against, and a host to run them in.
 export { type ConfiguredHostOptions, startConfiguredHost } from "../compose/configured-host.ts";
 export { type ConfiguredReplayOptions, replayConfigured } from "../compose/replay.ts";
-export type { AuditEntry, AuditLog } from "../host/audit.ts";
+export { loadHostConfig, parseConfigText } from "../config/file.ts";
+export { toHostConfig } from "../config/parsing.ts";
+export { loadPlugins, PluginLoadError } from "../config/plugin-loading.ts";
+export type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
 export type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
-export { CheckedResult } from "../host/checked-result.ts";
-export { loadHostConfig, parseConfigText } from "../host/config/file.ts";
-export { toHostConfig } from "../host/config/parsing.ts";
-export { loadPlugins, PluginLoadError } from "../host/config/plugin-loading.ts";
-export { ConfigError } from "../host/config/problem.ts";
-export type { A2EHostConfig, A2EHostConfigInput } from "../host/config/schema.ts";
-export type { Database, SqlStatement } from "../host/database.ts";
+export { CheckedResult } from "../host/calls/checked-result.ts";
 export { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
 export { createLogger, type Logger, silentLogger } from "../host/logger.ts";
 export {
@@ -23,11 +20,8 @@ export {
   type SessionContext,
   type SessionPart,
 } from "../host/plugin.ts";
-export type { Principal } from "../host/principal.ts";
-export type { RecordingFile, Recordings } from "../host/recording/recorder.ts";
-export { RecordingError } from "../host/recording/recording.ts";
-export { type ReplayOptions, replayRecording } from "../host/recording/replay.ts";
-export type { Divergence, ReplayReport } from "../host/recording/replay-report.ts";
+export type { AuditEntry, AuditLog } from "../host/ports/audit.ts";
+export type { Database, SqlStatement } from "../host/ports/database.ts";
 export type {
   ConfinedCommand,
   Confinement,
@@ -39,18 +33,24 @@ export type {
   SandboxReport,
   ScriptRun,
   ScriptSandbox,
-} from "../host/sandbox.ts";
-export type { Secrets } from "../host/secrets.ts";
-export type { Session } from "../host/session.ts";
-export type { SessionManager } from "../host/session-manager.ts";
-export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } from "../host/snapshot-store.ts";
+} from "../host/ports/sandbox.ts";
+export type { Secrets } from "../host/ports/secrets.ts";
+export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } from "../host/ports/snapshot-store.ts";
+export type { Principal } from "../host/principal.ts";
+export type { Session } from "../host/session/session.ts";
+export type { SessionManager } from "../host/session/session-manager.ts";
 export type { CatalogueTool, ToolCatalogue, ToolProblem } from "../host/tool-catalogue.ts";
 export type { ToolOutput } from "../host/tool-output.ts";
+export { ConfigError } from "../machinery/options/problem.ts";
 export { A2EError, fail } from "../protocol/errors.ts";
+export type { RecordingFile, Recordings } from "../recording/recorder.ts";
+export { RecordingError } from "../recording/recording.ts";
+export { type ReplayOptions, replayRecording } from "../recording/replay.ts";
+export type { Divergence, ReplayReport } from "../recording/replay-report.ts";
 export { createSandboxes, type SandboxesOptions } from "../sandboxes/sandboxes.ts";
-export { createAuditFile } from "../stores/audit-file.ts";
-export { createFileSnapshotStore } from "../stores/file-snapshot-store.ts";
-export { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
-export { createRecordingFiles } from "../stores/recording-files.ts";
-export { createSqliteDatabase, type SqliteDatabaseOptions } from "../stores/sqlite-database.ts";
-export { createSqliteSnapshotStore } from "../stores/sqlite-snapshot-store.ts";
+export { createAuditFile } from "../stores/files/audit-file.ts";
+export { createRecordingFiles } from "../stores/files/recording-files.ts";
+export { createFileSnapshotStore } from "../stores/snapshots/file-snapshot-store.ts";
+export { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
+export { createSqliteSnapshotStore } from "../stores/snapshots/sqlite-snapshot-store.ts";
+export { createSqliteDatabase, type SqliteDatabaseOptions } from "../stores/sqlite/sqlite-database.ts";

@@ -1,5 +1,5 @@
 // The package itself: the few names that most programs in Node need. The subpaths have the rest.
-export { defineTool, toolOutput } from "../caps/tools/define-tool.ts";
+export { defineTool, toolOutput } from "../caps/tools/definition/define-tool.ts";
 export { toolsPlugin } from "../caps/tools/plugin.ts";
 export { A2EClient } from "../client/client.ts";
 export { A2EClientError, A2EConnectionError } from "../client/errors.ts";
@@ -10,5 +10,5 @@ export { plugin } from "../host/plugin.ts";
 export { call, capability, push } from "../protocol/capability.ts";
 export { A2EError } from "../protocol/errors.ts";
 export { startServer } from "../server/http-server.ts";
-export { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
-export type { SubprocessOptions } from "../transports/subprocess.ts";
+export { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
+export type { SubprocessOptions } from "../transports/stdio/subprocess.ts";

@@ -3,4 +3,4 @@ export { type ConfiguredServer, startConfiguredServer } from "../compose/configu
 export { createMcpRoute } from "../compose/mcp-route.ts";
 export type { FurtherRoute } from "../server/further-route.ts";
 export { type RunningServer, type ServerOptions, startServer } from "../server/http-server.ts";
-export { type StdioSession, serveStdio } from "../transports/stdio.ts";
+export { type StdioSession, serveStdio } from "../transports/stdio/stdio.ts";

@@ -1,5 +1,5 @@
 // The public subpath `a2e/tools`: define tools, and the plugin that serves them.
-export { defineTool, type MarkedOutput, type ToolSpec, toolOutput } from "../caps/tools/define-tool.ts";
+export { defineTool, type MarkedOutput, type ToolSpec, toolOutput } from "../caps/tools/definition/define-tool.ts";
 export { toolLimits } from "../caps/tools/limits.ts";
 export { type ToolsPluginOptions, toolsPlugin } from "../caps/tools/plugin.ts";
 export { type ToolDefinition, type ToolParameter, type ToolResult, tools } from "../caps/tools/protocol.ts";

@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { capability, push } from "../protocol/capability.ts";
-import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../testing/start-host.ts";
-import type { Database } from "./database.ts";
 import { plugin } from "./plugin.ts";
-import { probe, probePlugin, type Run, startRawHost } from "./raw-session.suite.ts";
+import type { Database } from "./ports/database.ts";
+import { probe, probePlugin, type Run, startRawHost } from "./session/raw-session.suite.ts";
 
 /** A database that can be made to refuse every write, as one does that another process has locked. */
 async function createFailing(): Promise<{ database: Database; fail(isFailing: boolean): void }> {

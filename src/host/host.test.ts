@@ -1,13 +1,13 @@
 import { expect, test, vi } from "vitest";
 import { capability } from "../protocol/capability.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
-import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { createCapturedLog } from "../testing/captured-log.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
 import { watchResources } from "../testing/leaks.ts";
 import { A2EHost } from "./host.ts";
 import { type Plugin, plugin } from "./plugin.ts";
-import { createGate, echo, probe, probePlugin, side, sidePlugin, startRawHost } from "./raw-session.suite.ts";
+import { createGate, echo, probe, probePlugin, side, sidePlugin, startRawHost } from "./session/raw-session.suite.ts";
 
 function start(plugins: readonly Plugin[]) {
   return A2EHost.start({ plugins, snapshots: createMemorySnapshotStore() });

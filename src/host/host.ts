@@ -1,28 +1,28 @@
 // A host in this process: plugins, sessions, services. It opens no port; doors (src/server, transports) are put in front.
 import { randomUUID } from "node:crypto";
+import { SessionJournal } from "../durability/journal/session-journal.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
-import { type AuditLog, createAuditEntry, guardAudit, noAudit } from "./audit.ts";
+import { recordDatabase, recordSnapshots, recordTool } from "../recording/recorded-ports.ts";
+import type { Recordings } from "../recording/recorder.ts";
+import type { ReplayReport } from "../recording/replay-report.ts";
+import { createScopes, type Scopes } from "../recording/tape.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
+import { Deadlines } from "./calls/deadlines.ts";
 import { closeWithin } from "./close-within.ts";
-import type { Database } from "./database.ts";
-import { Deadlines } from "./deadlines.ts";
 import { type Kernel, rankPlugins, registryOf } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { type Logger, silentLogger } from "./logger.ts";
-import { noDatabase } from "./no-database.ts";
 import type { Plugin } from "./plugin.ts";
+import { type AuditLog, createAuditEntry, guardAudit, noAudit } from "./ports/audit.ts";
+import type { Database } from "./ports/database.ts";
+import { noDatabase } from "./ports/no-database.ts";
+import { noSandboxes, type Sandboxes } from "./ports/sandbox.ts";
+import { createKey, createSecrets, type Secrets } from "./ports/secrets.ts";
+import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStore } from "./ports/snapshot-store.ts";
 import type { Principal } from "./principal.ts";
-import { recordDatabase, recordSnapshots, recordTool } from "./recording/recorded-ports.ts";
-import type { Recordings } from "./recording/recorder.ts";
-import type { ReplayReport } from "./recording/replay-report.ts";
-import { createScopes, type Scopes } from "./recording/tape.ts";
-import { noSandboxes, type Sandboxes } from "./sandbox.ts";
-import { createKey, createSecrets, type Secrets } from "./secrets.ts";
-import { SessionJournal } from "./session-journal.ts";
-import { SessionManager } from "./session-manager.ts";
+import { SessionManager } from "./session/session-manager.ts";
 import { warnWhileSlow } from "./slow-work.ts";
-import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStore } from "./snapshot-store.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
 
 /** A plugin with its place in the host; a bare plugin is named after its capability. */

@@ -1,19 +1,20 @@
 // What all sessions of one host share, computed once: tables, routes, limits and services.
+
+import type { SessionJournal } from "../durability/journal/session-journal.ts";
 import type { Capability } from "../protocol/capability.ts";
 import { core } from "../protocol/core.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import type { Limits } from "../protocol/limits.ts";
 import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
-import type { AuditEntry, AuditLog } from "./audit.ts";
+import type { Recordings } from "../recording/recorder.ts";
+import type { ReplayReport } from "../recording/replay-report.ts";
+import type { Scopes, Sources } from "../recording/tape.ts";
 import type { Authenticate } from "./authentication.ts";
-import type { Deadlines } from "./deadlines.ts";
+import type { Deadlines } from "./calls/deadlines.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { Logger } from "./logger.ts";
-import type { Recordings } from "./recording/recorder.ts";
-import type { ReplayReport } from "./recording/replay-report.ts";
-import type { Scopes, Sources } from "./recording/tape.ts";
-import type { SessionJournal } from "./session-journal.ts";
-import type { SnapshotMode, SnapshotSchedule, SnapshotStore } from "./snapshot-store.ts";
+import type { AuditEntry, AuditLog } from "./ports/audit.ts";
+import type { SnapshotMode, SnapshotSchedule, SnapshotStore } from "./ports/snapshot-store.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 export interface Kernel extends Sources {

@@ -12,12 +12,12 @@ import type {
 import type { Clock, IdSource } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { CallContext, CallOther, SessionInfo } from "./call-context.ts";
-import type { CheckedResult } from "./checked-result.ts";
-import type { Database } from "./database.ts";
+import type { CheckedResult } from "./calls/checked-result.ts";
 import type { Logger } from "./logger.ts";
-import type { Sandboxes } from "./sandbox.ts";
-import type { Secrets } from "./secrets.ts";
-import type { SessionState } from "./session-state.ts";
+import type { Database } from "./ports/database.ts";
+import type { Sandboxes } from "./ports/sandbox.ts";
+import type { Secrets } from "./ports/secrets.ts";
+import type { SessionState } from "./session/session-state.ts";
 import type { CatalogueTool, ToolCatalogue } from "./tool-catalogue.ts";
 import type { ToolOutput } from "./tool-output.ts";
 

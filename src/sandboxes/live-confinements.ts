@@ -1,4 +1,4 @@
-import type { Confinement } from "../host/sandbox.ts";
+import type { Confinement } from "../host/ports/sandbox.ts";
 
 /** Those of a sandbox that are not yet released, so that closing it releases them all. */
 export class LiveConfinements {

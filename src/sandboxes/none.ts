@@ -1,7 +1,8 @@
 // No confinement at all, for those who ask for it by name: programs run as the host, with nothing but their environment
 // kept apart. Limits and the network policy mean nothing here.
-import { withoutInheritedFiles } from "../host/inherited-files.ts";
-import type { ProcessSandbox } from "../host/sandbox.ts";
+
+import type { ProcessSandbox } from "../host/ports/sandbox.ts";
+import { withoutInheritedFiles } from "../machinery/processes/inherited-files.ts";
 import { verdictOfSignal } from "./processes/process-exit.ts";
 import { checkCommand, checkWorkingDirectory, everything, findProgram } from "./workspace/visible-paths.ts";
 

@@ -1,5 +1,5 @@
 // The sandboxes of a host, each tried out when it is first asked for.
-import { defaultDockerImage, defaultSandboxLimits } from "../host/config/sandbox.ts";
+import { defaultDockerImage, defaultSandboxLimits } from "../config/sandbox.ts";
 import type {
   ProcessSandbox,
   Sandbox,
@@ -8,7 +8,7 @@ import type {
   SandboxPolicy,
   SandboxReport,
   ScriptSandbox,
-} from "../host/sandbox.ts";
+} from "../host/ports/sandbox.ts";
 import { openBubblewrap } from "./bubblewrap/probe.ts";
 import { openDocker } from "./docker/probe.ts";
 import { createNoSandbox } from "./none.ts";

@@ -1,7 +1,7 @@
 // What every route of one server shares.
 import type { IncomingMessage } from "node:http";
 import type { A2EHost } from "../host/host.ts";
-import type { OutboundLine } from "../host/outbound-log.ts";
+import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { isLoopbackName } from "./request-guard.ts";
 
 /** An open stream to a reader, whatever carries it. */

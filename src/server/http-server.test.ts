@@ -2,8 +2,8 @@ import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import type { A2EHost } from "../host/host.ts";
-import { createGate, echo, probePlugin, startRawHost } from "../host/raw-session.suite.ts";
-import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { createGate, echo, probePlugin, startRawHost } from "../host/session/raw-session.suite.ts";
+import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./http-server.ts";
 

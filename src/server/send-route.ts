@@ -1,7 +1,7 @@
 // POST /send: the hot path of the door. One body, one pass over its lines, one prebuilt answer.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Session } from "../host/session.ts";
-import { bootHeader } from "../protocol/sse.ts";
+import type { Session } from "../host/session/session.ts";
+import { bootHeader } from "../protocol/framing/sse.ts";
 import { bearerToken, type Door, parseSeq, readUpTo } from "./door.ts";
 import { readBody, replyError } from "./reply.ts";
 

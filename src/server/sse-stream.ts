@@ -1,9 +1,9 @@
 // GET /stream: what a session says, as server-sent events. All lines of one turn leave in one write, and a reader that
 // does not keep up stops its own cursor, not the host's memory.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { OutboundLine } from "../host/outbound-log.ts";
-import { createOutboundPump, type OutboundPump } from "../host/outbound-pump.ts";
-import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../protocol/sse.ts";
+import type { OutboundLine } from "../host/outbound/outbound-log.ts";
+import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
+import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../protocol/framing/sse.ts";
 import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 import { replyError } from "./reply.ts";
 

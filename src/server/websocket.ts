@@ -3,9 +3,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { OutboundLine } from "../host/outbound-log.ts";
-import { createOutboundPump, type OutboundPump } from "../host/outbound-pump.ts";
-import type { Session } from "../host/session.ts";
+import type { OutboundLine } from "../host/outbound/outbound-log.ts";
+import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
+import type { Session } from "../host/session/session.ts";
 import { createMessage, encodeMessage } from "../protocol/codec.ts";
 import { resumed } from "../protocol/core.ts";
 import { createIdSource, type IdSource } from "../protocol/envelope.ts";
@@ -15,7 +15,7 @@ import {
   parseSubprotocols,
   webSocketCloseCodes,
   webSocketProtocol,
-} from "../protocol/websocket.ts";
+} from "../protocol/framing/websocket.ts";
 import { bearerToken, type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 import { forEachLine } from "./send-route.ts";
 

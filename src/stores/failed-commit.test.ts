@@ -1,6 +1,6 @@
 // A commit may fail after it took place. What it brought into tables must then not be brought there again.
 import { expect, test, vi } from "vitest";
-import { leaveTurns, openTurns } from "./opened-turns.suite.ts";
+import { leaveTurns, openTurns } from "./sqlite/opened-turns.suite.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 
 const newPath = useTemporaryFolder();
@@ -8,7 +8,7 @@ const newPath = useTemporaryFolder();
 /** What the next commit says, and whether it takes place all the same. */
 let failure: { error: Error; isDone: boolean } | undefined;
 
-vi.mock(import("./sqlite.ts"), async (importOriginal) => {
+vi.mock(import("./sqlite/sqlite.ts"), async (importOriginal) => {
   const original = await importOriginal();
   return {
     ...original,

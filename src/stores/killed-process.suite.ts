@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
-import type { OpenSnapshotStore } from "./snapshot-store.suite.ts";
+import type { OpenSnapshotStore } from "./snapshots/snapshot-store.suite.ts";
 
 export interface KilledProcessSuiteOptions {
   open: OpenSnapshotStore;

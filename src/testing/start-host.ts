@@ -5,7 +5,7 @@ import { type WithApis, withApis } from "../client/with-apis.ts";
 import { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
 import type { Plugin } from "../host/plugin.ts";
 import type { Capability } from "../protocol/capability.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { createDirectTransport } from "../transports/direct.ts";
 import { type CapturedLog, createCapturedLog } from "./captured-log.ts";
 import { type RecordedWire, recordWire } from "./recorded-wire.ts";

@@ -5,9 +5,9 @@ import type { Transport } from "../protocol/transport.ts";
 import { startServer } from "../server/http-server.ts";
 import { createSeededRandom, startCuttingProxy } from "./cutting-proxy.suite.ts";
 import { echo, startEchoHost } from "./echo-host.suite.ts";
-import { createHttpTransport } from "./http.ts";
-import { createNodeHttpTransport } from "./http-node.ts";
-import { createNodeWebSocketTransport } from "./websocket-node.ts";
+import { createHttpTransport } from "./http/http.ts";
+import { createNodeHttpTransport } from "./http/http-node.ts";
+import { createNodeWebSocketTransport } from "./websocket/websocket-node.ts";
 
 const wantedCuts = process.env.SOAK === undefined ? 1_000 : 20_000;
 const reconnect = { initialBackoffMs: 1, maxBackoffMs: 10 };

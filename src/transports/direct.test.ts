@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { A2EClient } from "../client/client.ts";
-import { createSqliteDatabase } from "../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { createDirectTransport } from "./direct.ts";
 import { echo, startEchoHost } from "./echo-host.suite.ts";
 import { testTransport } from "./transport.suite.ts";

@@ -4,7 +4,7 @@ import { A2EHost, type HostOptions } from "../host/host.ts";
 import { plugin } from "../host/plugin.ts";
 import { call, capability, push } from "../protocol/capability.ts";
 import { type JsonObject, jsonObject } from "../protocol/json.ts";
-import { createMemorySnapshotStore } from "../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 
 const given = z.object({ value: jsonObject.default({}) });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { keepAliveHeader } from "../protocol/sse.ts";
-import { createHttpTransport } from "./http.ts";
-import type { HttpIo } from "./http-io.ts";
+import { keepAliveHeader } from "../protocol/framing/sse.ts";
+import { createHttpTransport } from "./http/http.ts";
+import type { HttpIo } from "./http/http-io.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

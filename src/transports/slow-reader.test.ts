@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { Message } from "../protocol/envelope.ts";
-import { createSseParser, type SseEvent } from "../protocol/sse.ts";
+import { createSseParser, type SseEvent } from "../protocol/framing/sse.ts";
 import { startServer } from "../server/http-server.ts";
 import { startEchoHost } from "./echo-host.suite.ts";
 

@@ -1,5 +1,5 @@
 // The sessions that a fork comes from: references to their large outputs came with the conversation, and stay good.
-import type { SessionState } from "../../host/session-state.ts";
+import type { SessionState } from "../../host/session/session-state.ts";
 import { chainLimits } from "./limits.ts";
 
 /** Not merged: where a fork comes from is its own. */

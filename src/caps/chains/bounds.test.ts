@@ -1,6 +1,6 @@
 // What one agent cannot take from the host and from others, whatever its chains say.
 import { expect, test, vi } from "vitest";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { createExpressionParser } from "./expressions/expression.ts";
 import { chainLimits } from "./limits.ts";
 import { compileChain } from "./plan/compile.ts";

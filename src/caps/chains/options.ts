@@ -1,6 +1,6 @@
 // The options of the chains plugin, spelled as in a config file.
 import * as z from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
 import { chainLimits } from "./limits.ts";
 
 /** @public The generator writes the reference page from it. */

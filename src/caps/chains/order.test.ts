@@ -3,7 +3,7 @@ import * as z from "zod";
 import { A2EClient } from "../../client/client.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
-import { defineTool } from "../tools/define-tool.ts";
+import { defineTool } from "../tools/definition/define-tool.ts";
 import { chains } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 

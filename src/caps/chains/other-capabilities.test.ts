@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { procPlugin } from "../proc/plugin.ts";
 import { skillPlugin } from "../skill/plugin.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { RawPeer } from "../../host/raw-session.suite.ts";
-import { askTool, identical, record, replay } from "../../host/recording/replayed-session.suite.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
-import { defineTool } from "../tools/define-tool.ts";
+import type { RawPeer } from "../../host/session/raw-session.suite.ts";
+import { askTool, identical, record, replay } from "../../recording/replayed-session.suite.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
+import { defineTool } from "../tools/definition/define-tool.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { chainsPlugin } from "./plugin.ts";
 

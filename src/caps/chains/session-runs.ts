@@ -1,8 +1,8 @@
 // The runs of one session: those that requests wait for, and those that were under way when the host was last killed.
 import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/checked-result.ts";
-import type { Database } from "../../host/database.ts";
+import { CheckedResult } from "../../host/calls/checked-result.ts";
 import type { SessionContext } from "../../host/plugin.ts";
+import type { Database } from "../../host/ports/database.ts";
 import type { ResultOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { chainLimits } from "./limits.ts";

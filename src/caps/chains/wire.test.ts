@@ -5,7 +5,7 @@ import { FakePeer } from "../../client/fake-transport.suite.ts";
 import { core } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { defineTool, toolOutput } from "../tools/define-tool.ts";
+import { defineTool, toolOutput } from "../tools/definition/define-tool.ts";
 import { chains, messageLimits } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 

@@ -1,6 +1,6 @@
 // Finds modules of environments that a config names, and the environments in them.
 import { resolve } from "node:path";
-import { resolveModule } from "../../host/config/module-resolution.ts";
+import { resolveModule } from "../../machinery/module-resolution.ts";
 import { type Environment, isEnvironment } from "./define-env.ts";
 
 /** A module as it was named and as it is imported. */

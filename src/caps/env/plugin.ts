@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
 import { anonymous } from "../../host/principal.ts";
-import { WorkerPool } from "../../host/workers/worker-pool.ts";
+import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinEnvs, builtinNames } from "./builtin/all.ts";
 import type { DataPlaneOptions } from "./data/data-plane.ts";

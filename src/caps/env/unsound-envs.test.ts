@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { defineEnv } from "./define-env.ts";
 import { envPlugin } from "./plugin.ts";

@@ -1,8 +1,8 @@
 // The options of the mcp plugin, spelled as in a config file.
 import { resolve } from "node:path";
 import * as z from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
-import { ConfigError } from "../../host/config/problem.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
+import { ConfigError } from "../../machinery/options/problem.ts";
 import { mcpLimits } from "./limits.ts";
 import { type ServerConfig, serverIdSchema, serverSettings, toServerConfig } from "./server-config.ts";
 

@@ -1,5 +1,5 @@
 // Patterns in which `*` stands for any characters, and what they are matched against.
-import { matchesSteps } from "../../host/validation/wildcard-steps.ts";
+import { matchesSteps } from "../../machinery/validation/wildcard-steps.ts";
 
 /** Every other character stands for itself: a `?` is common in addresses. No pattern is slow. */
 export function matchesPattern(pattern: string, text: string): boolean {

@@ -2,10 +2,10 @@
 import { type Plugin, plugin } from "../../host/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { Bridge } from "./bridge.ts";
-import { listPrompts, listResources, listResourceTemplates } from "./listing.ts";
+import { listPrompts, listResources, listResourceTemplates } from "./content/listing.ts";
+import { findOwner, getPrompt, readResource } from "./content/reading.ts";
 import { type McpOptions, type ParsedMcpOptions, parseMcpOptions } from "./options.ts";
 import { mcp } from "./protocol.ts";
-import { findOwner, getPrompt, readResource } from "./reading.ts";
 import { SessionBridge } from "./session-bridge.ts";
 
 /** What a config makes of `type: mcp`. */

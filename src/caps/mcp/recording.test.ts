@@ -1,9 +1,9 @@
 // Recorded sessions that used the bridge: replayed without any server.
 import { mkdirSync, readdirSync } from "node:fs";
 import { expect, test } from "vitest";
-import { identical, record, replay } from "../../host/recording/replayed-session.suite.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { identical, record, replay } from "../../recording/replayed-session.suite.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { mcpPlugin } from "./plugin.ts";

@@ -1,6 +1,6 @@
 // The bridge as one session sees it: the host's servers and its own.
 import type { SessionContext } from "../../host/plugin.ts";
-import { localPrefix } from "../../host/session-state.ts";
+import { localPrefix } from "../../host/session/session-state.ts";
 import { fail } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Authorization } from "./authorization/authorization.ts";
@@ -10,10 +10,10 @@ import { isUriOnList } from "./patterns.ts";
 import { limitReached, registrationForbidden, resourceNotFound, serverNotFound } from "./problems.ts";
 import { mcp, type ServerInfo, serverPush } from "./protocol.ts";
 import { checkRegistration, parseRegistration, toOwnConfig } from "./registration.ts";
+import { within } from "./sdk/within.ts";
 import { BridgedServer, type Caller } from "./server/bridged-server.ts";
 import type { ServerListener } from "./server/listening.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { within } from "./within.ts";
 
 /**
  * Servers that the session registered: `id` → sealed settings, for they may hold secrets. Local, as what follows is:

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { referenceMcpCommand } from "../../conformance/reference-mcp.ts";
 import { core } from "../../protocol/core.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { mcpPlugin } from "./plugin.ts";

@@ -1,7 +1,7 @@
 // A host with tools and the bridge, and servers to try it on; for the tests of this folder only.
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import type { McpOptions } from "./options.ts";

@@ -1,10 +1,10 @@
 // Recorded sessions that used the tools of servers: replayed without them, whatever they did.
 import { expect, test } from "vitest";
-import { RawPeer, startRawHost } from "../../host/raw-session.suite.ts";
-import { createMemoryRecordings } from "../../host/recording/memory-recordings.suite.ts";
-import { askTool, identical, record, replay } from "../../host/recording/replayed-session.suite.ts";
+import { RawPeer, startRawHost } from "../../host/session/raw-session.suite.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import { defineTool } from "../tools/define-tool.ts";
+import { createMemoryRecordings } from "../../recording/memory-recordings.suite.ts";
+import { askTool, identical, record, replay } from "../../recording/replayed-session.suite.ts";
+import { defineTool } from "../tools/definition/define-tool.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { mcpPlugin } from "./plugin.ts";
 import { officialServer, ownServer } from "./start-bridge.suite.ts";

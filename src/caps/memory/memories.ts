@@ -1,7 +1,7 @@
 // The memories of one session: which namespaces it opened under which scopes, and what of them is whose.
 import { createHash } from "node:crypto";
 import type { SessionContext } from "../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../host/session-state.ts";
+import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { canonicalJson } from "./key.ts";
 import type { View } from "./persistent/memory-store.ts";

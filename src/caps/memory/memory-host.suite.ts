@@ -1,15 +1,15 @@
 // The plugin on a real database in memory, with sessions and forks of them but without a host around it.
 import { deepStrictEqual } from "node:assert";
 import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/checked-result.ts";
-import type { Database } from "../../host/database.ts";
+import { CheckedResult } from "../../host/calls/checked-result.ts";
 import type { SessionPart } from "../../host/plugin.ts";
-import { createPluginContext, createSessionContext } from "../../host/plugin-contexts.suite.ts";
-import { SessionState } from "../../host/session-state.ts";
+import type { Database } from "../../host/ports/database.ts";
+import { createPluginContext, createSessionContext } from "../../host/session/plugin-contexts.suite.ts";
+import { SessionState } from "../../host/session/session-state.ts";
 import type { Call, RequestInputOf, ResultOf } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { createFakeClock, type FakeClock } from "../../testing/fake-clock.ts";
 import { createFakeIds } from "../../testing/fake-ids.ts";
 import { overlaysOf } from "./memories.ts";

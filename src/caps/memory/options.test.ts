@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ConfigError } from "../../host/config/problem.ts";
+import { ConfigError } from "../../machinery/options/problem.ts";
 import { memoryLimits } from "./limits.ts";
 import { parseMemoryOptions } from "./options.ts";
 

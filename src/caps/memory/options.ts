@@ -1,6 +1,6 @@
 // The options of the memory plugin, spelled as in a config file.
 import * as z from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
 import { memoryLimits } from "./limits.ts";
 
 const onFull = z.enum(["evict", "refuse"]);

@@ -1,6 +1,6 @@
 // The host side of the memory capability.
 import { type Plugin, type PluginContext, plugin } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/session-state.ts";
+import type { SessionState } from "../../host/session/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Embedder } from "./embedder.ts";
 import { createLocalEmbedder } from "./embedding/local-embedder.ts";

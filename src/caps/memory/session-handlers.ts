@@ -1,9 +1,9 @@
 // Answers the requests of one session from its three tiers.
 import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/checked-result.ts";
+import { CheckedResult } from "../../host/calls/checked-result.ts";
 import type { Handlers, SessionContext } from "../../host/plugin.ts";
 import { isThenable } from "../../host/thenable.ts";
-import { isLargerThan } from "../../host/validation/json-size.ts";
+import { isLargerThan } from "../../machinery/validation/json-size.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { toDraft } from "./drafts.ts";

@@ -1,11 +1,11 @@
 // Who works on what: a claim is a lease on a ready task. The host has one thread and every request is one write, so of
 // two who try at once one is first.
 import type { RequestOf } from "../../protocol/capability.ts";
-import { isDone } from "./columns.ts";
 import type { Desk } from "./desk.ts";
 import { type Claim, liveClaim, type Plan, type Task } from "./model.ts";
 import { alreadyDone, claimConflict, claimLost, nothingReady, notReady } from "./problems.ts";
 import type { planning } from "./protocol.ts";
+import { isDone } from "./storage/columns.ts";
 
 type Calls = (typeof planning)["calls"];
 

@@ -3,9 +3,9 @@ import type { JsonValue } from "../../protocol/json.ts";
 import { planningLimits } from "./limits.ts";
 import type { Plan, Task } from "./model.ts";
 import type { ParsedPlanningOptions } from "./options.ts";
-import type { PlanSpace } from "./plan-space.ts";
 import type { ChangeRecord, FieldChange } from "./protocol.ts";
-import type { PlanningTables } from "./tables.ts";
+import type { PlanSpace } from "./storage/plan-space.ts";
+import type { PlanningTables } from "./storage/tables.ts";
 import type { Note } from "./watchers.ts";
 
 export interface DeskOptions {

@@ -1,12 +1,12 @@
 // Brings what a fork did to plans into the session it came from. What both changed stays as it is there and is reported;
 // a plan that would not be sound afterwards is left alone altogether. The fork keeps its copies, and those that were
 // merged count from then on as set out from, so that a later merge finds what came after.
-import type { Database } from "../../host/database.ts";
+import type { Database } from "../../host/ports/database.ts";
 import { findAnyCycle } from "./dependencies.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { liveClaim, type Plan, type Task, type TaskFields, taskFields } from "./model.ts";
 import { removePlan } from "./plan-calls.ts";
-import type { PlanSpace } from "./plan-space.ts";
+import type { PlanSpace } from "./storage/plan-space.ts";
 
 export interface MergeReport {
   /** Plans and tasks that were added, changed or deleted. */

@@ -1,7 +1,7 @@
 // Plans and tasks as they are kept: times in milliseconds, each in the overlay it was written to.
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Column } from "./columns.ts";
 import type { PlanView, TaskView } from "./protocol.ts";
+import type { Column } from "./storage/columns.ts";
 
 /** What all sessions see that are no forks. */
 export const ground = "";

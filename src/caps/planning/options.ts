@@ -1,9 +1,9 @@
 // The options of the planning plugin, spelled as in a config file.
 import * as z from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
-import { findRepeated } from "./columns.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
 import { planningLimits } from "./limits.ts";
 import { columnList } from "./protocol.ts";
+import { findRepeated } from "./storage/columns.ts";
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({

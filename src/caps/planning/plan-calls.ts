@@ -1,11 +1,11 @@
 // What can be done with a plan as a whole.
 import type { RequestOf } from "../../protocol/capability.ts";
-import { findRepeated, toColumns } from "./columns.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { planningLimits } from "./limits.ts";
 import { type Plan, type PlanSummary, type Task, toPlanView, toTaskView } from "./model.ts";
 import { changedMeanwhile, limitReached, ownerOnly, repeatedColumn } from "./problems.ts";
 import type { BoardView, PlanView, planning, TaskView } from "./protocol.ts";
+import { findRepeated, toColumns } from "./storage/columns.ts";
 
 type Calls = (typeof planning)["calls"];
 

@@ -1,8 +1,9 @@
 // The host side of the planning capability. Every request is read or written in one turn: what it changed is committed
 // together with its answer.
-import type { Database } from "../../host/database.ts";
+
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/session-state.ts";
+import type { Database } from "../../host/ports/database.ts";
+import type { SessionState } from "../../host/session/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { claimTask, readyTasks, releaseClaim, renewClaim } from "./claim-calls.ts";
 import { Desk } from "./desk.ts";
@@ -10,12 +11,12 @@ import { planningLimits } from "./limits.ts";
 import { type MergeReport, mergePlans } from "./merge.ts";
 import { type Claim, type Task, toTaskView } from "./model.ts";
 import { type ParsedPlanningOptions, type PlanningOptions, parsePlanningOptions } from "./options.ts";
-import { OverlayUse } from "./overlay-use.ts";
 import { createPlan, deletePlan, listPlans, showBoards, updatePlan } from "./plan-calls.ts";
-import { PlanSpace } from "./plan-space.ts";
 import { limitReached } from "./problems.ts";
 import { planChanged, planning } from "./protocol.ts";
-import { openTables, type PlanningTables } from "./tables.ts";
+import { OverlayUse } from "./storage/overlay-use.ts";
+import { PlanSpace } from "./storage/plan-space.ts";
+import { openTables, type PlanningTables } from "./storage/tables.ts";
 import { addTask, deleteTask, listTasks, updateTask } from "./task-calls.ts";
 import { forkAbove, namesOf, viewerOf } from "./viewer.ts";
 import { type Watcher, Watchers } from "./watchers.ts";

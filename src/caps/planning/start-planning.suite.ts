@@ -1,6 +1,6 @@
 // A host with the planning plugin alone, for the tests of this folder.
 import { core } from "../../protocol/core.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
 import { startHost } from "../../testing/start-host.ts";
 import type { PlanningOptions } from "./options.ts";

@@ -1,7 +1,6 @@
 // What can be done with a task.
 import type { RequestOf } from "../../protocol/capability.ts";
 import { refuseIfClaimed } from "./claim-calls.ts";
-import { type Column, isDone } from "./columns.ts";
 import { findCycle } from "./dependencies.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { planningLimits } from "./limits.ts";
@@ -17,6 +16,7 @@ import {
   unknownDependency,
 } from "./problems.ts";
 import type { planning } from "./protocol.ts";
+import { type Column, isDone } from "./storage/columns.ts";
 
 type Calls = (typeof planning)["calls"];
 

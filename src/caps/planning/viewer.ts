@@ -1,7 +1,7 @@
 // Who looks at plans, and from which session: all of it kept in the session's state, read anew whenever it is needed,
 // since the host may put another state in its place.
 import type { SessionContext } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/session-state.ts";
+import type { SessionState } from "../../host/session/session-state.ts";
 import { ground } from "./model.ts";
 
 export interface Viewer {

@@ -1,8 +1,8 @@
 // Tells the sessions that watch a plan what others did to it.
 import type { Logger } from "../../host/logger.ts";
 import type { Plan } from "./model.ts";
-import type { PlanSpace } from "./plan-space.ts";
 import type { ChangeRecord } from "./protocol.ts";
+import type { PlanSpace } from "./storage/plan-space.ts";
 
 /** A change that was written. `plan` is the row as it was where it was deleted or hidden, and as it is otherwise. */
 export interface Note {

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { createCapturedLog } from "../../testing/captured-log.ts";
 import { planningLimits } from "./limits.ts";
 import type { Plan } from "./model.ts";
-import type { PlanSpace } from "./plan-space.ts";
 import { type ChangeRecord, planChanged } from "./protocol.ts";
 import { type PlanningHost, startPlanning } from "./start-planning.suite.ts";
+import type { PlanSpace } from "./storage/plan-space.ts";
 import { type Watcher, Watchers } from "./watchers.ts";
 
 async function startWatcher(host: PlanningHost, agentId = "watcher") {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { A2EClient } from "../../client/client.ts";
 import { A2EHost } from "../../host/host.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
-import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { procPlugin } from "./plugin.ts";
 import { proc } from "./protocol.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { core } from "../../protocol/core.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { watchResources } from "../../testing/leaks.ts";
 import { dataOf, isAlive, startProc, whenGone } from "./proc-host.suite.ts";
 

@@ -1,8 +1,8 @@
 // The options of the proc plugin, spelled as in a config file.
 import { isAbsolute } from "node:path";
 import * as z from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
-import { ConfigError } from "../../host/config/problem.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
+import { ConfigError } from "../../machinery/options/problem.ts";
 import { procLimits } from "./limits.ts";
 
 /** Programs that read, print or wait. None of them starts another one or writes a file. */

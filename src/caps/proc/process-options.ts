@@ -1,5 +1,5 @@
 // What a process is told when it is made.
-import type { Confinement } from "../../host/sandbox.ts";
+import type { Confinement } from "../../host/ports/sandbox.ts";
 import type { Clock } from "../../protocol/envelope.ts";
 
 export interface ProcessLimits {

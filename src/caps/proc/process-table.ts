@@ -1,6 +1,6 @@
 // The processes of one session: those that run, those that have ended, and records of those that a host took with it.
 import type { SessionContext } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/session-state.ts";
+import type { SessionState } from "../../host/session/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { killMarked } from "./group/group.ts";
 import { procLimits } from "./limits.ts";

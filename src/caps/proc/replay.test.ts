@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { A2EHost } from "../../host/host.ts";
-import { createMemoryRecordings } from "../../host/recording/memory-recordings.suite.ts";
-import { replayRecording } from "../../host/recording/replay.ts";
 import { core } from "../../protocol/core.ts";
+import { createMemoryRecordings } from "../../recording/memory-recordings.suite.ts";
+import { replayRecording } from "../../recording/replay.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
-import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { procPlugin } from "./plugin.ts";
 import { startProc } from "./proc-host.suite.ts";
 

@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { noSandboxes } from "../../host/sandbox.ts";
+import { noSandboxes } from "../../host/ports/sandbox.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
 import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";
 

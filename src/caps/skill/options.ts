@@ -1,6 +1,6 @@
 // The options of the skill plugin, spelled as in a config file.
 import { z } from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
 import { skillLimits } from "./limits.ts";
 
 const folders = z.array(z.string().min(1));

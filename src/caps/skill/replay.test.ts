@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { A2EClient } from "../../client/client.ts";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
 import { replayConfigured } from "../../compose/replay.ts";
-import { toHostConfig } from "../../host/config/parsing.ts";
+import { toHostConfig } from "../../config/parsing.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { skill } from "./protocol.ts";

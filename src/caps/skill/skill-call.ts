@@ -1,7 +1,7 @@
 // One call of a skill, from its request to its result.
 import type { CallContext } from "../../host/call-context.ts";
 import type { SessionContext } from "../../host/plugin.ts";
-import { isLargerThan } from "../../host/validation/json-size.ts";
+import { isLargerThan } from "../../machinery/validation/json-size.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import { isDeeperThan, type JsonObject } from "../../protocol/json.ts";
 import { fillPlaceholders } from "./format/placeholders.ts";

@@ -1,6 +1,6 @@
 // The options of the toolkits plugin, spelled as in a config file.
 import { z } from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
 import { jsonObject } from "../../protocol/json.ts";
 import { builtinNames } from "./builtin/names.ts";
 import { isToolkitName } from "./define-toolkit.ts";

@@ -1,6 +1,6 @@
 // The errors of this capability, worded once.
 import type { ToolProblem } from "../../host/tool-catalogue.ts";
-import { problemsToText } from "../../host/validation/problem-text.ts";
+import { problemsToText } from "../../machinery/validation/problem-text.ts";
 import type { A2EError } from "../../protocol/errors.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { toolkits } from "./protocol.ts";

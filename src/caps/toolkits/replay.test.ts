@@ -1,10 +1,10 @@
 // Recorded sessions that used toolkits, their own and those that all share: replayed without starting any.
 import { expect, test } from "vitest";
 import type { HostOptions } from "../../host/host.ts";
-import { createMemoryRecordings } from "../../host/recording/memory-recordings.suite.ts";
-import { identical, replay } from "../../host/recording/replayed-session.suite.ts";
 import { core } from "../../protocol/core.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createMemoryRecordings } from "../../recording/memory-recordings.suite.ts";
+import { identical, replay } from "../../recording/replayed-session.suite.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { type ToolkitsPluginOptions, toolkitsPlugin } from "./plugin.ts";
 import { actionsOf, createProbe, startToolkits } from "./start-toolkits.suite.ts";

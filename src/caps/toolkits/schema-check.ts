@@ -1,8 +1,8 @@
 // Values against their schema: defaults filled, all problems at once.
 import { z } from "zod";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
-import { createSchemaCheck } from "../../host/validation/json-schema.ts";
-import { toPath } from "../../host/validation/problem-text.ts";
+import { createSchemaCheck } from "../../machinery/validation/json-schema.ts";
+import { toPath } from "../../machinery/validation/problem-text.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 
 type Check = CatalogueTool["check"];

@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { HostOptions } from "../../host/host.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { startHost, type TestClientOptions } from "../../testing/start-host.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
 import { defineToolkit, type Toolkit } from "./define-toolkit.ts";

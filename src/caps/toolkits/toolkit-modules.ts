@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { resolveModule } from "../../host/config/module-resolution.ts";
+import { resolveModule } from "../../machinery/module-resolution.ts";
 import { isToolkit, type Toolkit } from "./define-toolkit.ts";
 
 /** Each export that is a toolkit, of a file, a package, or every module in a folder. */

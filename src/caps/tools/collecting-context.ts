@@ -1,6 +1,6 @@
 // The context of a tool whose agent did not ask for a stream: events are kept for the result instead of sent.
 import type { CallContext } from "../../host/call-context.ts";
-import { remainingBytes } from "../../host/validation/json-size.ts";
+import { remainingBytes } from "../../machinery/validation/json-size.ts";
 import { toEventData } from "../../protocol/core.ts";
 import { copyJson, type JsonObject } from "../../protocol/json.ts";
 import { toolLimits } from "./limits.ts";

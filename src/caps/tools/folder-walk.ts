@@ -1,6 +1,6 @@
 // Walks the folders of a workspace in a stable order. Links are reported, never followed.
 import { readdir } from "node:fs/promises";
-import { toReadableError, type Workspace } from "../../host/confinement/workspace.ts";
+import { toReadableError, type Workspace } from "../../machinery/confinement/workspace.ts";
 import { toolLimits } from "./limits.ts";
 
 export interface FolderEntry {

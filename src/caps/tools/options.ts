@@ -1,6 +1,6 @@
 // The options of the tools plugin, spelled as in a config file.
 import { z } from "zod";
-import { parsePluginOptions, pluginEntryFields } from "../../host/config/plugin-options.ts";
+import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
 import { builtinNames } from "./builtin/all.ts";
 import { toolLimits } from "./limits.ts";
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ToolCatalogue } from "../../host/tool-catalogue.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { defineTool, toolOutput } from "./define-tool.ts";
+import { defineTool, toolOutput } from "./definition/define-tool.ts";
 import { toolLimits } from "./limits.ts";
 import { createPlugin } from "./plugin.ts";
 import { tools } from "./protocol.ts";

@@ -1,22 +1,22 @@
 // The host side of the tools capability: contributes tools to the catalogue, and lists and calls whatever is in it.
 import { AsyncResource } from "node:async_hooks";
 import { lookup } from "node:dns/promises";
-import { isPublicAddress } from "../../host/confinement/public-address.ts";
-import { Workspace } from "../../host/confinement/workspace.ts";
 import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
-import { WorkerPool } from "../../host/workers/worker-pool.ts";
+import { isPublicAddress } from "../../machinery/confinement/public-address.ts";
+import { Workspace } from "../../machinery/confinement/workspace.ts";
+import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinNames, builtinTools } from "./builtin/all.ts";
 import type { HttpSettings } from "./builtin/environment.ts";
 import { watchCatalogue } from "./catalogue-watch.ts";
-import { loadIsolatedTools } from "./isolated-tools.ts";
+import { toToolDefinition } from "./definition/tool-definition.ts";
+import { findModules, loadTools, withSource } from "./definition/tool-modules.ts";
+import { loadIsolatedTools } from "./isolated/isolated-tools.ts";
 import { toolLimits } from "./limits.ts";
 import { type ParsedToolsOptions, parseToolsOptions, type ToolsOptions } from "./options.ts";
 import { type ToolDefinition, tools, toolsChanged } from "./protocol.ts";
 import { callTool } from "./tool-call.ts";
-import { toToolDefinition } from "./tool-definition.ts";
-import { findModules, loadTools, withSource } from "./tool-modules.ts";
 import { createToolPolicy } from "./tool-policy.ts";
 import { findPlain, runOwn, runToolWithin } from "./tool-run.ts";
 import { searchTools } from "./tool-search.ts";

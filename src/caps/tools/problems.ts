@@ -1,6 +1,6 @@
 // The answer to a call whose arguments the tool does not take.
 import type { ToolProblem } from "../../host/tool-catalogue.ts";
-import { problemsToText } from "../../host/validation/problem-text.ts";
+import { problemsToText } from "../../machinery/validation/problem-text.ts";
 import type { A2EError } from "../../protocol/errors.ts";
 import { tools } from "./protocol.ts";
 

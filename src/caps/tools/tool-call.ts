@@ -1,7 +1,7 @@
 // One tool for one request: what comes of it is shaped into the answer.
 import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/checked-result.ts";
-import { usesContext } from "../../host/context-free.ts";
+import { CheckedResult } from "../../host/calls/checked-result.ts";
+import { usesContext } from "../../host/calls/context-free.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { hasFailed, type ToolOutput } from "../../host/tool-output.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";

@@ -1,9 +1,9 @@
 // Finds, checks and runs one tool, and limits what comes of it. A synchronous tool is answered synchronously.
 import type { CallContext } from "../../host/call-context.ts";
-import { usesContext } from "../../host/context-free.ts";
+import { usesContext } from "../../host/calls/context-free.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../host/tool-output.ts";
-import { cutText, isLargerThan } from "../../host/validation/json-size.ts";
+import { cutText, isLargerThan } from "../../machinery/validation/json-size.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";

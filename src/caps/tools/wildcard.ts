@@ -1,5 +1,5 @@
 // Wildcards for tool names and file paths.
-import { matchesSteps } from "../../host/validation/wildcard-steps.ts";
+import { matchesSteps } from "../../machinery/validation/wildcard-steps.ts";
 
 type Token = "star" | "one" | string | { isNegated: boolean; ranges: [string, string][] };
 

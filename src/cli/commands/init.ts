@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import { renderConfigTemplate } from "../../host/config/template.ts";
+import { renderConfigTemplate } from "../../config/template.ts";
 import { CliError, messageOf } from "../failure.ts";
 import { examples } from "../help-text.ts";
 import { configFileName } from "../hosting/config-options.ts";

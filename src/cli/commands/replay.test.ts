@@ -5,7 +5,7 @@ import { env } from "../../caps/env/protocol.ts";
 import { tools } from "../../caps/tools/protocol.ts";
 import { A2EClient } from "../../client/client.ts";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
-import { toHostConfig } from "../../host/config/parsing.ts";
+import { toHostConfig } from "../../config/parsing.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { runInProcess } from "../test-terminal.suite.ts";

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { tools } from "../../caps/tools/protocol.ts";
 import { A2EClient } from "../../client/client.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
-import { createNodeHttpTransport } from "../../transports/http-node.ts";
+import { createNodeHttpTransport } from "../../transports/http/http-node.ts";
 import { useCli } from "../started-cli.suite.ts";
 
 const nextPath = useTemporaryFolder();

@@ -1,7 +1,7 @@
 // `a2e serve`: a host behind HTTP, until it is told to stop.
 import type { Command } from "commander";
 import { type ConfiguredServer, startConfiguredServer } from "../../compose/configured-server.ts";
-import type { A2EHostConfig } from "../../host/config/schema.ts";
+import type { A2EHostConfig } from "../../config/schema.ts";
 import { createLogger, type Logger } from "../../host/logger.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError, messageOf } from "../failure.ts";

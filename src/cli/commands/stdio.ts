@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
-import type { A2EHostConfig } from "../../host/config/schema.ts";
-import { serveStdio } from "../../transports/stdio.ts";
+import type { A2EHostConfig } from "../../config/schema.ts";
+import { serveStdio } from "../../transports/stdio/stdio.ts";
 import { examples } from "../help-text.ts";
 import { addConfigOptions, type ConfigChoice, readConfig } from "../hosting/config-options.ts";
 import { divertConsole } from "../hosting/divert-console.ts";

@@ -1,7 +1,7 @@
 // What `a2e doctor` says of sandboxes: which work here, why the others do not, and where programs would run.
 import { openSandboxes } from "../../compose/configured-host.ts";
-import type { A2EHostConfig } from "../../host/config/schema.ts";
-import type { Sandboxes } from "../../host/sandbox.ts";
+import type { A2EHostConfig } from "../../config/schema.ts";
+import type { Sandboxes } from "../../host/ports/sandbox.ts";
 import { messageOf } from "../failure.ts";
 import type { Finding } from "./finding.ts";
 

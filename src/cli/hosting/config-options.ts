@@ -2,9 +2,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { loadHostConfig } from "../../host/config/file.ts";
-import { type ConfigOverrides, toHostConfig } from "../../host/config/parsing.ts";
-import type { A2EHostConfig } from "../../host/config/schema.ts";
+import { loadHostConfig } from "../../config/file.ts";
+import { type ConfigOverrides, toHostConfig } from "../../config/parsing.ts";
+import type { A2EHostConfig } from "../../config/schema.ts";
 import type { Terminal } from "../terminal.ts";
 
 export const configFileName = "a2e.yaml";

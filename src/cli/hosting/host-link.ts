@@ -3,10 +3,10 @@ import type { Command } from "commander";
 import { A2EClient } from "../../client/client.ts";
 import { A2EConnectionError } from "../../client/errors.ts";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
-import type { A2EHostConfig } from "../../host/config/schema.ts";
+import type { A2EHostConfig } from "../../config/schema.ts";
 import { createLogger } from "../../host/logger.ts";
 import type { Transport } from "../../protocol/transport.ts";
-import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
+import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError, messageOf } from "../failure.ts";
@@ -122,9 +122,9 @@ async function linkToUrl(
 async function createTransport(url: URL, token: string | undefined): Promise<Transport> {
   const options = { url: url.href, reconnect: { giveUpAfterMs }, ...(token === undefined ? {} : { token }) };
   if (url.protocol.startsWith("ws")) {
-    return (await import("../../transports/websocket-node.ts")).createNodeWebSocketTransport(options);
+    return (await import("../../transports/websocket/websocket-node.ts")).createNodeWebSocketTransport(options);
   }
-  return (await import("../../transports/http-node.ts")).createNodeHttpTransport(options);
+  return (await import("../../transports/http/http-node.ts")).createNodeHttpTransport(options);
 }
 
 async function linkToEmbedded(

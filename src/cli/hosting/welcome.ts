@@ -2,7 +2,7 @@
 import { relative } from "node:path";
 import type { ConfiguredServer } from "../../compose/configured-server.ts";
 import { readVersion } from "../../compose/version.ts";
-import type { A2EHostConfig } from "../../host/config/schema.ts";
+import type { A2EHostConfig } from "../../config/schema.ts";
 import type { Terminal } from "../terminal.ts";
 import { defaultUrl } from "./default-url.ts";
 import { localUrl } from "./host-link.ts";

@@ -7,7 +7,7 @@ import { type FoundSkill, isBroken, readSkillFolder } from "../../caps/skill/lib
 import { skill as table } from "../../caps/skill/protocol.ts";
 import { A2EClient } from "../../client/client.ts";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
-import { toHostConfig } from "../../host/config/parsing.ts";
+import { toHostConfig } from "../../config/parsing.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError, messageOf } from "../failure.ts";

@@ -1,6 +1,6 @@
 // A session over one WebSocket. The host names the session in its first frame.
 import { WebSocket } from "ws";
-import { toSubprotocols } from "../../protocol/websocket.ts";
+import { toSubprotocols } from "../../protocol/framing/websocket.ts";
 import type { Link, LinkEvents, OpenLink } from "../link.ts";
 
 export interface WebSocketLinkOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { defineTool } from "../../caps/tools/define-tool.ts";
+import { defineTool } from "../../caps/tools/definition/define-tool.ts";
 import { testTools } from "./conformance/test-tools.suite.ts";
 import { connectSecond } from "./mcp-clients.suite.ts";
 import { addTool, useMcpHosts } from "./started-mcp-host.suite.ts";

@@ -6,15 +6,15 @@ import { afterEach } from "vitest";
 import { envPlugin } from "../../caps/env/plugin.ts";
 import { memoryPlugin } from "../../caps/memory/plugin.ts";
 import { planningPlugin } from "../../caps/planning/plugin.ts";
-import { defineTool } from "../../caps/tools/define-tool.ts";
+import { defineTool } from "../../caps/tools/definition/define-tool.ts";
 import { type ToolsPluginOptions, toolsPlugin } from "../../caps/tools/plugin.ts";
 import { createMcpRoute } from "../../compose/mcp-route.ts";
-import type { AuditEntry } from "../../host/audit.ts";
 import { A2EHost, type HostOptions } from "../../host/host.ts";
+import type { AuditEntry } from "../../host/ports/audit.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { startServer } from "../../server/http-server.ts";
-import { createMemorySnapshotStore } from "../../stores/memory-snapshot-store.ts";
-import { createSqliteDatabase } from "../../stores/sqlite-database.ts";
+import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 
 export interface StartedMcpHost {
   readonly host: A2EHost;

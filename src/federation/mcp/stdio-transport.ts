@@ -13,7 +13,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { isDeeperThan, isJsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
-import { createTextLineSplitter } from "../../transports/text-lines.ts";
+import { createTextLineSplitter } from "../../transports/stdio/text-lines.ts";
 import { mcpLimits } from "./limits.ts";
 import { cancelledBy, isListenRequest } from "./messages.ts";
 

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
-import { defineTool } from "../../caps/tools/define-tool.ts";
+import { defineTool } from "../../caps/tools/definition/define-tool.ts";
 import type { A2EHost } from "../../host/host.ts";
 import { testServerPlugin } from "./conformance/test-server-plugin.suite.ts";
 import { mcpLimits } from "./limits.ts";

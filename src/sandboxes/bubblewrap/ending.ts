@@ -1,7 +1,7 @@
 // How a program in bubblewrap ended, and how what is left of it is removed.
 import { constants } from "node:os";
-import { exitBehindShell } from "../../host/program-end.ts";
-import type { Confinement, SandboxLimits, SandboxVerdict } from "../../host/sandbox.ts";
+import type { Confinement, SandboxLimits, SandboxVerdict } from "../../host/ports/sandbox.ts";
+import { exitBehindShell } from "../../machinery/processes/program-end.ts";
 import type { ControlGroup } from "../control-groups/control-groups.ts";
 import { verdictOfSignal } from "../processes/process-exit.ts";
 import { killByArgument } from "./kill-by-argument.ts";

@@ -1,5 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
-import { killIfAlive } from "../../host/process-life.ts";
+import { killIfAlive } from "../../machinery/processes/process-life.ts";
 
 /**
  * Kills the processes of this machine that were started with this argument. For those that nothing else holds together; the

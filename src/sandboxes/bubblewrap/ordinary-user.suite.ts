@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defaultSandboxLimits as defaults } from "../../host/config/sandbox.ts";
+import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
 import { runConfined } from "../suites/confined-run.suite.ts";
 import { openBubblewrap } from "./probe.ts";
 

@@ -1,5 +1,5 @@
 // Does bubblewrap work here? Asked by running a program in it: kernels and distributions forbid it in too many ways to list.
-import type { ProcessSandbox, SandboxLimits } from "../../host/sandbox.ts";
+import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
 import { findControlGroups } from "../control-groups/control-groups.ts";
 import type { Opened } from "../opened.ts";
 import { runProgram } from "../processes/run-program.ts";

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { defaultSandboxLimits as defaults } from "../../host/config/sandbox.ts";
+import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
 import { type RunResult, runConfined, vanished } from "../suites/confined-run.suite.ts";
 import { reportNotRun } from "../suites/not-run.suite.ts";
 import { openBubblewrap } from "./probe.ts";

@@ -1,7 +1,7 @@
 // What a program sees in bubblewrap: the arguments that build its file system, and the paths that are visible in it.
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import type { SandboxPolicy } from "../../host/sandbox.ts";
+import type { SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { chooseHostFolders, type HostFolder, systemFolders } from "../workspace/host-folders.ts";
 import { isWithin, type VisiblePaths } from "../workspace/visible-paths.ts";
 

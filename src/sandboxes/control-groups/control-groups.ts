@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isAbandoned, killIfAlive, processMark } from "../../host/process-life.ts";
-import type { SandboxLimits } from "../../host/sandbox.ts";
+import type { SandboxLimits } from "../../host/ports/sandbox.ts";
+import { isAbandoned, killIfAlive, processMark } from "../../machinery/processes/process-life.ts";
 import { findGroupLayouts, type GroupLayout } from "./layout.ts";
 
 export interface ControlGroup {

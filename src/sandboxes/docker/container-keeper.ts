@@ -1,7 +1,7 @@
 // Containers are children of the daemon: when a host is killed, they go on. A shell that holds a pipe to the host removes
 // them when that ends without a farewell.
 import { type ChildProcess, spawn } from "node:child_process";
-import { withoutInheritedFiles } from "../../host/inherited-files.ts";
+import { withoutInheritedFiles } from "../../machinery/processes/inherited-files.ts";
 
 /** More than once: a container that was being made when the host was killed is there only afterwards. */
 const script = `

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { link, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { defaultDockerImage, defaultSandboxLimits as defaults } from "../../host/config/sandbox.ts";
+import { defaultDockerImage, defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
 import { makeWorkspace } from "../suites/confined-run.suite.ts";
 import { testConfinement } from "../suites/confinement.suite.ts";
 import { reportNotRun } from "../suites/not-run.suite.ts";

@@ -3,7 +3,6 @@
 import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { exitBehindShell } from "../../host/program-end.ts";
 import type {
   ConfinedCommand,
   Confinement,
@@ -11,7 +10,8 @@ import type {
   SandboxLimits,
   SandboxPolicy,
   SandboxVerdict,
-} from "../../host/sandbox.ts";
+} from "../../host/ports/sandbox.ts";
+import { exitBehindShell } from "../../machinery/processes/program-end.ts";
 import { LiveConfinements } from "../live-confinements.ts";
 import { makePrivateFolder } from "../processes/private-folder.ts";
 import { verdictOfSignal } from "../processes/process-exit.ts";

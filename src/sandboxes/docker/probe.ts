@@ -1,7 +1,7 @@
 // Does docker work here? The command alone is not enough: it needs a daemon that answers, and the image.
 import { hostname } from "node:os";
-import { isAlive } from "../../host/process-life.ts";
-import type { ProcessSandbox, SandboxLimits } from "../../host/sandbox.ts";
+import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
+import { isAlive } from "../../machinery/processes/process-life.ts";
 import type { Opened } from "../opened.ts";
 import { removeAbandonedFolders } from "../processes/private-folder.ts";
 import { runProgram } from "../processes/run-program.ts";

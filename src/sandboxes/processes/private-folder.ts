@@ -3,7 +3,7 @@
 import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isAbandoned, processMark } from "../../host/process-life.ts";
+import { isAbandoned, processMark } from "../../machinery/processes/process-life.ts";
 
 /** Private to this user. */
 export function makePrivateFolder(): Promise<string> {

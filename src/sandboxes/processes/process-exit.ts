@@ -1,5 +1,5 @@
 // What the end of a program says about its sandbox.
-import type { ProcessExit, SandboxVerdict } from "../../host/sandbox.ts";
+import type { ProcessExit, SandboxVerdict } from "../../host/ports/sandbox.ts";
 
 const crashes: ReadonlySet<string> = new Set<NodeJS.Signals>([
   "SIGABRT",

@@ -1,6 +1,6 @@
 // One program from start to end, for asking a machine what it can do.
 import { spawn } from "node:child_process";
-import type { ProcessExit } from "../../host/sandbox.ts";
+import type { ProcessExit } from "../../host/ports/sandbox.ts";
 
 export interface ProgramRun {
   file: string;

@@ -8,8 +8,8 @@ import {
   ScriptError,
   toScriptError,
   unwrap,
-} from "../../host/workers/quickjs.ts";
-import type { WorkerContext } from "../../host/workers/worker-entry.ts";
+} from "../../machinery/quickjs.ts";
+import type { WorkerContext } from "../../machinery/threads/worker-entry.ts";
 import { A2EError } from "../../protocol/errors.ts";
 
 export interface QuickJsJob {

@@ -1,9 +1,9 @@
 // Small JavaScript in an interpreter of its own, in a worker thread: there is no file, network, timer or process in it, only
 // the language and the functions that the host lends it.
 import { MessageChannel } from "node:worker_threads";
-import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../host/sandbox.ts";
-import { siblingModule } from "../../host/workers/thread-entry.ts";
-import { WorkerPool } from "../../host/workers/worker-pool.ts";
+import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../host/ports/sandbox.ts";
+import { siblingModule } from "../../machinery/threads/thread-entry.ts";
+import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson, isDeeperThan, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { HostAnswer, HostCall, QuickJsJob } from "./quickjs-worker.ts";

@@ -4,8 +4,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readReport } from "../../host/program-end.ts";
-import type { ConfinedCommand, Confinement, ProcessExit, ProcessSandbox, SandboxPolicy } from "../../host/sandbox.ts";
+import type {
+  ConfinedCommand,
+  Confinement,
+  ProcessExit,
+  ProcessSandbox,
+  SandboxPolicy,
+} from "../../host/ports/sandbox.ts";
+import { readReport } from "../../machinery/processes/program-end.ts";
 
 export interface RunOptions extends Partial<SandboxPolicy> {
   cwd?: string;

@@ -2,7 +2,7 @@
 // that shows some folders and not others.
 import { realpathSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import type { SandboxPolicy } from "../../host/sandbox.ts";
+import type { SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { isWithin } from "./visible-paths.ts";
 
 /** Programs and libraries: what every sandbox has in one way or another. */

@@ -2,8 +2,8 @@
 // before anything starts, so that the answer is that of spawn and not a line on somebody's stderr.
 import { access, constants, realpath, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
-import type { ConfinedCommand } from "../../host/sandbox.ts";
-import { noInterpreter, readInterpreter } from "../../host/script-interpreter.ts";
+import type { ConfinedCommand } from "../../host/ports/sandbox.ts";
+import { noInterpreter, readInterpreter } from "../../machinery/processes/script-interpreter.ts";
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin";
 

@@ -3,7 +3,7 @@
 // write, the workspace itself is looked through.
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Confinement, SandboxLimits, SandboxPolicy } from "../../host/sandbox.ts";
+import type { Confinement, SandboxLimits, SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { addedBytes, freeBytes } from "./workspace-size.ts";
 
 export interface WorkspaceWatchOptions {

@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { Expression, ParseExpression } from "../expressions/expression.ts";
 import { chainLimits } from "../limits.ts";
-import { reducers } from "../run/reducers.ts";
+import { reducers } from "../run/nodes/reducers.ts";
 import type { NodeSpec } from "./node-spec.ts";
 import { constant, type InputPlan, type Plan, type PlannedNode, type Work } from "./plan.ts";
 import type { ProblemList } from "./problem-list.ts";

@@ -1,10 +1,10 @@
 // Chains that were compiled before. Agents send the same ones over and over: comparing is much cheaper than compiling.
 import * as z from "zod";
-import { isLargerThan } from "../../../host/validation/json-size.ts";
-import { createComparison } from "../../../protocol/same-json.ts";
+import { isLargerThan } from "../../../machinery/validation/json-size.ts";
 import { chainLimits } from "../limits.ts";
 import { type ChainNode, chainNode } from "../protocol.ts";
 import { type Compiled, type CompileOptions, compileChain } from "./compile.ts";
+import { createComparison } from "./same-json.ts";
 
 interface Entry {
   readonly nodes: readonly ChainNode[];

@@ -1,11 +1,11 @@
 // One run of a plan. Everything about a node that can be known beforehand is in the plan, so that what is left here is
 // counting edges; a node whose call is answered at once costs no promise of its own.
-import { remainingBytes } from "../../../host/validation/json-size.ts";
+import { remainingBytes } from "../../../machinery/validation/json-size.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Edge, Plan, PlannedNode } from "../plan/plan.ts";
 import type { ChainRunError } from "../protocol.ts";
-import { type NodeError, toNodeError } from "./node-error.ts";
-import { NodeWorker } from "./node-worker.ts";
+import { type NodeError, toNodeError } from "./nodes/node-error.ts";
+import { NodeWorker } from "./nodes/node-worker.ts";
 import type { OutputReference } from "./output-store.ts";
 import { hasFailed, isDone, isSkipped, type RunOutcome, toOutcome } from "./run-outcome.ts";
 import type { Awaitable, Recorded } from "./run-port.ts";

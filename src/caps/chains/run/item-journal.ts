@@ -1,9 +1,9 @@
 // What became of the items of one map, so that another process does not run them again.
-import { remainingBytes } from "../../../host/validation/json-size.ts";
+import { remainingBytes } from "../../../machinery/validation/json-size.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { chainLimits } from "../limits.ts";
-import { outputTooLarge, toNodeError } from "./node-error.ts";
+import { outputTooLarge, toNodeError } from "./nodes/node-error.ts";
 import type { OutputStore } from "./output-store.ts";
 import type { Recorded } from "./run-port.ts";
 import type { RunSettings } from "./run-settings.ts";

@@ -1,11 +1,12 @@
 // Outputs too large for a message: kept in the host's database, answered as references, read page by page.
-import type { Database, SqlStatement } from "../../../host/database.ts";
+
 import type { Logger } from "../../../host/logger.ts";
-import { isLargerThan } from "../../../host/validation/json-size.ts";
+import type { Database, SqlStatement } from "../../../host/ports/database.ts";
+import { isLargerThan } from "../../../machinery/validation/json-size.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { chainLimits } from "../limits.ts";
-import { outputNotKept, outputsTooLarge, outputTooLarge } from "./node-error.ts";
+import { outputNotKept, outputsTooLarge, outputTooLarge } from "./nodes/node-error.ts";
 
 export type OutputReference = { $ref: "chain/output"; run_id: string; node_id: string; bytes: number };
 

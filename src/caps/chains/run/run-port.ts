@@ -2,7 +2,7 @@
 import type { CallOptions } from "../../../host/call-context.ts";
 import type { ToolOutput } from "../../../host/tool-output.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
-import type { NodeError } from "./node-error.ts";
+import type { NodeError } from "./nodes/node-error.ts";
 import type { OutputReference } from "./output-store.ts";
 
 export type Awaitable<Value> = Value | Promise<Value>;

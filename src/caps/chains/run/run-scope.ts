@@ -1,11 +1,11 @@
 // What the expressions of one run see: outputs of nodes, the initial input, and within a map the item.
-import { isLargerThan } from "../../../host/validation/json-size.ts";
+import { isLargerThan } from "../../../machinery/validation/json-size.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Scope } from "../expressions/expression.ts";
 import { Work } from "../expressions/work.ts";
 import { chainLimits } from "../limits.ts";
 import type { InputPlan, Plan } from "../plan/plan.ts";
-import { inputTooLarge } from "./node-error.ts";
+import { inputTooLarge } from "./nodes/node-error.ts";
 
 export class RunScope implements Scope {
   readonly #plan: Plan;

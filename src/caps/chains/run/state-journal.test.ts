@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SessionState } from "../../../host/session-state.ts";
+import { SessionState } from "../../../host/session/session-state.ts";
 import { findUnfinished, forgetAll, forgetRuns, keepAnswer, keptAnswers, takeAnswer } from "./state-journal.ts";
 
 test("so many answers wait for their agents, and each is taken once", () => {

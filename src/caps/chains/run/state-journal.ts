@@ -1,7 +1,7 @@
 // What a run has come to, in the state of its session. Written when the turn is committed, so that a run which ends in
 // the turn it began in, as most do, writes nothing at all.
-import type { Database } from "../../../host/database.ts";
-import type { SessionState } from "../../../host/session-state.ts";
+import type { Database } from "../../../host/ports/database.ts";
+import type { SessionState } from "../../../host/session/session-state.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Recorded, RunJournal } from "./run-port.ts";
 

@@ -2,7 +2,7 @@
 // checksums travel. It knows nothing of episodes.
 import { join } from "node:path";
 import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { RequestOf, ResultInputOf } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { Caller } from "../episodes/caller-turns.ts";

@@ -1,6 +1,6 @@
 // Which files a query of `env/data/get` means: those with its words in their path, or those that fit it as a pattern.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { matchesSteps } from "../../../host/validation/wildcard-steps.ts";
+import { matchesSteps } from "../../../machinery/validation/wildcard-steps.ts";
 
 type Matcher = (path: string) => boolean;
 

@@ -2,7 +2,7 @@
 // nothing; whoever writes first, parent or fork, copies then.
 import { randomUUID } from "node:crypto";
 import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { StagedFolders } from "./staged-folders.ts";
 

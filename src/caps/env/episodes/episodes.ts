@@ -1,7 +1,7 @@
 // The episodes of one session. All of them are in the session's state; those in use are in memory as well, and are made
 // again from the state where it was restored, recovered or forked.
 import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import { isThenable } from "../../../host/thenable.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SessionState } from "../../../host/session-state.ts";
+import { SessionState } from "../../../host/session/session-state.ts";
 import { envLimits } from "../limits.ts";
 import type { Experience } from "../protocol.ts";
 import { reload, startEnv } from "../test-session.suite.ts";

@@ -1,6 +1,6 @@
 // Records that are only ever added, kept in a session's state: so they survive a restart, are part of its snapshots, and
 // a fork has them too. Written in chunks, since a value that grew with each record would be written again with each.
-import { localPrefix, type SessionState } from "../../../host/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 
 const chunkSize = 32;

@@ -2,8 +2,8 @@
 // crashes fails that call, and its episode is still where it was.
 import { AsyncResource } from "node:async_hooks";
 import type { SessionContext } from "../../../host/plugin.ts";
-import { siblingModule } from "../../../host/workers/thread-entry.ts";
-import type { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
+import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { EnvContext, Environment } from "../define-env.ts";
 import type { ModuleReference } from "../env-modules.ts";

@@ -5,7 +5,7 @@ import type { Logger } from "../../../host/logger.ts";
 import { mcpLimits } from "../limits.ts";
 import { mcp } from "../protocol.ts";
 import { createRedaction } from "../redaction.ts";
-import { loadSdk } from "../sdk.ts";
+import { loadSdk } from "../sdk/sdk.ts";
 import type { ServerConfig } from "../server-config.ts";
 import type { CallbackServer } from "./callback-server.ts";
 import type { CredentialStore } from "./credential-store.ts";

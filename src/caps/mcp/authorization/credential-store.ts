@@ -4,8 +4,8 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from "@modelcontextprotocol/client";
-import type { Database } from "../../../host/database.ts";
-import type { Secrets } from "../../../host/secrets.ts";
+import type { Database } from "../../../host/ports/database.ts";
+import type { Secrets } from "../../../host/ports/secrets.ts";
 
 /** Everything about one server and one owner. */
 export interface Credentials {

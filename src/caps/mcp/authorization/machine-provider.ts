@@ -2,7 +2,7 @@
 // provider vouches for whom it acts.
 import { readFile } from "node:fs/promises";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
-import type { Sdk } from "../sdk.ts";
+import type { Sdk } from "../sdk/sdk.ts";
 import type { OAuthSettings } from "../server-config.ts";
 
 /** Undefined where a user is needed. Throws an Error that says which setting is missing. */

@@ -3,7 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { A2EClientError } from "../../../client/errors.ts";
-import { createSqliteDatabase } from "../../../stores/sqlite-database.ts";
+import { createSqliteDatabase } from "../../../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../../../testing/start-host.ts";
 import { toolsPlugin } from "../../tools/plugin.ts";
 import { mcpPlugin } from "../plugin.ts";

@@ -7,7 +7,7 @@ import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
 import { mcp } from "../protocol.ts";
-import type { Sdk } from "../sdk.ts";
+import type { Sdk } from "../sdk/sdk.ts";
 import type { ServerConfig } from "../server-config.ts";
 
 export interface Agent {

@@ -9,7 +9,8 @@ import type {
 } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
-import type { Sdk } from "../sdk.ts";
+import type { Sdk } from "../sdk/sdk.ts";
+import { isDoneWithin, within } from "../sdk/within.ts";
 import type { Endpoint, ServerConfig } from "../server-config.ts";
 import { callDirectly } from "../tools/direct-call.ts";
 import type { DirectOptions } from "../transports/direct-requests.ts";
@@ -19,7 +20,6 @@ import type { StderrLog } from "../transports/stderr-log.ts";
 import { StdioTransport } from "../transports/stdio.ts";
 import { tasksExtension } from "../transports/task-handle.ts";
 import { WebSocketTransport } from "../transports/websocket.ts";
-import { isDoneWithin, within } from "../within.ts";
 
 export interface ConnectionOptions {
   readonly sdk: Sdk;

@@ -4,7 +4,7 @@ import { Coalescing } from "../coalescing.ts";
 import type { BridgeEnvironment } from "../environment.ts";
 import { mcpLimits } from "../limits.ts";
 import type { Redaction } from "../redaction.ts";
-import type { Sdk } from "../sdk.ts";
+import type { Sdk } from "../sdk/sdk.ts";
 import type { ServerConfig } from "../server-config.ts";
 import type { TaskPort } from "../tools/task-call.ts";
 import { Asks } from "./asks.ts";

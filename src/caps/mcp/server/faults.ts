@@ -3,8 +3,8 @@ import type { Logger } from "../../../host/logger.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { cut, transportError } from "../problems.ts";
 import { createRedaction, type Redaction } from "../redaction.ts";
-import type { Sdk } from "../sdk.ts";
-import { type ServerFault, toServerFault } from "../sdk-errors.ts";
+import type { Sdk } from "../sdk/sdk.ts";
+import { type ServerFault, toServerFault } from "../sdk/sdk-errors.ts";
 import type { ServerConfig } from "../server-config.ts";
 
 const maxErrorLength = 1000;

@@ -3,7 +3,7 @@
 import { A2EError } from "../../../protocol/errors.ts";
 import type { BridgeEnvironment } from "../environment.ts";
 import { mcpLimits } from "../limits.ts";
-import { sleep, within } from "../within.ts";
+import { sleep, within } from "../sdk/within.ts";
 import type { Connection } from "./connection.ts";
 
 export type LinkStatus = "idle" | "connecting" | "ready" | "waiting" | "unauthorized" | "stopped";

@@ -2,7 +2,7 @@
 import type { McpSubscription, SubscriptionFilter } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
 import { capabilityMissing } from "../problems.ts";
-import { within } from "../within.ts";
+import { within } from "../sdk/within.ts";
 import type { Connection } from "./connection.ts";
 
 interface Watch {

@@ -1,8 +1,8 @@
 // What a bridge must know of a server before it is of use.
 import type { Tool } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
+import { inTime, within } from "../sdk/within.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { inTime, within } from "../within.ts";
 import type { Connection } from "./connection.ts";
 
 export interface ServerContents {

@@ -1,7 +1,7 @@
 // A tool called beside the SDK: see DirectRequests for why.
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../../../protocol/json.ts";
-import type { Sdk } from "../sdk.ts";
+import type { Sdk } from "../sdk/sdk.ts";
 import type { DirectFailure, DirectOptions, DirectRequests } from "../transports/direct-requests.ts";
 import { toCallResult } from "./tool-result.ts";
 

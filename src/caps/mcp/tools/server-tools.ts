@@ -3,7 +3,7 @@ import type { Tool } from "@modelcontextprotocol/client";
 import type { CallContext } from "../../../host/call-context.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../../host/tool-output.ts";
-import { isLargerThan } from "../../../host/validation/json-size.ts";
+import { isLargerThan } from "../../../machinery/validation/json-size.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
 import { isOnList } from "../patterns.ts";

@@ -6,11 +6,11 @@ import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
-import type { Sdk } from "../sdk.ts";
+import type { Sdk } from "../sdk/sdk.ts";
+import { sleep, within } from "../sdk/within.ts";
 import { rejected } from "../server/asks.ts";
 import type { Connection } from "../server/connection.ts";
 import { taskTokenPrefix } from "../transports/direct-requests.ts";
-import { sleep, within } from "../within.ts";
 import { toCallResult } from "./tool-result.ts";
 
 const taskSchema = z.looseObject({

@@ -1,7 +1,7 @@
 // The tools that servers had the last time: shown before a server is started, so that it can wait until it is needed.
 import { createHash } from "node:crypto";
 import type { Tool } from "@modelcontextprotocol/client";
-import type { Database } from "../../../host/database.ts";
+import type { Database } from "../../../host/ports/database.ts";
 import { mcpLimits } from "../limits.ts";
 import type { ServerConfig } from "../server-config.ts";
 

@@ -4,15 +4,15 @@ import type { CallContext } from "../../../host/call-context.ts";
 import type { ToolOutput } from "../../../host/tool-output.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import { toToolOutput } from "../content.ts";
+import { toToolOutput } from "../content/content.ts";
 import { mcpLimits } from "../limits.ts";
 import { cut, toolNotFound } from "../problems.ts";
 import { mcp } from "../protocol.ts";
 import type { Redaction } from "../redaction.ts";
+import { sleep } from "../sdk/within.ts";
 import type { Connection } from "../server/connection.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { taskHandleOf } from "../transports/task-handle.ts";
-import { sleep } from "../within.ts";
 import { type Task, TaskCall, type TaskPort } from "./task-call.ts";
 
 export interface ToolServer {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { toToolOutput } from "../content.ts";
-import { loadSdk } from "../sdk.ts";
+import { toToolOutput } from "../content/content.ts";
+import { loadSdk } from "../sdk/sdk.ts";
 import { findFlaw, toCallResult } from "./tool-result.ts";
 
 const sdk = await loadSdk();

@@ -1,6 +1,6 @@
 // What tools return, in one look.
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import type { Sdk } from "../sdk.ts";
+import type { Sdk } from "../sdk/sdk.ts";
 
 /** Says what is wrong with a result; undefined where it is one. Blocks of a kind that is not known are passed on. */
 export function findFlaw(result: unknown): string | undefined {

@@ -2,7 +2,7 @@
 // that do not, and for what they started: a shell of a few hundred kilobytes that outlives the host by a second.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { withoutInheritedFiles } from "../../../host/inherited-files.ts";
+import { withoutInheritedFiles } from "../../../machinery/processes/inherited-files.ts";
 
 // Reads `+ <group>` and `- <group>`; at the end of its input, which comes with the end of the host, kills what is left.
 const script = `

@@ -4,9 +4,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { holdsTerminals, withoutInheritedFiles } from "../../../host/inherited-files.ts";
+import { holdsTerminals, withoutInheritedFiles } from "../../../machinery/processes/inherited-files.ts";
 import { mcpLimits } from "../limits.ts";
-import { isDoneWithin } from "../within.ts";
+import { isDoneWithin } from "../sdk/within.ts";
 import { LineReader } from "./line-reader.ts";
 import type { ProcessKeeper } from "./process-keeper.ts";
 import type { StderrLog } from "./stderr-log.ts";

@@ -1,8 +1,8 @@
 // A sentence encoder that runs in this process, in a thread of its own: a text takes tens of milliseconds, for which the
 // host's only thread must not stand still. Its packages are loaded in that thread, and only where it is configured.
 import type { Logger } from "../../../host/logger.ts";
-import { siblingModule } from "../../../host/workers/thread-entry.ts";
-import { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
+import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import type { Embedder } from "../embedder.ts";
 
 export interface LocalEmbedderOptions {

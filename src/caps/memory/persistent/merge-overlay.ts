@@ -1,5 +1,5 @@
 // Brings what a fork wrote into its parent, entry by entry.
-import type { Database } from "../../../host/database.ts";
+import type { Database } from "../../../host/ports/database.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Key } from "../key.ts";
 import { toSearchText } from "../text.ts";

@@ -1,6 +1,6 @@
 // What forks write in the persistent tiers: in overlays that only they and their own forks see, until somebody merges
 // them or their sessions are gone. What agents without an id write is kept the same way: nobody comes back to it either.
-import type { Database } from "../../../host/database.ts";
+import type { Database } from "../../../host/ports/database.ts";
 import { keyToWire } from "../key.ts";
 import { mergeOverlay } from "./merge-overlay.ts";
 import type { PersistentLimits } from "./room.ts";

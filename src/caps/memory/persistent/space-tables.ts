@@ -1,5 +1,5 @@
 // Rows of spaces with what hangs on them: tags, words, vectors, and the counters of the space. Knows no rules.
-import type { Database } from "../../../host/database.ts";
+import type { Database } from "../../../host/ports/database.ts";
 import type { Draft } from "../entry.ts";
 import type { Space } from "./memory-store.ts";
 import {

@@ -1,5 +1,5 @@
 // The persistent tiers on the host's database: what is written, kept within limits and collected.
-import type { Database } from "../../../host/database.ts";
+import type { Database } from "../../../host/ports/database.ts";
 import { type Conditions, type Draft, memoryFull, type Outcome, type Refusal, versionConflict } from "../entry.ts";
 import { memoryLimits } from "../limits.ts";
 import type { TextRanker } from "../text.ts";

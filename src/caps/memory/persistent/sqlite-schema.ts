@@ -1,6 +1,6 @@
 // The tables of the persistent tiers. Texts that agents choose are kept as JSON (see key.ts), so that none is ever
 // changed on the way in, and identity is spread over columns, so that no separator can be forged.
-import type { Database, SqlRow } from "../../../host/database.ts";
+import type { Database, SqlRow } from "../../../host/ports/database.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { Draft, Entry } from "../entry.ts";
 

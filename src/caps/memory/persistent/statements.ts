@@ -1,4 +1,4 @@
-import type { Database, SqlStatement } from "../../../host/database.ts";
+import type { Database, SqlStatement } from "../../../host/ports/database.ts";
 
 /** Statements by their text, prepared when first used; the oldest go, since each space brings texts of its own. */
 export class Statements {

@@ -1,6 +1,6 @@
 // The full-text index of one space: an FTS5 table of its own, so that how often a word occurs in other agents' memories
 // neither shows in a score nor costs time. Holds words only; texts stay in the entries.
-import type { SqlRow } from "../../../host/database.ts";
+import type { SqlRow } from "../../../host/ports/database.ts";
 import { toMatchExpression, toTextScore } from "../text.ts";
 import type { Statements } from "./statements.ts";
 

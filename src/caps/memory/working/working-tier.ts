@@ -1,6 +1,6 @@
 // The working tier: what one session keeps in mind, all of it in its state, so that forks, snapshots and crashes cost
 // this file nothing. Bounded; what was used least recently goes first.
-import { localPrefix, type SessionState } from "../../../host/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import {
   type Conditions,

@@ -1,6 +1,6 @@
 // A program with pipes for its input and output.
 import { type ChildProcess, spawn } from "node:child_process";
-import { readReport } from "../../../host/program-end.ts";
+import { readReport } from "../../../machinery/processes/program-end.ts";
 import type { Child, ChildCommand, ChildEvents } from "./child.ts";
 
 /** Rejects with what the system says where the program cannot be started. */

@@ -1,7 +1,8 @@
 // A program with pipes or on a terminal, as it is asked for.
-import { withoutInheritedFiles } from "../../../host/inherited-files.ts";
-import type { Confinement } from "../../../host/sandbox.ts";
-import { checkInterpreter } from "../../../host/script-interpreter.ts";
+
+import type { Confinement } from "../../../host/ports/sandbox.ts";
+import { withoutInheritedFiles } from "../../../machinery/processes/inherited-files.ts";
+import { checkInterpreter } from "../../../machinery/processes/script-interpreter.ts";
 import type { Child, ChildEvents } from "./child.ts";
 import { startPipedChild } from "./piped-child.ts";
 import { startTerminalChild, type TerminalSize } from "./terminal-child.ts";

@@ -1,6 +1,6 @@
 // A program on a terminal of its own. The one place that knows the optional library behind it.
 import { randomUUID } from "node:crypto";
-import { signalName } from "../../../host/signal-names.ts";
+import { signalName } from "../../../machinery/processes/signal-names.ts";
 import type { Child, ChildCommand, ChildEvents } from "./child.ts";
 import { KeeperWord, withKeeper } from "./terminal-keeper.ts";
 

@@ -1,9 +1,9 @@
 // Linux throws away what nobody has read of a terminal yet, all but 4095 bytes, the moment the leader of its session ends.
 // So a shell leads, which outlives the program: it says on the terminal, after everything else, how the program ended,
 // and waits to be killed by whoever has read that.
-import { closingLines, findBash, promptLines } from "../../../host/inherited-files.ts";
-import { reportDescriptor, reportingLines } from "../../../host/program-end.ts";
-import { passedSignals } from "../../../host/signal-names.ts";
+import { closingLines, findBash, promptLines } from "../../../machinery/processes/inherited-files.ts";
+import { reportDescriptor, reportingLines } from "../../../machinery/processes/program-end.ts";
+import { passedSignals } from "../../../machinery/processes/signal-names.ts";
 import type { ChildCommand } from "./child.ts";
 
 /** Of a report this much is said on. */

@@ -1,8 +1,8 @@
 // What a sandbox would make of a command, for processes that are not to be confined. Nothing has to be prepared for them,
 // so they start as fast as the system starts a process: asking the file system in threads would take a tenth of that again.
 import { statSync } from "node:fs";
-import { exitBehindShell } from "../../../host/program-end.ts";
-import type { ConfinedCommand, Confinement } from "../../../host/sandbox.ts";
+import type { ConfinedCommand, Confinement } from "../../../host/ports/sandbox.ts";
+import { exitBehindShell } from "../../../machinery/processes/program-end.ts";
 
 /** Throws where there is no such folder. The program was looked for before. */
 export function unconfined({ argv: [file, ...args], cwd, env, isTerminal }: ConfinedCommand): Confinement {

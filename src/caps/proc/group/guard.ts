@@ -1,7 +1,7 @@
 // Nothing outlives its host, not even one that is killed: a tiny process knows all groups, and when its pipe to the host
 // ends without a farewell, it kills them.
 import { type ChildProcess, spawn } from "node:child_process";
-import { withoutInheritedFiles } from "../../../host/inherited-files.ts";
+import { withoutInheritedFiles } from "../../../machinery/processes/inherited-files.ts";
 import { markName } from "./group.ts";
 
 /** Reads what the host says. `$1` marks every process of this host, also one that has left its group. */

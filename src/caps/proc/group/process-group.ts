@@ -1,5 +1,5 @@
 // A process and all that it started, as one thing to be signalled.
-import { signalName } from "../../../host/signal-names.ts";
+import { signalName } from "../../../machinery/processes/signal-names.ts";
 import { killMarked, signalGroup } from "./group.ts";
 import { familyOf, type Hearing, hearingOf, isEndedBy } from "./hearing.ts";
 import { signalNumber } from "./signals.ts";

@@ -1,5 +1,5 @@
 // Signals by whatever name an agent gives them.
-import { signalNumber as numberOf, signalName } from "../../../host/signal-names.ts";
+import { signalNumber as numberOf, signalName } from "../../../machinery/processes/signal-names.ts";
 
 export interface Signal {
   readonly name: NodeJS.Signals;

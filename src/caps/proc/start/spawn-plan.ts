@@ -1,6 +1,6 @@
 // What a spawn request comes to: a command that may be run, or what to tell the agent.
 import { resolve } from "node:path";
-import type { SandboxLimits, SandboxPolicy } from "../../../host/sandbox.ts";
+import type { SandboxLimits, SandboxPolicy } from "../../../host/ports/sandbox.ts";
 import type { RequestOf } from "../../../protocol/capability.ts";
 import type { ParsedProcOptions } from "../options.ts";
 import type { proc } from "../protocol.ts";

@@ -1,4 +1,4 @@
-import { matchesSteps } from "../../../host/validation/wildcard-steps.ts";
+import { matchesSteps } from "../../../machinery/validation/wildcard-steps.ts";
 
 /** Whether all of the text fits: `*` stands for any characters, `?` for one. Takes time linear in both for each star. */
 export function matchesWildcard(pattern: string, text: string): boolean {

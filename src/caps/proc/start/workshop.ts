@@ -1,6 +1,6 @@
 // What all sessions of a host share: how processes are started, how many there are, and those that no session holds.
 import type { PluginContext } from "../../../host/plugin.ts";
-import type { ConfinedCommand, ProcessSandbox } from "../../../host/sandbox.ts";
+import type { ConfinedCommand, ProcessSandbox } from "../../../host/ports/sandbox.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import { createChildStarter } from "../child/start-child.ts";
 import { unconfined } from "../child/unconfined.ts";

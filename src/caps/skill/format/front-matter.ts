@@ -1,6 +1,6 @@
 // The two parts of a SKILL.md: YAML between two lines of `---`, and the instructions below.
-import { ConfigError } from "../../../host/config/problem.ts";
-import { parseYaml } from "../../../host/config/yaml.ts";
+import { ConfigError } from "../../../machinery/options/problem.ts";
+import { parseYaml } from "../../../machinery/options/yaml.ts";
 import { isJsonObject, type JsonObject } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 import { SkillFormatError } from "./skill-format-error.ts";

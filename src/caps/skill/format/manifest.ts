@@ -1,7 +1,7 @@
 // What the front matter of a skill says, checked, with its shorter forms written out.
 import * as z from "zod";
-import { explainIssue } from "../../../host/config/issues.ts";
-import { renderPath } from "../../../host/config/problem.ts";
+import { explainIssue } from "../../../machinery/options/issues.ts";
+import { renderPath } from "../../../machinery/options/problem.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue, jsonObject } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 import { type SkillStatus, skillStatuses } from "../protocol.ts";

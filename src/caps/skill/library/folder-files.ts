@@ -2,7 +2,7 @@
 import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Workspace } from "../../../host/confinement/workspace.ts";
+import { Workspace } from "../../../machinery/confinement/workspace.ts";
 import { isVersion } from "../format/versions.ts";
 import { skillLimits } from "../limits.ts";
 import { unknownResource } from "../problems.ts";

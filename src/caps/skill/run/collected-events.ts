@@ -1,6 +1,6 @@
 // The events of one call: streamed where the agent wants that, and kept for its result in any case.
 import type { CallContext } from "../../../host/call-context.ts";
-import { remainingBytes } from "../../../host/validation/json-size.ts";
+import { remainingBytes } from "../../../machinery/validation/json-size.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 import type { ScriptEvent } from "./script-messages.ts";

@@ -1,5 +1,5 @@
 // A small script in JavaScript, in a sandbox within this process: no start-up to speak of, no files, no modules.
-import type { SandboxPolicy, ScriptSandbox } from "../../../host/sandbox.ts";
+import type { SandboxPolicy, ScriptSandbox } from "../../../host/ports/sandbox.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { checkUnchanged, openSkillFile } from "../library/folder-files.ts";

@@ -1,9 +1,9 @@
 // A conversation with the script in a child process, from its input to its end.
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
-import { readReport } from "../../../host/program-end.ts";
+import { readReport } from "../../../machinery/processes/program-end.ts";
 import { A2EError } from "../../../protocol/errors.ts";
+import { createLineSplitter } from "../../../protocol/framing/ndjson.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
-import { createLineSplitter } from "../../../protocol/ndjson.ts";
 import { skillLimits } from "../limits.ts";
 import type { ScriptHost } from "./script-host.ts";
 import {

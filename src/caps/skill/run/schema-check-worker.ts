@@ -1,6 +1,7 @@
 // The part of schema checks that runs in a thread.
-import { type Checked, createSchemaCheck } from "../../../host/validation/json-schema.ts";
-import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
+
+import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
+import { type Checked, createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 
 export interface SchemaCheckArguments {

@@ -2,9 +2,9 @@
 // the universe has, and so can a few other keywords. Schemas of plain keywords are checked here, in time that grows with
 // the value alone; any other one in a thread that can be ended.
 import type { CallContext } from "../../../host/call-context.ts";
-import { type Checked, createSchemaCheck } from "../../../host/validation/json-schema.ts";
-import { siblingModule } from "../../../host/workers/thread-entry.ts";
-import { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
+import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
+import { type Checked, createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";

@@ -1,6 +1,6 @@
 // Runs the scripts of skills, each where its runtime says, and never more at once than the host allows.
 import type { PluginContext } from "../../../host/plugin.ts";
-import type { ProcessSandbox, SandboxLimits, ScriptSandbox } from "../../../host/sandbox.ts";
+import type { ProcessSandbox, SandboxLimits, ScriptSandbox } from "../../../host/ports/sandbox.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { FolderCopies } from "../library/folder-copies.ts";
 import { openSkillFile } from "../library/folder-files.ts";

@@ -2,7 +2,7 @@
 
 import type { FileHandle } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
-import { Workspace, type WorkspaceFolder } from "../../../host/confinement/workspace.ts";
+import { Workspace, type WorkspaceFolder } from "../../../machinery/confinement/workspace.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 
 interface AllowedFoldersOptions {

@@ -1,6 +1,6 @@
 // A config against the schema of its toolkit.
 import type { ToolProblem } from "../../../host/tool-catalogue.ts";
-import { toPath } from "../../../host/validation/problem-text.ts";
+import { toPath } from "../../../machinery/validation/problem-text.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import { toolkitLimits } from "../limits.ts";

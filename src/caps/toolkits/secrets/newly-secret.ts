@@ -1,6 +1,6 @@
 // A toolkit may mark as secret what it did not mark before: what is kept of its config then has it in clear.
-import type { Secrets } from "../../../host/secrets.ts";
-import { toPath } from "../../../host/validation/problem-text.ts";
+import type { Secrets } from "../../../host/ports/secrets.ts";
+import { toPath } from "../../../machinery/validation/problem-text.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { ToolkitRecord } from "../shelf/toolkit-record.ts";
 import { sealSecrets, unsealSecrets } from "./sealed-secrets.ts";

@@ -1,5 +1,5 @@
 // The secrets of a config as text that may be stored: only this host can read it, and only for the same toolkit.
-import type { Secrets } from "../../../host/secrets.ts";
+import type { Secrets } from "../../../host/ports/secrets.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { SecretValue } from "./secret-values.ts";
 

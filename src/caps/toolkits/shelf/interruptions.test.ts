@@ -1,7 +1,7 @@
 // Toolkits at the worst moment: cancelled, raced, removed or restored while something of them is under way.
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { createKey, createSecrets } from "../../../host/secrets.ts";
+import { createKey, createSecrets } from "../../../host/ports/secrets.ts";
 import { core } from "../../../protocol/core.ts";
 import { useTemporaryFolder } from "../../../stores/temporary-folder.suite.ts";
 import type { Toolkit } from "../define-toolkit.ts";

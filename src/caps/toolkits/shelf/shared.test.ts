@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { createTokenAuthentication } from "../../../host/authentication.ts";
-import { createKey, createSecrets } from "../../../host/secrets.ts";
+import { createKey, createSecrets } from "../../../host/ports/secrets.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { useTemporaryFolder } from "../../../stores/temporary-folder.suite.ts";
 import { defineToolkit, type Toolkit } from "../define-toolkit.ts";
@@ -70,7 +70,7 @@ test("the name of an admin is worth nothing where nobody vouches for it", async 
 
 test("what an admin configured is there after a restart, secrets too", async () => {
   const folder = newFolder();
-  const { openKeyFile } = await import("../../../stores/key-file.ts");
+  const { openKeyFile } = await import("../../../stores/files/key-file.ts");
   const path = join(folder, "a2e.sqlite");
   const secrets = openKeyFile({ path: join(folder, "secret.key") });
   const options: StartToolkitsOptions = { path, host: { ...authenticated.host, secrets } };

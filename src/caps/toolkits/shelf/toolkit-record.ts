@@ -1,6 +1,6 @@
 // What is kept of an installed toolkit, in the state of a session or in the host's database. Secrets are sealed in it.
-import type { Database } from "../../../host/database.ts";
-import type { SessionState } from "../../../host/session-state.ts";
+import type { Database } from "../../../host/ports/database.ts";
+import type { SessionState } from "../../../host/session/session-state.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 
 export type ToolkitRecord = {

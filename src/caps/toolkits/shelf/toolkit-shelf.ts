@@ -1,12 +1,12 @@
 // The toolkits installed in one place: a session, or the host. Takes each through its life: installed, configured, running.
 import type { CallContext } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
-import { runAsTool } from "../../../host/recording/run-as-tool.ts";
-import type { Secrets } from "../../../host/secrets.ts";
+import type { Secrets } from "../../../host/ports/secrets.ts";
 import type { ToolCatalogue, ToolProblem } from "../../../host/tool-catalogue.ts";
-import { problemsToText, toPath } from "../../../host/validation/problem-text.ts";
+import { problemsToText, toPath } from "../../../machinery/validation/problem-text.ts";
 import { A2EError, fail } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
+import { runAsTool } from "../../../recording/run-as-tool.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import { badConfig, nameTaken, notInstalled, startFailed, unknownToolkit } from "../problems.ts";
 import { checkConfig } from "../secrets/config-check.ts";

@@ -1,7 +1,8 @@
 // What the built-in tools share.
-import type { GuardedNetwork } from "../../../host/confinement/guarded-request.ts";
-import type { Workspace } from "../../../host/confinement/workspace.ts";
-import type { WorkerPool } from "../../../host/workers/worker-pool.ts";
+
+import type { GuardedNetwork } from "../../../machinery/confinement/guarded-request.ts";
+import type { Workspace } from "../../../machinery/confinement/workspace.ts";
+import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 
 export interface HttpSettings extends GuardedNetwork {
   timeoutMs: number;

@@ -1,6 +1,7 @@
 // The part of glob that runs in a worker.
-import { Workspace } from "../../../host/confinement/workspace.ts";
-import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
+
+import { Workspace } from "../../../machinery/confinement/workspace.ts";
+import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
 import { walkFolder } from "../folder-walk.ts";
 import { toolLimits } from "../limits.ts";
 import { createPathWildcard } from "../wildcard.ts";

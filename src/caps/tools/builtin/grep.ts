@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import { defineTool, toolOutput } from "../define-tool.ts";
+import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 import type { GrepArguments, GrepResult } from "./grep-worker.ts";

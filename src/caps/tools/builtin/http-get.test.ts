@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { isPublicAddress } from "../../../host/confinement/public-address.ts";
+import { isPublicAddress } from "../../../machinery/confinement/public-address.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toolLimits } from "../limits.ts";
 import { createTestCall, runTool } from "../test-call-context.suite.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { GuardedResponse } from "../../../host/confinement/guarded-request.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { GuardedResponse } from "../../../machinery/confinement/guarded-request.ts";
 import { A2EError } from "../../../protocol/errors.ts";
-import { defineTool, toolOutput } from "../define-tool.ts";
+import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 
 /** Headers worth a model's context. */
@@ -39,7 +39,7 @@ export function httpGetTool({ http }: BuiltinEnvironment): CatalogueTool {
       const deadline = AbortSignal.timeout(http.timeoutMs);
       try {
         // Loaded when first needed: undici costs every start of a host more than all other tools together.
-        const { requestGuarded } = await import("../../../host/confinement/guarded-request.ts");
+        const { requestGuarded } = await import("../../../machinery/confinement/guarded-request.ts");
         const response = await requestGuarded({ url, headers }, http, AbortSignal.any([signal, deadline]));
         return toolOutput({ data: toData(response, encoding), truncated: response.isCut });
       } catch (error) {

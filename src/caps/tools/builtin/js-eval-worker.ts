@@ -1,7 +1,7 @@
 // The part of js_eval that runs in a worker.
 import type { QuickJSContext, QuickJSHandle } from "quickjs-emscripten-core";
-import { openQuickJs, runPendingJobs, ScriptError, toScriptError, unwrap } from "../../../host/workers/quickjs.ts";
-import type { WorkerContext } from "../../../host/workers/worker-entry.ts";
+import { openQuickJs, runPendingJobs, ScriptError, toScriptError, unwrap } from "../../../machinery/quickjs.ts";
+import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
 import { toolLimits } from "../limits.ts";
 
 export interface JsEvalArguments {

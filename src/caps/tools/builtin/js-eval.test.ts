@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
-import { Workspace } from "../../../host/confinement/workspace.ts";
-import { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import { Workspace } from "../../../machinery/confinement/workspace.ts";
+import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { createTestCall, runTool } from "../test-call-context.suite.ts";
 import type { BuiltinEnvironment } from "./environment.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import { siblingModule } from "../../../host/workers/thread-entry.ts";
+import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import { jsonValue, parseJson } from "../../../protocol/json.ts";
-import { defineTool, toolOutput } from "../define-tool.ts";
+import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 import type { JsEvalArguments, JsEvalLog, JsEvalResult } from "./js-eval-worker.ts";

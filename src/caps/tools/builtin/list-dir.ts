@@ -1,9 +1,9 @@
 import { lstat } from "node:fs/promises";
 import { z } from "zod";
-import type { Workspace } from "../../../host/confinement/workspace.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { Workspace } from "../../../machinery/confinement/workspace.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import { defineTool, toolOutput } from "../define-tool.ts";
+import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { type FolderEntry, walkFolder } from "../folder-walk.ts";
 import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";

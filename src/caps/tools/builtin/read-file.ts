@@ -2,8 +2,8 @@ import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { z } from "zod";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import { cutText } from "../../../host/validation/json-size.ts";
-import { defineTool, toolOutput } from "../define-tool.ts";
+import { cutText } from "../../../machinery/validation/json-size.ts";
+import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 

@@ -1,7 +1,7 @@
 // Searches run in a thread: a pattern can take longer than the universe has, and there it can be stopped.
 import type { CallContext } from "../../../host/call-context.ts";
-import { siblingModule } from "../../../host/workers/thread-entry.ts";
-import type { WorkerPool } from "../../../host/workers/worker-pool.ts";
+import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
+import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { toolLimits } from "../limits.ts";
 

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, rename, unlink } from "node:fs/promises";
 import { z } from "zod";
-import { toReadableError, type WorkspaceFolder } from "../../../host/confinement/workspace.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import { defineTool } from "../define-tool.ts";
+import { toReadableError, type WorkspaceFolder } from "../../../machinery/confinement/workspace.ts";
+import { defineTool } from "../definition/define-tool.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 
 export function writeFileTool({ workspace }: BuiltinEnvironment): CatalogueTool {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineTool } from "../../../caps/tools/define-tool.ts";
+import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
 import { plugin } from "../../../host/plugin.ts";
 import { call, capability } from "../../../protocol/capability.ts";
 import { testServerPlugin } from "../conformance/test-server-plugin.suite.ts";

@@ -1,6 +1,6 @@
 // The tools that the conformance suite of the MCP project asks for by name, as tools of an A2E host.
 import { mcp } from "../../../caps/mcp/protocol.ts";
-import { defineTool } from "../../../caps/tools/define-tool.ts";
+import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { JsonObject } from "../../../protocol/json.ts";

@@ -1,7 +1,7 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { defineTool, toolOutput } from "../../../caps/tools/define-tool.ts";
+import { defineTool, toolOutput } from "../../../caps/tools/definition/define-tool.ts";
 import { httpClients } from "../mcp-clients.suite.ts";
 import { addTool, useMcpHosts } from "../started-mcp-host.suite.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defineTool } from "../../../caps/tools/define-tool.ts";
+import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
 import { httpClients } from "../mcp-clients.suite.ts";
 import { addTool, useMcpHosts } from "../started-mcp-host.suite.ts";
 

@@ -1,6 +1,6 @@
 // Clients that do not behave: they leave, come back, stop reading, or change their mind.
 import { expect, test } from "vitest";
-import { defineTool } from "../../../caps/tools/define-tool.ts";
+import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
 import { connectFirst, connectSecond, httpClients } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";
 import { initialize, json, listTools, send } from "./raw-requests.suite.ts";

@@ -1,5 +1,5 @@
 // The functions of JMESPath. Each says what it takes, which is checked before it runs, and spends for what it makes.
-import { isLargerThan } from "../../../../host/validation/json-size.ts";
+import { isLargerThan } from "../../../../machinery/validation/json-size.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../protocol/json.ts";
 import type { Work } from "../work.ts";
 import { type Argument, type ArgumentKind, Lambda, type QueryFunction } from "./query-function.ts";

@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, readdir, rename, rmdir, unlink } from "node:fs/promises";
-import { toReadableError } from "../../../../host/confinement/workspace.ts";
+import { toReadableError } from "../../../../machinery/confinement/workspace.ts";
 import type { JsonObject } from "../../../../protocol/json.ts";
 import { toolkitOutput } from "../../define-toolkit.ts";
 import { toolkitLimits } from "../../limits.ts";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import type { GuardedNetwork, GuardedResponse } from "../../../../host/confinement/guarded-request.ts";
+import type { GuardedNetwork, GuardedResponse } from "../../../../machinery/confinement/guarded-request.ts";
 import { A2EError } from "../../../../protocol/errors.ts";
 import { jsonValue, parseJson } from "../../../../protocol/json.ts";
 import { defineToolkit, type Toolkit, toolkitOutput } from "../../define-toolkit.ts";
@@ -83,7 +83,7 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
           const deadline = AbortSignal.timeout(timeout_ms);
           try {
             // Loaded when first needed: undici costs every start of a host more than all the rest.
-            const { requestGuarded } = await import("../../../../host/confinement/guarded-request.ts");
+            const { requestGuarded } = await import("../../../../machinery/confinement/guarded-request.ts");
             const response = await requestGuarded(
               {
                 url: url.href,

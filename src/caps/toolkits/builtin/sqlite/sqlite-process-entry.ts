@@ -1,6 +1,6 @@
 // The process around a query: it listens while the thread is lost in SQLite, and goes when the host goes.
 import { Worker } from "node:worker_threads";
-import { threadEntry } from "../../../../host/workers/thread-entry.ts";
+import { threadEntry } from "../../../../machinery/threads/thread-entry.ts";
 
 const thread = new Worker(threadEntry("sqlite-query-thread", import.meta.url));
 

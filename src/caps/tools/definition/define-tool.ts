@@ -1,0 +1,127 @@
+// Defining a tool is one function call with a schema.
+import type { z } from "zod";
+import type { CallContext } from "../../../host/call-context.ts";
+import { withoutContext } from "../../../host/calls/context-free.ts";
+import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../../host/tool-output.ts";
+import { createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import { createZodCheck, toInputSchema, withoutUnknownKeys } from "./zod-schema.ts";
+
+type InputSchema = z.ZodObject | JsonObject;
+type OutputSchema = z.ZodType | JsonObject;
+type ArgumentsOf<Input> = Input extends z.ZodObject ? z.output<Input> : JsonObject;
+type DataOf<Output> = Output extends z.ZodType ? z.input<Output> : JsonValue;
+type Awaitable<Value> = Value | Promise<Value>;
+// biome-ignore lint/suspicious/noConfusingVoidType: a function without a return has this type, and is a tool too
+type Nothing = undefined | void;
+
+export interface ToolSpec<Input extends InputSchema, Output extends OutputSchema> {
+  /** Letters, digits, `_`, `-` and `.`: what the function calling of language models takes. */
+  name: string;
+  /** For the model that decides whether to call it. */
+  description: string;
+  /** A zod object or a JSON Schema. Unknown arguments are refused unless the schema lets them in. */
+  input: Input;
+  /** Says what `data` looks like. With zod the result of `run` is typed by it; it is not checked again when the tool runs. */
+  output?: Output;
+  kind?: string;
+  tags?: readonly string[];
+  version?: string;
+  /** Calling it twice does what calling it once does. */
+  idempotent?: boolean;
+  /** It emits events while it runs. */
+  streaming?: boolean;
+  /** Left out of lists unless searched or asked for. */
+  deferred?: boolean;
+  /** Time for a call that leaves the timeout to the host. */
+  timeoutMs?: number;
+  annotations?: JsonObject;
+  /** Where it comes from, for people; the plugin that loads it fills in its own name where this is absent. */
+  source?: string;
+  /** Returns its data; or `toolOutput(…)` to say more than data. What it throws becomes a `tool_error`, an A2EError keeps its code. */
+  run(args: ArgumentsOf<Input>, context: CallContext): Awaitable<DataOf<Output> | MarkedOutput | Nothing>;
+}
+
+/** Marks what `toolOutput` made, so that data which happens to have a field `data` or `error` stays data. */
+const outputMark = Symbol.for("a2e.tool-output");
+
+export interface MarkedOutput extends ToolOutput {
+  readonly [outputMark]: true;
+}
+
+/** A result with more than data: a summary, an exit code, or an `error` that the agent sees as a result and not as a failed call. */
+export function toolOutput(output: Partial<ToolOutput>): MarkedOutput {
+  return { data: null, ...output, [outputMark]: true };
+}
+
+const namePattern = /^[A-Za-z0-9_.-]{1,128}$/;
+
+export function defineTool<Input extends InputSchema, Output extends OutputSchema = JsonObject>(
+  spec: ToolSpec<Input, Output>,
+): CatalogueTool {
+  const { name, run } = spec;
+  if (!namePattern.test(name))
+    throw new TypeError(`"${name}" is no name for a tool: use up to 128 of A-Z a-z 0-9 _ - .`);
+  // Not everybody who writes a tool has a compiler that says so, and one without a description would fail every list.
+  if (typeof spec.description !== "string" || typeof spec.input !== "object" || typeof run !== "function")
+    throw new TypeError(`tool "${name}": needs a description, an input schema and a function run`);
+  const input = isZod(spec.input) ? withoutUnknownKeys(spec.input) : spec.input;
+  if (!isZod(input) && input.type !== "object") {
+    throw new TypeError(`tool "${name}": the JSON Schema of its input needs "type": "object"`);
+  }
+  const runSpec: CatalogueTool["run"] = (args, context) => {
+    const returned = run.call(spec, args as ArgumentsOf<Input>, context) as unknown;
+    return isPromiseLike(returned) ? Promise.resolve(returned).then(toOutput) : toOutput(returned);
+  };
+  return {
+    name,
+    description: spec.description,
+    kind: spec.kind ?? "function",
+    tags: spec.tags ?? [],
+    version: spec.version ?? "1.0.0",
+    inputSchema: isZod(input) ? toInputSchema(input) : input,
+    ...(spec.output === undefined
+      ? {}
+      : { outputSchema: isZod(spec.output) ? toInputSchema(spec.output) : spec.output }),
+    isIdempotent: spec.idempotent ?? false,
+    isStreaming: spec.streaming ?? false,
+    isDeferred: spec.deferred ?? false,
+    source: spec.source ?? "",
+    ...(spec.annotations === undefined ? {} : { annotations: spec.annotations }),
+    ...(spec.timeoutMs === undefined ? {} : { timeoutMs: spec.timeoutMs }),
+    check: isZod(input) ? createZodCheck(input) : createSchemaCheck(input),
+    run: ignoresContext(run) ? withoutContext(runSpec) : runSpec,
+  };
+}
+
+/**
+ * One parameter at most: a name, or a pattern with plain defaults. Told by the text, since the length of a function says
+ * nothing of parameters that have a default, nor of all the rest.
+ */
+const fewParameters = (() => {
+  // Quoted text and comments may hold anything, also what looks like the end of the parameters.
+  const plain = String.raw`[^(){}"'\`/]|"[^"\\(){}]*"|'[^'\\(){}]*'`;
+  const pattern = String.raw`\{(?:${plain}|\{(?:${plain})*\})*\}`;
+  const one = String.raw`\(\s*(?:[\w$]+|${pattern})?\s*\)\s*(?:=>|\{)`;
+  return new RegExp(String.raw`^(?:async\b\s*)?(?:function\b\s*)?[\w$]*\s*(?:${one}|=>)`);
+})();
+
+/** Whether a function cannot look at its second argument. What is bound to another function does not show its text. */
+function ignoresContext(run: (...args: never[]) => unknown): boolean {
+  const text = Function.prototype.toString.call(run);
+  return fewParameters.test(text) && !text.includes("arguments") && !text.includes("[native code]");
+}
+
+function isZod<Schema extends z.ZodType>(schema: Schema | JsonObject): schema is Schema {
+  return "_zod" in schema;
+}
+
+function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}
+
+function toOutput(returned: unknown): ToolOutput {
+  if (typeof returned === "object" && returned !== null && outputMark in returned) return returned as MarkedOutput;
+  return { data: (returned ?? null) as JsonValue };
+}

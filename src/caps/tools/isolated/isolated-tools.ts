@@ -1,0 +1,57 @@
+// Tools whose module is loaded and run in worker threads only: one that blocks forever is ended at its timeout, alone.
+import type { CallContext } from "../../../host/call-context.ts";
+import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { ToolOutput } from "../../../host/tool-output.ts";
+import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
+import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
+import { createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
+import type { ModuleReference } from "../definition/tool-modules.ts";
+import { toolLimits } from "../limits.ts";
+import type { DescribedTool, RunToolArguments, RunToolMessage } from "./tool-worker.ts";
+
+export async function loadIsolatedTools(module: ModuleReference, pool: WorkerPool): Promise<CatalogueTool[]> {
+  const job = { module: siblingModule("tool-worker", import.meta.url), exportName: "describeTools", args: module };
+  try {
+    const described = (await pool.run(job, { timeoutMs: toolLimits.moduleLoadTimeoutMs })) as DescribedTool[];
+    return described.map((tool) => createIsolatedTool(tool, module, pool));
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw text.includes(module.name)
+      ? cause
+      : new Error(`tool module ${module.name} failed to load: ${text}`, { cause });
+  }
+}
+
+function createIsolatedTool(tool: DescribedTool, module: ModuleReference, pool: WorkerPool): CatalogueTool {
+  return {
+    ...tool,
+    check: createSchemaCheck(tool.inputSchema),
+    // Not without context, whatever the tool itself does with it: by that the thread is ended.
+    async run(args, context) {
+      const job = {
+        module: siblingModule("tool-worker", import.meta.url),
+        exportName: "runTool",
+        args: {
+          module,
+          name: tool.name,
+          args,
+          callId: context.id,
+          session: context.session,
+        } satisfies RunToolArguments,
+      };
+      const output = await pool.run(job, {
+        signal: context.signal,
+        owner: context.session.id,
+        timeoutMs: tool.timeoutMs ?? toolLimits.isolatedTimeoutMs,
+        onMessage: (message) => receive(message as RunToolMessage, context),
+      });
+      return output as ToolOutput;
+    },
+  };
+}
+
+function receive(message: RunToolMessage, context: CallContext): void {
+  if ("event" in message) context.emit(message.event.kind, message.event.data);
+  else if ("timeoutMs" in message) context.setTimeout(message.timeoutMs);
+  else context.log[message.log.level](message.log.message, message.log.fields);
+}

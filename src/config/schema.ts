@@ -1,0 +1,227 @@
+// What can be configured. The commented config of `a2e init`, the reference page and every error message come from this
+// schema, so each field carries the words that a user reads.
+import { z } from "zod";
+import { canonicalCapability } from "../protocol/dialects.ts";
+import { jsonObject } from "../protocol/json.ts";
+import { globalLimits } from "./limits.ts";
+import { sandboxConfig } from "./sandbox.ts";
+
+const text = z.string().min(1);
+
+const origin = z.string().refine((value) => value === "*" || (URL.canParse(value) && new URL(value).origin === value), {
+  error: 'expected "*" or an origin such as "http://localhost:3000", with no path and no slash at the end',
+});
+
+/** As the Host header names it, without its port. */
+const hostName = z
+  .string()
+  .regex(/^[\w.-]+$/, { error: 'expected a name such as "agents.example.com", without scheme and port' })
+  .overwrite((name) => name.toLowerCase());
+
+const server = z.strictObject({
+  host: text
+    .default("127.0.0.1")
+    .describe("Address to listen on. An address that other machines can reach needs an auth_token."),
+  port: z.int().min(0).max(65_535).default(8765).describe("Port to listen on; 0 takes any free one."),
+  allowed_hosts: z
+    .array(hostName)
+    .default([])
+    .describe(
+      "Names by which a reverse proxy on this machine lets others reach this host. Needs an auth_token. Requests to other names are refused where the address is this machine's own.",
+    ),
+  cors: z
+    .strictObject({
+      origins: z
+        .array(origin)
+        .default([])
+        .describe('Origins whose pages may call this host from a browser; "*" allows all.'),
+    })
+    .prefault({})
+    .describe("Which web pages may call this host."),
+  keep_alive_seconds: z
+    .number()
+    .min(1)
+    .max(3600)
+    .default(15)
+    .describe("A quiet stream gets a comment this often, so that proxies do not cut it."),
+});
+
+const transport = z.strictObject({
+  type: z
+    .enum(["http", "direct", "stdio", "subprocess"])
+    .overwrite((type) => (type === "subprocess" ? "stdio" : type))
+    .default("http")
+    .describe('How agents reach this host. "subprocess" is another name of "stdio". `a2e stdio` always uses stdio.'),
+  config: jsonObject
+    .default({})
+    .describe("Accepted for configs that share this section with an agent; the host ignores it."),
+});
+
+const audit = z.strictObject({
+  enabled: z.boolean().default(true).describe("Writes one JSON line per handled message."),
+  path: text.optional().describe("Where to write. Without it: audit.jsonl in the data folder."),
+  max_bytes: z
+    .int()
+    .min(1024)
+    .default(10 * 1024 * 1024)
+    .describe("A file that would grow beyond this is set aside and a new one begun."),
+  backup_count: z.int().min(0).max(1000).default(5).describe("How many files set aside are kept."),
+  session_id_source: z
+    .enum(["uuid", "host_id"])
+    .default("uuid")
+    .describe("What stands as session_id in the log: the session's own id, or the id of this host."),
+});
+
+/** A name becomes part of a folder's path, so it must not be able to lead out of it. */
+const pluginName = z.string().regex(/^[A-Za-z0-9_][\w.@ -]{0,99}$/, {
+  error: "expected a name of letters, digits, spaces and . _ @ - that begins with a letter or digit",
+});
+
+const pluginMetadata = z.looseObject({
+  enabled: z.boolean().default(true).describe("False leaves the plugin out without loading it."),
+  priority: z.number().optional().describe("Higher ones are asked first. Without it: what the plugin says, else 0."),
+  exclusive: z
+    .boolean()
+    .optional()
+    .describe("True makes it the sole plugin of its capability. Without it: what the plugin says."),
+  isolation: z
+    .enum(["none", "worker"])
+    .default("none")
+    .describe("Where the plugin runs: with the host, or in a thread of its own."),
+});
+
+const plugin = z.strictObject({
+  type: text.overwrite(canonicalCapability).describe("The capability it serves, in any of its spellings."),
+  name: pluginName.optional().describe("Its name, once per host. Without it: the type."),
+  cls: text
+    .optional()
+    .describe(
+      'What to load, as "module#Export": a package, or a path relative to this file. Without it: the built-in plugin of the type.',
+    ),
+  metadata: pluginMetadata.prefault({}).describe("Settings of the plugin; other keys than these are the plugin's own."),
+});
+
+const persistence = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(true)
+    .describe("Writes every session as it goes: after a crash or a restart agents go on where they were."),
+  durability: z
+    .enum(["process", "power"])
+    .default("process")
+    .describe(
+      'What an answer survives: "process" a killed host, and a power cut only sync_interval_ms later; "power" both, since it waits for the disk.',
+    ),
+  sync_interval_ms: z
+    .int()
+    .min(1)
+    .max(60_000)
+    .default(100)
+    .describe('With durability "process": how long what was written waits until it is put on the disk.'),
+});
+
+const recording = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(false)
+    .describe("Records every session, so that it can be replayed. Costs speed and disk space; for finding faults."),
+  path: text
+    .optional()
+    .describe("Folder of the recordings, one file per session. Without it: recordings in the data folder."),
+  max_files: z.int().min(1).default(1000).describe("How many are kept; the oldest are removed."),
+});
+
+const snapshotStore = z.strictObject({
+  type: z
+    .enum(["sqlite", "file", "memory"])
+    .default("sqlite")
+    .describe('Where session snapshots are kept. "memory" forgets them when the host stops.'),
+  path: text
+    .optional()
+    .describe(
+      "The database, or the folder of a file store. Without it: snapshots.sqlite or snapshots in the data folder.",
+    ),
+});
+
+const snapshotSchedule = z.strictObject({
+  interval_seconds: z
+    .number()
+    .min(0)
+    .max(7 * 24 * 3600)
+    .default(0)
+    .describe("How long a session that is used may go without a snapshot; 0 takes none by itself."),
+  on_drain: z.boolean().default(true).describe("Saves every session when the host is shut down in peace."),
+  keep: z
+    .int()
+    .min(1)
+    .default(3)
+    .describe('How many of these are kept of a session; their labels begin with "auto:". Those of agents all stay.'),
+});
+
+/** Every capability of the product: none of them does anything dangerous before the operator says so. */
+export const defaultPlugins = ["tools", "memory", "env", "planning", "proc", "skill", "toolkits", "chains", "mcp"];
+
+export const hostConfig = z.strictObject({
+  host_id: text.default("a2e-host").describe("Name of this host, in logs and in the audit log."),
+  auth_token: z
+    .string()
+    .optional()
+    .describe(
+      `Secret that agents must present. Also read from the environment variable A2E_AUTH_TOKEN where the config names none. Better not written here: use \${NAME}.`,
+    ),
+  server: server.prefault({}).describe("The HTTP door."),
+  transport: transport.prefault({}).describe("How agents connect."),
+  handshake: z
+    .strictObject({
+      required: z
+        .boolean()
+        .default(true)
+        .describe(
+          "False also serves messages that come before the handshake, and capabilities that were not negotiated.",
+        ),
+    })
+    .prefault({})
+    .describe("What an agent must do first."),
+  audit: audit.prefault({}).describe("The audit log."),
+  plugins: z
+    .array(plugin)
+    .default(() => defaultPlugins.map((type) => plugin.parse({ type })))
+    .describe("The capabilities of this host. Without it: every built-in one that needs no settings."),
+  persistence: persistence.prefault({}).describe("How sessions outlive the process."),
+  recording: recording.prefault({}).describe("What is kept of sessions for `a2e replay` and session/replay."),
+  snapshot_store: snapshotStore.prefault({}).describe("Where session snapshots are kept."),
+  snapshot_schedule: snapshotSchedule.prefault({}).describe("When sessions are saved without anybody asking."),
+  snapshot_mode: z
+    .enum(["host", "plugin", "hybrid"])
+    .default("hybrid")
+    .describe(
+      'Who keeps the state of a session: "host" saves what plugins hand over, "plugin" leaves it to each plugin, "hybrid" saves it for those that hand it over.',
+    ),
+  data_dir: text.default(".a2e").describe("Folder for all data of this host; relative paths start at this file."),
+  workspace_dir: text
+    .optional()
+    .describe("Folder that file tools are confined to. Without it: workspace in the data folder."),
+  sandbox: sandboxConfig.prefault({}).describe("How programs are confined that nobody vouches for."),
+  global_limits: globalLimits.prefault({}).describe("Limits of this host. Sizes in bytes; *_ms in milliseconds."),
+});
+
+/** What a user writes: everything is optional. */
+export type A2EHostConfigInput = z.input<typeof hostConfig>;
+
+type ParsedConfig = z.output<typeof hostConfig>;
+type PluginEntry = ParsedConfig["plugins"][number] & { name: string };
+
+/** What a host runs on: defaults are filled and every path is absolute. */
+export interface A2EHostConfig
+  extends Omit<ParsedConfig, "audit" | "plugins" | "recording" | "snapshot_store" | "workspace_dir"> {
+  audit: ParsedConfig["audit"] & { path: string };
+  recording: ParsedConfig["recording"] & { path: string };
+  plugins: PluginEntry[];
+  /** A store in memory has no path. */
+  snapshot_store: ParsedConfig["snapshot_store"];
+  workspace_dir: string;
+  /** Where relative paths and plugin modules start: the folder of the config file, or the working directory. */
+  base_dir: string;
+  /** What each `${NAME}` in it stood for. Nobody is shown these values: a message has the name in their place. */
+  variables?: Readonly<Record<string, string>>;
+}

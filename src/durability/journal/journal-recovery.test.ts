@@ -1,0 +1,277 @@
+// Whatever sessions say, change and forget, in whatever order: what a killed host leaves is what it had told.
+import { copyFileSync } from "node:fs";
+import fc from "fast-check";
+import { expect, test, vi } from "vitest";
+import type { Database } from "../../host/ports/database.ts";
+import { SessionState } from "../../host/session/session-state.ts";
+import type { JsonValue } from "../../protocol/json.ts";
+import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
+import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
+import { type JournalEntry, SessionJournal } from "./session-journal.ts";
+
+const newPath = useTemporaryFolder();
+
+const about = {
+  principal: { id: "ada", isAuthenticated: true },
+  granted: ["counter"],
+  dialect: "full",
+  createdAt: 1,
+  lastActiveAt: 2,
+};
+
+/** What a session is expected to come back with. */
+interface Told {
+  lines: string[];
+  acknowledged: number;
+  state: Record<string, JsonValue>;
+}
+
+interface Live {
+  entry: JournalEntry;
+  state: SessionState;
+  lines: string[];
+  acknowledged: number;
+}
+
+/** As many as are kept though they were acknowledged. */
+const keptLines = 1024;
+
+class Host {
+  readonly live = new Map<string, Live>();
+  told = new Map<string, Told>();
+  #path: string;
+  #database!: Database;
+  #journal!: SessionJournal;
+  #others = 0;
+  #count = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async start(): Promise<void> {
+    this.#database = await createSqliteDatabase({ path: this.#path, durability: "process" });
+    this.#database.migrate("other", ["CREATE TABLE other (value INTEGER)"]);
+    this.#journal = new SessionJournal(this.#database);
+    this.#others = this.#countOthers();
+  }
+
+  async stop(): Promise<void> {
+    await this.#database.close();
+  }
+
+  /** Closed in order, tables have everything; and no row of a layer that nobody stands on. */
+  async checkTables(): Promise<void> {
+    await this.stop();
+    await this.start();
+    this.#check();
+    const rows = this.#database.prepare("SELECT DISTINCT layer FROM session_state").all();
+    const layers = this.#journal.list().flatMap(({ record }) => record.layers);
+    expect(layers).toEqual(expect.arrayContaining(rows.map(({ layer }) => Number(layer))));
+    await this.stop();
+  }
+
+  open(
+    id: string,
+    layers = [this.#journal.createLayer()],
+    state = new SessionState(),
+    lines: string[] = [],
+    acknowledged = 0,
+  ): Live {
+    const start = { layers, lastSeq: lines.length, acknowledged };
+    const entry = this.#journal.open(
+      id,
+      start,
+      () => about,
+      (_lines, error) => expect(error).toBeUndefined(),
+    );
+    entry.track("counter", state);
+    entry.touch();
+    const live = { entry, state, lines, acknowledged };
+    this.live.set(id, live);
+    return live;
+  }
+
+  say({ entry, lines }: Live, count: number): void {
+    for (let said = 0; said < count; said++) {
+      const line = `{"line":${lines.length}}`;
+      entry.stage(line);
+      lines.push(line);
+    }
+  }
+
+  /** The peer has all that it was told. Written with the next line. */
+  acknowledge(id: string, live: Live): void {
+    const seq = this.told.get(id)?.lines.length ?? 0;
+    live.entry.acknowledge(seq);
+    live.acknowledged = seq;
+  }
+
+  fork({ entry, state }: Live): void {
+    this.#count += 1;
+    this.open(`fork ${this.#count}`, [...entry.splitLayer(), this.#journal.createLayer()], state.fork());
+  }
+
+  forget(id: string, { entry }: Live): void {
+    entry.forget();
+    this.live.delete(id);
+    expect(this.#journal.load(id)).toBeUndefined();
+  }
+
+  writeElsewhere(): void {
+    this.#database.write(() => this.#database.prepare("INSERT INTO other VALUES (1)").run());
+    this.#others += 1;
+  }
+
+  async endTurn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    this.told = new Map(
+      Array.from(this.live, ([id, { lines, acknowledged, state }]) => [
+        id,
+        { lines: [...lines], acknowledged, state: Object.fromEntries(state.entries()) },
+      ]),
+    );
+    this.#check();
+  }
+
+  /** The files as a killed process leaves them, in the hands of the next one. */
+  async crash(): Promise<void> {
+    const left = newPath();
+    for (const suffix of ["", "-wal", "-turns"]) copyFileSync(this.#path + suffix, left + suffix);
+    await this.stop();
+    this.#path = left;
+    await this.start();
+    this.#check();
+    this.live.clear();
+    for (const { id, record } of this.#journal.list()) {
+      const stored = this.#journal.load(id);
+      const state = SessionState.fromLayers(stored?.state.get("counter") ?? []);
+      this.open(id, record.layers, state, this.told.get(id)?.lines, stored?.acknowledged);
+    }
+  }
+
+  #check(): void {
+    expect(this.#countOthers()).toBe(this.#others);
+    expect(
+      this.#journal
+        .list()
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual([...this.told.keys()].sort());
+    for (const [id, told] of this.told) {
+      const stored = this.#journal.load(id);
+      expect(stored).toMatchObject({ lastSeq: told.lines.length });
+      const { lines = [] } = stored ?? {};
+      expect(lines).toEqual(told.lines.slice(told.lines.length - lines.length));
+      const needed = Math.max(told.lines.length - told.acknowledged, Math.min(told.lines.length, keptLines));
+      expect(lines.length).toBeGreaterThanOrEqual(needed);
+      const layers = stored?.state.get("counter") ?? [];
+      expect(Object.fromEntries(SessionState.fromLayers(layers).entries())).toEqual(told.state);
+    }
+  }
+
+  #countOthers(): number {
+    return Number(this.#database.prepare("SELECT count(*) AS count FROM other").get()?.count);
+  }
+}
+
+const key = fc.constantFrom("a", "b", "c");
+/** A fork makes its parent write in the middle of the turn: forgotten in the same turn, it must stay so. */
+const forkedAndForgotten: Step[] = [
+  { kind: "endTurn" },
+  { kind: "set", which: 0, key: "a", value: 1 },
+  { kind: "fork", which: 0 },
+  { kind: "forget", which: 0 },
+];
+/** More than is kept, of which the oldest is in tables. */
+const saidMuch: Step[] = [
+  { kind: "say", which: 0, count: 1500 },
+  { kind: "writeElsewhere" },
+  { kind: "endTurn" },
+  ...Array.from({ length: 5 }, (): Step[] => [
+    { kind: "acknowledge", which: 0 },
+    { kind: "say", which: 0, count: 1500 },
+    { kind: "endTurn" },
+  ]).flat(),
+];
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("say" as const), which: fc.nat(), count: fc.constantFrom(1, 2, 1500) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("set" as const), which: fc.nat(), key, value: fc.option(fc.nat(9)) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("acknowledge" as const), which: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("delete" as const), which: fc.nat(), key }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("fork" as const, "forget" as const), which: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("open" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("writeElsewhere" as const) }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("endTurn" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash" as const) }) },
+);
+
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+test("what was told before a kill is what the next host finds, and it can go on with it", {
+  timeout: 120_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
+      const host = new Host(newPath());
+      await host.start();
+      host.open("first");
+      let opened = 0;
+      for (const next of steps) {
+        if (next.kind === "endTurn") await host.endTurn();
+        else if (next.kind === "writeElsewhere") host.writeElsewhere();
+        else if (next.kind === "open") host.open(`opened ${opened++}`);
+        else if (next.kind === "crash") {
+          await host.endTurn();
+          await host.crash();
+        } else {
+          const all = [...host.live];
+          const [id, live] = all[next.which % all.length] ?? [];
+          if (id === undefined || live === undefined) continue;
+          if (next.kind === "say") host.say(live, next.count);
+          else if (next.kind === "acknowledge") host.acknowledge(id, live);
+          else if (next.kind === "set") live.state.set(next.key, next.value);
+          else if (next.kind === "delete") live.state.delete(next.key);
+          else if (next.kind === "fork") host.fork(live);
+          else host.forget(id, live);
+        }
+      }
+      await host.endTurn();
+      await host.crash();
+      await host.checkTables();
+    }),
+    { numRuns: 60, examples: [[forkedAndForgotten], [saidMuch]] },
+  );
+});
+
+test("what a failed sync may have lost is told to nobody who comes back", async () => {
+  let failing: Error | null = null;
+  const database = await createSqliteDatabase({
+    path: newPath(),
+    durability: "power",
+    syncFile: (_file, callback) => setImmediate(callback, failing),
+  });
+  const journal = new SessionJournal(database);
+  const released: unknown[] = [];
+  const entry = journal.open(
+    "one",
+    { layers: [journal.createLayer()], lastSeq: 0, acknowledged: 0 },
+    () => about,
+    (lines, error) => void released.push([...lines, error?.message]),
+  );
+  entry.stage("a");
+  await vi.waitFor(() => expect(released).toEqual([["a", undefined]]));
+  expect(journal.load("one")).toMatchObject({ lines: ["a"] });
+  failing = new Error("the disk is gone");
+  entry.stage("b");
+  await vi.waitFor(() => expect(released).toHaveLength(2));
+  expect(released[1]).toEqual(["b", "the disk is gone"]);
+  expect(journal.load("one")).toBeUndefined();
+  await database.close();
+});

@@ -1,0 +1,421 @@
+import { expect, test } from "vitest";
+import type { HostOptions, PluginEntry } from "../../host/host.ts";
+import { type Plugin, plugin } from "../../host/plugin.ts";
+import type { SnapshotMode, SnapshotStore } from "../../host/ports/snapshot-store.ts";
+import { probe, probePlugin, type RawHost, RawPeer, side, startRawHost } from "../../host/session/raw-session.suite.ts";
+import type { JsonValue } from "../../protocol/json.ts";
+import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
+
+/** Counts its calls, per session: the smallest state worth saving. */
+function counting<C extends typeof probe | typeof side>(table: C, stateVersion = 1): Plugin {
+  return plugin(table, {
+    stateVersion,
+    session: () => {
+      let count = 0;
+      const run = () => {
+        count += 1;
+        return { value: `${count}` };
+      };
+      return {
+        handlers: { run, other: run },
+        snapshot: () => ({ count }),
+        restore: async (state: JsonValue) => {
+          count = (state as { count: number }).count;
+        },
+      };
+    },
+  } as never) as Plugin;
+}
+
+const both = () => [counting(probe), counting(side)];
+
+/** A store that says of certain records that they are damaged, and outlives the host. */
+function createFragileStore(): SnapshotStore & { isDamaged: (key: string, id: string | undefined) => boolean } {
+  const inner = createMemorySnapshotStore();
+  const store = {
+    ...inner,
+    isDamaged: (_key: string, _id: string | undefined) => false,
+    async load(key: string, snapshotId?: string) {
+      if (store.isDamaged(key, snapshotId)) throw new Error(`snapshot of ${key} is damaged`);
+      return inner.load(key, snapshotId);
+    },
+    async close() {},
+  };
+  return store;
+}
+
+let asked = 0;
+async function ask(peer: RawPeer, type: string, fields: object = {}) {
+  const id = `ask-${asked++}`;
+  peer.send({ type, id, ...fields });
+  return peer.answer(id);
+}
+const count = async (peer: RawPeer) => (await ask(peer, "test/run/req")).value;
+const countSide = async (peer: RawPeer) => (await ask(peer, "env/run/req")).value;
+const save = (peer: RawPeer, label = "") => ask(peer, "session/snapshot/req", { label });
+const restore = (peer: RawPeer, snapshot_id = "") => ask(peer, "session/restore/req", { snapshot_id });
+
+function start(store: SnapshotStore, plugins: readonly (Plugin | PluginEntry)[], options: Partial<HostOptions> = {}) {
+  return startRawHost(plugins, { snapshots: store, ...options });
+}
+
+const modes: SnapshotMode[] = ["host", "plugin", "hybrid"];
+
+test.each(modes)(
+  "in mode %s a session goes back to what was saved, the newest or the named one",
+  async (snapshotMode) => {
+    await using raw = await start(createMemorySnapshotStore(), both(), { snapshotMode });
+    const peer = await raw.open();
+    await count(peer);
+    const first = await save(peer, "first");
+    expect(first).toMatchObject({ type: "session/snapshot/resp", capabilities: { test: "saved", env: "saved" } });
+    await count(peer);
+    await countSide(peer);
+    await save(peer, "second");
+    await count(peer);
+
+    expect(await restore(peer)).toMatchObject({ capabilities: { test: "restored", env: "restored" } });
+    expect([await count(peer), await countSide(peer)]).toEqual(["3", "2"]);
+    expect(await restore(peer, first.snapshot_id as string)).toMatchObject({ snapshot_id: first.snapshot_id });
+    expect([await count(peer), await countSide(peer)]).toEqual(["2", "1"]);
+  },
+);
+
+test.each(modes)(
+  "in mode %s a plugin that joined later is not given the state of another moment",
+  async (snapshotMode) => {
+    await using raw = await start(createMemorySnapshotStore(), both(), { snapshotMode });
+    const peer = await raw.open({ agent_caps: ["test"] });
+    const early = await save(peer);
+    await peer.shakeHands({ agent_caps: ["env"] });
+    await countSide(peer);
+    await save(peer);
+    await countSide(peer);
+    expect(await restore(peer, early.snapshot_id as string)).toMatchObject({
+      capabilities: { test: "restored", env: "stateless" },
+    });
+    expect(await countSide(peer)).toBe("3");
+  },
+);
+
+test("snapshots are listed newest first, with their labels", async () => {
+  await using raw = await start(createMemorySnapshotStore(), both());
+  const peer = await raw.open();
+  await save(peer, "one");
+  await save(peer, "two");
+  expect(await ask(peer, "session/snapshots/req")).toMatchObject({ snapshots: [{ label: "two" }, { label: "one" }] });
+  expect(await raw.host.sessions.listSnapshots(peer.session.id)).toHaveLength(2);
+});
+
+test("a capability without state is said to be stateless and keeps what it has", async () => {
+  await using raw = await start(createMemorySnapshotStore(), [probePlugin()]);
+  const peer = await raw.open();
+  expect(await save(peer)).toMatchObject({ capabilities: { test: "stateless" } });
+  expect(await restore(peer)).toMatchObject({ capabilities: { test: "stateless" } });
+});
+
+test.each(["", "0000000099", "../../etc/passwd", "__proto__"])(
+  "the missing snapshot %j is a clear error",
+  async (id) => {
+    await using raw = await start(createMemorySnapshotStore(), both());
+    const peer = await raw.open();
+    expect(await restore(peer, id)).toMatchObject({
+      code: "runtime_error",
+      message: expect.stringContaining("no snapshot"),
+    });
+  },
+);
+
+/** Asks for its state only when it is called: until then it is said to have none. */
+const lazy = plugin(probe, {
+  session: (context) => {
+    const run = ({ name }: { name: string }) => {
+      if (name !== "") context.state.set("kept", name);
+      return { value: String(context.state.get("kept") ?? "nothing") };
+    };
+    return { handlers: { run, other: run } };
+  },
+});
+
+test.each(modes)("in mode %s what a plugin began to keep after a snapshot is gone with it", async (snapshotMode) => {
+  await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
+  const peer = await raw.open();
+  const { snapshot_id } = await save(peer);
+  await ask(peer, "test/run/req", { name: "later" });
+  expect(await restore(peer, snapshot_id as string)).toMatchObject({ capabilities: { test: "restored" } });
+  expect(await ask(peer, "test/run/req", { name: "" })).toMatchObject({ value: "nothing" });
+});
+
+test.each(modes)(
+  "in mode %s a revived session has what a plugin kept that has not asked for it yet",
+  async (snapshotMode) => {
+    await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
+    const peer = await raw.open();
+    await ask(peer, "test/run/req", { name: "kept" });
+    await save(peer);
+    await peer.session.close();
+    const again = new RawPeer((await raw.host.sessions.revive(peer.session.id)) as never);
+    await again.shakeHands();
+    expect(await ask(again, "test/run/req", { name: "" })).toMatchObject({ value: "kept" });
+  },
+);
+
+test("one session cannot restore the snapshot of another", async () => {
+  await using raw = await start(createMemorySnapshotStore(), both());
+  const [one, other] = [await raw.open(), await raw.open()];
+  const { snapshot_id } = await save(one);
+  expect(await restore(other, snapshot_id as string)).toMatchObject({ code: "runtime_error" });
+});
+
+/** Saves a session on one host, and starts another host on the same store. */
+async function crashAndRestart(
+  store: SnapshotStore,
+  {
+    before = both(),
+    after = both(),
+    options = {},
+  }: { before?: Plugin[]; after?: Plugin[]; options?: Partial<HostOptions> },
+): Promise<{ raw: RawHost; sessionId: string; revive(): Promise<RawPeer> }> {
+  const first = await start(store, before, options);
+  const peer = await first.open();
+  for (let calls = 0; calls < 3; calls++) await count(peer);
+  await countSide(peer);
+  await save(peer);
+  await first.host.close(0);
+  const raw = await start(store, after, options);
+  const sessionId = peer.session.id;
+  return {
+    raw,
+    sessionId,
+    async revive() {
+      const session = await raw.host.sessions.revive(sessionId);
+      if (session === undefined) throw new Error("nothing was saved");
+      return new RawPeer(session);
+    },
+  };
+}
+
+test.each(modes)(
+  "in mode %s a session lives on after its host, under its id and with its state",
+  async (snapshotMode) => {
+    const { raw, sessionId, revive } = await crashAndRestart(createFragileStore(), { options: { snapshotMode } });
+    await using _ = raw;
+    const peer = await revive();
+    expect(peer.session.id).toBe(sessionId);
+    expect(await ask(peer, "test/run/req")).toMatchObject({ code: "unauthorized" });
+    expect(await peer.shakeHands()).toMatchObject({ ok: true, session_id: sessionId });
+    expect([await count(peer), await countSide(peer)]).toEqual(["4", "2"]);
+  },
+);
+
+test("a session that nobody saved is not revived, and one that lives is given as it is", async () => {
+  await using raw = await start(createMemorySnapshotStore(), both());
+  expect(await raw.host.sessions.revive("nobody")).toBeUndefined();
+  const peer = await raw.open();
+  expect(await raw.host.sessions.revive(peer.session.id)).toBe(peer.session);
+});
+
+test("two who revive a session at once get the same one", async () => {
+  const { raw, sessionId } = await crashAndRestart(createFragileStore(), {});
+  await using _ = raw;
+  const { sessions } = raw.host;
+  const [one, other] = await Promise.all([sessions.revive(sessionId), sessions.revive(sessionId)]);
+  expect(one).toBe(other);
+  expect(sessions.size).toBe(1);
+});
+
+test("a revived session is refused to another principal, who learns nothing of it", async () => {
+  const { raw, revive } = await crashAndRestart(createFragileStore(), {});
+  await using _ = raw;
+  const peer = await revive();
+  expect(await peer.shakeHands({ agent_id: "thief" })).toMatchObject({
+    ok: false,
+    reason: "auth_failed",
+    accepted_caps: [],
+  });
+  expect(await ask(peer, "test/run/req")).toMatchObject({ code: "unauthorized" });
+  expect(await peer.shakeHands()).toMatchObject({ ok: true });
+  expect(await count(peer)).toBe("4");
+});
+
+test("where no handshake is required, a revived session still opens to nobody but its owner", async () => {
+  const { raw, revive } = await crashAndRestart(createFragileStore(), { options: { isHandshakeRequired: false } });
+  await using _ = raw;
+  const peer = await revive();
+  expect(await ask(peer, "test/run/req")).toMatchObject({ code: "unauthorized" });
+});
+
+test("state of another version is refused by name, and nothing at all is restored", async () => {
+  const store = createFragileStore();
+  const { raw, revive } = await crashAndRestart(store, { after: [counting(probe), counting(side, 2)] });
+  await using _ = raw;
+  const peer = await revive();
+  expect(await peer.shakeHands()).toMatchObject({ ok: false, reason: "server_error" });
+  expect(JSON.stringify(raw.log.entries.map(({ fields }) => String(fields.error)))).toContain("state version 2");
+
+  const fresh = await raw.open();
+  await count(fresh);
+  await save(fresh);
+  await count(fresh);
+  const record = (await store.load(fresh.session.id))?.state as { plugins: Record<string, { version: number }> };
+  Object.assign(record.plugins.env as object, { version: 1 });
+  await store.save(fresh.session.id, record, { label: "", created_at: 1 });
+  expect(await restore(fresh)).toMatchObject({
+    code: "runtime_error",
+    message: expect.stringContaining("state version 2"),
+  });
+  expect(await count(fresh)).toBe("3");
+});
+
+test("a snapshot of another format is refused, not misread", async () => {
+  const store = createFragileStore();
+  await using raw = await start(store, both());
+  const peer = await raw.open();
+  for (const foreign of [{ format: 99 }, null, "text", []]) {
+    await store.save(peer.session.id, foreign as JsonValue, { label: "", created_at: 1 });
+    expect(await restore(peer)).toMatchObject({ code: "runtime_error", message: expect.stringContaining("format") });
+  }
+});
+
+test("in mode hybrid a damaged record of the session is made up for by the plugins' own", async () => {
+  const store = createFragileStore();
+  const { raw, sessionId, revive } = await crashAndRestart(store, { options: { snapshotMode: "hybrid" } });
+  await using _ = raw;
+  store.isDamaged = (key) => key === sessionId;
+  const peer = await revive();
+  expect(await peer.shakeHands({ agent_id: "thief" })).toMatchObject({ ok: false });
+  expect(await peer.shakeHands()).toMatchObject({ ok: true });
+  expect([await count(peer), await countSide(peer)]).toEqual(["4", "2"]);
+});
+
+test("in mode hybrid the records that make up for a damaged one are of the same moment", async () => {
+  const store = createFragileStore();
+  let now = 1_000;
+  await using raw = await start(store, both(), { snapshotMode: "hybrid", clock: { now: () => now } });
+  const peer = await raw.open();
+  await count(peer);
+  const first = await save(peer);
+  now += 1_000;
+  await count(peer);
+  await save(peer);
+  store.isDamaged = (key) => key === peer.session.id;
+  expect(await restore(peer, first.snapshot_id as string)).toMatchObject({
+    snapshot_id: first.snapshot_id,
+    capabilities: { test: "restored", env: "restored" },
+  });
+  expect(await count(peer)).toBe("2");
+});
+
+test.each(["plugin", "hybrid"] as const)(
+  "in mode %s one damaged record costs one plugin, and is said",
+  async (snapshotMode) => {
+    const store = createFragileStore();
+    await using raw = await start(store, both(), { snapshotMode });
+    const peer = await raw.open();
+    await count(peer);
+    await countSide(peer);
+    await save(peer);
+    await count(peer);
+    await countSide(peer);
+    const isRecordOf = (name: string) => (key: string) => key.includes(`"${name}"`);
+    store.isDamaged = (key) => isRecordOf("env")(key) || (snapshotMode === "hybrid" && key === peer.session.id);
+    const answer = await restore(peer);
+    expect(answer).toMatchObject({ capabilities: { test: "restored", env: "damaged" } });
+    expect([await count(peer), await countSide(peer)]).toEqual(["2", "3"]);
+  },
+);
+
+test("in mode host a damaged record is an error, and the session goes on as it was", async () => {
+  const store = createFragileStore();
+  await using raw = await start(store, both(), { snapshotMode: "host" });
+  const peer = await raw.open();
+  await save(peer);
+  await count(peer);
+  store.isDamaged = () => true;
+  expect(await restore(peer)).toMatchObject({ type: "error", code: "internal_error" });
+  expect(await count(peer)).toBe("2");
+});
+
+test("a plugin whose snapshot fails fails the snapshot, and nothing is saved", async () => {
+  const failing = plugin(probe, {
+    session: () => ({
+      handlers: { run: () => ({ value: "" }), other: () => ({ value: "" }) },
+      snapshot: () => {
+        throw new Error("cannot");
+      },
+    }),
+  });
+  await using raw = await start(createMemorySnapshotStore(), [failing]);
+  const peer = await raw.open();
+  expect(await save(peer)).toMatchObject({ code: "internal_error" });
+  expect(await raw.host.sessions.listSnapshots(peer.session.id)).toEqual([]);
+});
+
+test("two plugins of one capability are saved and restored each by its own name", async () => {
+  await using raw = await start(createMemorySnapshotStore(), [
+    { plugin: counting(probe), name: "one" },
+    { plugin: counting(probe), name: "two" },
+  ]);
+  const peer = await raw.open();
+  await count(peer);
+  await save(peer);
+  await count(peer);
+  expect(await restore(peer)).toMatchObject({ capabilities: { test: "restored" } });
+  expect(await count(peer)).toBe("2");
+});
+
+/** Takes its time to say what it holds; `go` lets it. */
+function createSlow(): { plugin: Plugin; go(): void } {
+  let go = () => {};
+  const mayGo = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const handlers = { run: () => ({ value: "" }), other: () => ({ value: "" }) };
+  const slow = plugin(probe, {
+    session: () => ({ handlers, snapshot: () => mayGo.then(() => null), restore() {} }),
+  });
+  return { plugin: slow, go: () => go() };
+}
+
+const keeping = plugin(side, {
+  session: ({ state }) => ({
+    handlers: {
+      run({ name }) {
+        const before = String(state.get("name"));
+        state.set("name", name);
+        return { value: before };
+      },
+    },
+  }),
+});
+
+test("a snapshot is of one moment, though a plugin takes its time to hand over what it holds", async () => {
+  const slow = createSlow();
+  await using raw = await start(createMemorySnapshotStore(), [slow.plugin, keeping]);
+  const peer = await raw.open();
+  const keep = (name: string) => ask(peer, "env/run/req", { name });
+  await keep("before");
+  const saving = save(peer);
+  await keep("after");
+  slow.go();
+  const { snapshot_id } = await saving;
+
+  await restore(peer, snapshot_id as string);
+  expect(await keep("")).toMatchObject({ value: "before" });
+});
+
+test("a fork is of one moment as well", async () => {
+  const slow = createSlow();
+  await using raw = await start(createMemorySnapshotStore(), [keeping, slow.plugin]);
+  const peer = await raw.open();
+  const keep = (at: RawPeer, name: string) => ask(at, "env/run/req", { name });
+  await keep(peer, "before");
+  const forking = ask(peer, "session/fork/req");
+  await keep(peer, "after");
+  slow.go();
+  const { session_id } = await forking;
+
+  const fork = new RawPeer(raw.host.sessions.get(String(session_id)) as never);
+  // Of the moment in which the last of them was ready: what was acknowledged by then is in it.
+  expect(await keep(fork, "")).toMatchObject({ value: "after" });
+});

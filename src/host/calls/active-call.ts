@@ -1,0 +1,190 @@
+// One request on its way to its answer. Handlers see it as their CallContext.
+import type { Call } from "../../protocol/capability.ts";
+import type { Clock } from "../../protocol/envelope.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import type { IdEntry } from "../../protocol/id-table.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { TypeEntry } from "../../protocol/registry.ts";
+import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
+import type { Logger } from "../logger.ts";
+import { toPromise } from "../thenable.ts";
+import type { ToolOutput } from "../tool-output.ts";
+import type { Expirable } from "./deadlines.ts";
+
+export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
+
+/** What a call needs of the runner it belongs to. */
+export interface CallOwner {
+  readonly session: SessionInfo;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly maxCallTimeoutMs: number;
+  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void;
+  /** Throws an A2EError. */
+  startNested(
+    parent: CallParent,
+    call: Call | string,
+    request: JsonObject,
+    options?: CallOptions,
+  ): JsonObject | Promise<JsonObject>;
+  /** The same for a tool; undefined where nobody calls tools for others. */
+  startTool(
+    parent: CallParent,
+    name: string,
+    args: JsonObject,
+    options?: CallOptions,
+  ): ToolOutput | Promise<ToolOutput> | undefined;
+  /** Answers the call, now: its time is over. */
+  expire(call: ActiveCall): void;
+}
+
+/** Who made a call that did not come from the wire, and with whom it ends. */
+export interface CallParent {
+  readonly isEnded: boolean;
+  readonly depth: number;
+  /** The call that was begun last, until its handler returns: most have ended then, and never become children. */
+  running: ActiveCall | undefined;
+  /** Calls that it made and that go on. */
+  children: Set<ActiveCall> | undefined;
+  /** Calls that it made and that its entry in the audit log counts; undefined where it will have none. */
+  nestedCalls: number | undefined;
+}
+
+export class ActiveCall implements CallContext, CallParent, Expirable {
+  readonly id: string;
+  readonly entry: RequestEntry;
+  readonly request: JsonObject;
+  readonly bytesIn: number;
+  /** Who made it, where it did not come from the wire: a nested call. */
+  readonly parent: CallParent | undefined;
+  /** Who is told of the events of a nested call. */
+  readonly onEvent: CallOptions["onEvent"];
+  /** Under what a tape keeps what this call draws: not its id where others may have been given the same. */
+  scope: string;
+  readonly #owner: CallOwner;
+  #controller: AbortController | undefined;
+  #endError: A2EError | undefined;
+  /** Milliseconds since 1970; 0 while the call waits for a slot. */
+  startedAt = 0;
+  timeoutMs = 0;
+  /** Milliseconds on the monotonic clock, once there is something to wait for. */
+  #deadline: number | undefined;
+  /** The call's place in the table of its session. */
+  tableEntry: IdEntry<unknown> | undefined;
+  isEnded = false;
+  isRunning = false;
+  eventCount = 0;
+  running: ActiveCall | undefined;
+  children: Set<ActiveCall> | undefined;
+  nestedCalls = 0;
+  /** How often the same request has come again while this one was in flight: each is owed an answer. */
+  repeats = 0;
+  /** Of a nested call that has no message around it: `request` is then the tool's arguments. */
+  toolName: string | undefined;
+  /** The time that the caller of such a tool gives it. */
+  callerTimeoutMs: number | undefined;
+  /** What a nested call came to. */
+  outcome: JsonObject | A2EError | undefined;
+  /** Told of the outcome by whoever has to wait for it. */
+  onOutcome: ((outcome: JsonObject | A2EError) => void) | undefined;
+
+  constructor(
+    owner: CallOwner,
+    entry: RequestEntry,
+    id: string,
+    request: JsonObject,
+    bytesIn: number,
+    parent?: CallParent,
+    onEvent?: CallOptions["onEvent"],
+  ) {
+    this.#owner = owner;
+    this.entry = entry;
+    this.id = id;
+    this.request = request;
+    this.bytesIn = bytesIn;
+    this.parent = parent;
+    this.onEvent = onEvent;
+    this.scope = id;
+  }
+
+  get session(): SessionInfo {
+    return this.#owner.session;
+  }
+
+  get log(): Logger {
+    return this.#owner.log;
+  }
+
+  get clock(): Clock {
+    return this.#owner.clock;
+  }
+
+  /** Made on first use: an AbortController costs more than the rest of a small call together. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.isEnded) this.#controller.abort(this.#endError ?? new A2EError("cancelled", "the call has ended"));
+    }
+    return this.#controller.signal;
+  }
+
+  /** Getters, so that a handler may take these out of its context; the functions are made only for those who use them. */
+  get emit(): CallContext["emit"] {
+    return (kind, data) => {
+      if (!this.isEnded) this.#owner.sendEvent(this, kind, data);
+    };
+  }
+
+  get setTimeout(): CallContext["setTimeout"] {
+    return (timeoutMs) => this.limitTime(timeoutMs);
+  }
+
+  get call(): CallOther {
+    return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
+      toPromise(() => this.#owner.startNested(this, call, request, options))) as CallOther;
+  }
+
+  get callNow(): CallContext["callNow"] {
+    return (type, request, options) => this.#owner.startNested(this, type, request, options);
+  }
+
+  get callTool(): CallContext["callTool"] {
+    return (name, args, options) => this.#owner.startTool(this, name, args, options);
+  }
+
+  /** How many calls this one is in. */
+  get depth(): number {
+    return this.parent === undefined ? 0 : this.parent.depth + 1;
+  }
+
+  limitTime(timeoutMs: number): void {
+    if (!(timeoutMs > 0)) return;
+    this.timeoutMs = Math.min(timeoutMs, this.#owner.maxCallTimeoutMs);
+    if (this.hasDeadline) this.startDeadline();
+  }
+
+  get hasDeadline(): boolean {
+    return this.#deadline !== undefined;
+  }
+
+  get expiresAt(): number {
+    return this.#deadline ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Counts from the start of the call, on a clock that nobody sets. */
+  startDeadline(): void {
+    this.#deadline = performance.now() - (this.clock.now() - this.startedAt) + this.timeoutMs;
+  }
+
+  expire(): void {
+    this.#owner.expire(this);
+  }
+
+  /** Marks the end; with an error, whoever still works on it is told to stop. */
+  end(error?: A2EError): void {
+    this.isEnded = true;
+    if (error === undefined) return;
+    this.#endError = error;
+    this.#controller?.abort(error);
+  }
+}

@@ -1,0 +1,409 @@
+// Runs the calls of one session: so many at once, each with a deadline, each to exactly one answer.
+// Every call ends in `#end`, whatever its handler does.
+import type { Call } from "../../protocol/capability.ts";
+import { CheckedAnswer } from "../../protocol/checked-answer.ts";
+import type { Clock, Message } from "../../protocol/envelope.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Sources, Tape } from "../../recording/tape.ts";
+import type { CallOptions, SessionInfo } from "../call-context.ts";
+import type { Kernel } from "../kernel.ts";
+import { type Logger, shortId } from "../logger.ts";
+import type { SessionPart } from "../plugin.ts";
+import { toPromise } from "../thenable.ts";
+import type { ToolOutput } from "../tool-output.ts";
+import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
+import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
+import { sendEvent } from "./call-events.ts";
+import { CallSlots } from "./call-slots.ts";
+import { type Answer, CallTable } from "./call-table.ts";
+import { CheckedResult } from "./checked-result.ts";
+import { dispatch } from "./dispatch.ts";
+import {
+  type BegunTool,
+  endedWithCaller,
+  type NestedPort,
+  startNested,
+  startTool,
+  type ToolDoor,
+} from "./nested-calls.ts";
+
+/** What running calls needs of their session. */
+export interface RunnerPort {
+  readonly info: SessionInfo;
+  readonly sources: Sources;
+  /** Where the session is recorded or replayed. */
+  readonly tape: Tape | undefined;
+  /** Why this message type may not be served now, or undefined. A nested one comes from a call in flight. */
+  refuse(entry: RequestEntry, isNested: boolean): A2EError | undefined;
+  /** Who calls tools for other parts of the session, and by which call agents do. */
+  readonly toolCaller: ToolDoor | undefined;
+  /** Parts that handle a capability, in the order in which they are asked. */
+  partsOf(capability: string): readonly SessionPart[];
+  /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
+  send(message: Message): Answer;
+  answer(answer: CheckedAnswer): Answer;
+  resend(answer: Answer): void;
+  /** A call of this capability is about to be answered. */
+  noteChange(capability: string): void;
+}
+
+/** What there is to tell of an ended call. */
+export type CallEnded = (call: ActiveCall, endedAt: number, errorCode: string, answer: Answer | undefined) => void;
+
+export class CallRunner implements NestedPort {
+  readonly maxCallTimeoutMs: number;
+  readonly #kernel: Kernel;
+  readonly #port: RunnerPort;
+  readonly sources: Sources;
+  readonly #onEnded: CallEnded;
+  readonly #calls: CallTable;
+  readonly #background: CallParent & { isEnded: boolean } = {
+    isEnded: false,
+    depth: 0,
+    running: undefined,
+    children: undefined,
+    nestedCalls: undefined,
+  };
+  readonly #slots: CallSlots;
+  #idleWaiters: (() => void)[] = [];
+  /** Requests that the next host will answer. */
+  #left: Set<string> | undefined;
+  /** How many events an earlier process has sent for requests that it did not answer. */
+  #eventCounts: Map<string, number> | undefined;
+
+  constructor(kernel: Kernel, port: RunnerPort, onEnded: CallEnded) {
+    this.#kernel = kernel;
+    this.#port = port;
+    this.sources = port.sources;
+    this.#onEnded = onEnded;
+    this.#calls = new CallTable(kernel.limits);
+    this.#slots = new CallSlots(kernel.limits, (call) => this.#run(call, this.clock.now()));
+    this.maxCallTimeoutMs = kernel.limits.maxCallTimeoutMs;
+  }
+
+  get session(): SessionInfo {
+    return this.#port.info;
+  }
+
+  get log(): Logger {
+    return this.#kernel.log;
+  }
+
+  get clock(): Clock {
+    return this.sources.clock;
+  }
+
+  get tape(): Tape | undefined {
+    return this.#port.tape;
+  }
+
+  get pendingCount(): number {
+    return this.#calls.inFlight;
+  }
+
+  /** Whether anything runs or waits, be it for no request of the agent. */
+  get isBusy(): boolean {
+    return this.#calls.inFlight > 0 || (this.#background.children?.size ?? 0) > 0;
+  }
+
+  /** Ids of the calls that are running or waiting. */
+  get pendingIds(): string[] {
+    return this.#calls.calls().map((call) => call.id);
+  }
+
+  /** Takes over the answers among lines that were said before this process began. */
+  recall(lines: readonly string[]): void {
+    for (const line of lines) {
+      const { req_id, type, seq, code } = JSON.parse(line) as Message;
+      // Who was told to come again may do so under the same id, also now.
+      if (typeof req_id !== "string" || (type === "error" && code === "rate_limited")) continue;
+      if (!type.endsWith("/event")) {
+        this.#calls.recall(req_id, line);
+        this.#eventCounts?.delete(req_id);
+      } else if (typeof seq === "number" && this.#calls.get(req_id) === undefined) {
+        this.#eventCounts ??= new Map();
+        this.#eventCounts.set(req_id, seq);
+      }
+    }
+  }
+
+  /** Answers a request that was seen before; false where it is new. */
+  repeat(id: string): boolean {
+    const known = this.#calls.get(id);
+    if (known instanceof ActiveCall) known.repeats += 1;
+    else if (known !== undefined) this.#port.resend(known);
+    // One that was left is answered by the next host, or not at all.
+    return known !== undefined || this.#left?.has(id) === true;
+  }
+
+  /** Runs the call now or when its turn comes; what cannot even wait is refused. */
+  start(entry: RequestEntry, id: string, request: JsonObject, bytesIn: number, now: number): A2EError | undefined {
+    const mustWait = !entry.call.isControl && this.#slots.areTaken;
+    const refusal = mustWait ? this.#slots.refuse() : undefined;
+    if (refusal !== undefined) return refusal;
+    const call = new ActiveCall(this, entry, id, request, bytesIn);
+    if (this.#eventCounts !== undefined) this.#goOnCounting(call, this.#eventCounts);
+    this.#calls.add(call);
+    if (mustWait) this.#slots.queue(call);
+    else this.#run(call, now);
+    return undefined;
+  }
+
+  /** An agent that follows a request across a restart sees its events numbered on. */
+  #goOnCounting(call: ActiveCall, counts: Map<string, number>): void {
+    call.eventCount = counts.get(call.id) ?? 0;
+    counts.delete(call.id);
+  }
+
+  #run(call: ActiveCall, now: number): void {
+    const { tape } = this.#port;
+    if (tape === undefined) this.#runNow(call, now, undefined);
+    else tape.within(call.scope, () => this.#runNow(call, now, undefined));
+  }
+
+  #runNow(call: ActiveCall, now: number, begun: BegunTool | undefined): void {
+    // Control calls must get through when all slots are taken; a nested call runs in the slot of its parent.
+    if (call.parent === undefined && !call.entry.call.isControl) this.#slots.take(call);
+    call.startedAt = now;
+    if (call.timeoutMs === 0) call.timeoutMs = this.#kernel.limits.callTimeoutMs;
+    try {
+      const outcome = begun === undefined ? this.#dispatch(call) : begun();
+      if (!(outcome instanceof Promise)) return this.#succeed(call, outcome);
+      if (!call.isEnded) {
+        call.startDeadline();
+        this.#kernel.deadlines.add(call);
+      }
+      outcome.then(
+        (result) => this.#succeed(call, result),
+        (thrown: unknown) => this.#fail(call, thrown),
+      );
+    } catch (thrown) {
+      this.#fail(call, thrown);
+    }
+  }
+
+  #dispatch(call: ActiveCall): ReturnType<typeof dispatch> {
+    if (call.toolName !== undefined) return this.#callTool(call, call.toolName);
+    const parts = this.#port.partsOf(call.entry.capability.name);
+    const { tape } = this.#port;
+    if (tape === undefined || !parts.some(({ isOutside }) => isOutside)) return dispatch(parts, call);
+    return tape.effect("outside", () => dispatch(parts, call));
+  }
+
+  #callTool(call: ActiveCall, name: string): JsonObject | Promise<JsonObject> {
+    const { callerTimeoutMs } = call;
+    const isTimed = callerTimeoutMs !== undefined;
+    const output: unknown = this.#port.toolCaller?.caller.callTool(name, call.request, isTimed, call);
+    // Whatever time the tool has asked for meanwhile.
+    if (isTimed && output instanceof Promise) call.limitTime(callerTimeoutMs);
+    return output as JsonObject | Promise<JsonObject>;
+  }
+
+  #succeed(call: ActiveCall, result: Awaited<ReturnType<typeof dispatch>>): void {
+    if (call.isEnded) return;
+    const { capability, call: table } = call.entry;
+    if (result === undefined) {
+      const message = `no plugin of "${capability.name}" took this request`;
+      return this.#fail(call, new A2EError("runtime_error", message, { retryable: false }));
+    }
+    if (result instanceof CheckedResult) return this.#end(call, result.fields);
+    if (call.toolName !== undefined) return this.#end(call, result);
+    const fields = table.parseResult(result, capability.name);
+    if (fields instanceof A2EError) {
+      this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });
+      return this.#end(call, internalError(capability.name));
+    }
+    this.#end(call, fields);
+  }
+
+  #fail(call: ActiveCall, thrown: unknown): void {
+    if (call.isEnded) return;
+    const { capability, call: table } = call.entry;
+    if (isDeclared(thrown, capability.errors, this.#kernel)) return this.#end(call, thrown);
+    this.#end(call, internalError(capability.name));
+    this.log.error("handler failed", { type: table.type, session: shortId(this.session.id), error: thrown });
+  }
+
+  endWithError(call: ActiveCall, error: A2EError): void {
+    if (!call.isEnded) this.#end(call, error);
+  }
+
+  expire(call: ActiveCall): void {
+    const { tape } = this.#port;
+    if (tape === undefined) this.#expireNow(call);
+    else tape.expire(call.scope, () => this.#expireNow(call));
+  }
+
+  /** The same for a call in flight, by its scope. */
+  expireByScope(scope: string): void {
+    const call = findCall([...this.#calls.calls(), ...(this.#background.children ?? [])], scope);
+    if (call !== undefined) this.#expireNow(call);
+  }
+
+  #expireNow(call: ActiveCall): void {
+    const seconds = call.timeoutMs / 1000;
+    const detail = { timeout_seconds: seconds };
+    this.endWithError(call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
+  }
+
+  /** The one place where a call ends: answers, remembers, frees its slot, reports. */
+  #end(call: ActiveCall, outcome: JsonObject | A2EError, isLeft = false): void {
+    const error = outcome instanceof A2EError ? outcome : undefined;
+    call.end(error);
+    if (call.hasDeadline) this.#kernel.deadlines.delete(call);
+    if (call.children !== undefined || call.running !== undefined) this.#endChildren(call);
+    this.#port.noteChange(call.entry.capability.name);
+    if (call.parent !== undefined) return this.#endNested(call, call.parent, outcome);
+    const now = this.clock.now();
+    let answer: Answer | undefined;
+    let errorCode = error?.code ?? "";
+    if (isLeft) this.#calls.remove(call);
+    else {
+      answer = this.#answer(call, outcome, now);
+      if (answer === undefined) {
+        errorCode = "internal_error";
+        answer = this.#answer(call, internalError(call.entry.capability.name), now);
+      }
+    }
+    this.#slots.free(call, now);
+    this.#onEnded(call, now, errorCode, answer);
+    this.#slots.startQueued();
+    if (this.#idleWaiters.length > 0 && this.#calls.inFlight === 0) {
+      for (const resume of this.#idleWaiters.splice(0)) resume();
+    }
+  }
+
+  /** What goes well is counted in the audit entry of the call that made it, where that has one. */
+  #endNested(call: ActiveCall, parent: CallParent, outcome: JsonObject | A2EError): void {
+    parent.children?.delete(call);
+    const errorCode = outcome instanceof A2EError ? outcome.code : "";
+    if (errorCode === "" && parent.nestedCalls !== undefined) parent.nestedCalls += 1 + call.nestedCalls;
+    else this.#onEnded(call, this.clock.now(), errorCode, undefined);
+    call.outcome = outcome;
+    call.onOutcome?.(outcome);
+  }
+
+  /** Sends the answer as often as the request came; undefined where it has no JSON form. */
+  #answer(call: ActiveCall, outcome: JsonObject | A2EError, now: number): Answer | undefined {
+    try {
+      const answer =
+        outcome instanceof A2EError
+          ? this.#port.send(toErrorMessage(this.sources, outcome, call.id))
+          : this.#port.answer(new CheckedAnswer(call.entry.call, call.entry.responseType, call.id, outcome, now));
+      this.#calls.answer(call, answer);
+      for (; call.repeats > 0; call.repeats--) this.#port.resend(answer);
+      return answer;
+    } catch (cause) {
+      this.log.error("answer has no JSON form", { type: call.entry.call.type, error: cause });
+      return undefined;
+    }
+  }
+
+  #endChildren({ children, running }: ActiveCall): void {
+    const left = [...(children ?? []), ...(running === undefined ? [] : [running])];
+    if (left.length === 0) return;
+    const error = endedWithCaller();
+    for (const child of left) this.endWithError(child, error);
+  }
+
+  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void {
+    sendEvent(call, kind, data, this.#kernel.limits.maxEventsPerCall, this);
+  }
+
+  send(message: Message): Answer {
+    return this.#port.send(message);
+  }
+
+  /** A call that belongs to no request of the agent; it ends with the session. */
+  startInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
+    return toPromise(() => this.startNested(this.#background, call, request, options));
+  }
+
+  startNested(
+    parent: CallParent,
+    call: Call | string,
+    request: JsonObject,
+    options?: CallOptions,
+  ): JsonObject | Promise<JsonObject> {
+    return startNested(this.#kernel, this, parent, call, request, options);
+  }
+
+  startTool(
+    parent: CallParent,
+    name: string,
+    args: JsonObject,
+    options?: CallOptions,
+  ): ToolOutput | Promise<ToolOutput> | undefined {
+    const { toolCaller } = this.#port;
+    if (toolCaller === undefined) return undefined;
+    const output: unknown = startTool(this.#kernel, this, parent, toolCaller, name, args, options);
+    return output as ToolOutput | Promise<ToolOutput>;
+  }
+
+  refuse(entry: RequestEntry): A2EError | undefined {
+    return this.#port.refuse(entry, true);
+  }
+
+  run(call: ActiveCall): void {
+    this.#run(call, this.clock.now());
+  }
+
+  takeOver(call: ActiveCall, startedAt: number, begun: BegunTool): void {
+    this.#runNow(call, startedAt, begun);
+  }
+
+  noteChange(entry: RequestEntry): void {
+    this.#port.noteChange(entry.capability.name);
+  }
+
+  /** Ends a call of the agent; false where no such call is in flight. */
+  cancel(callId: string, reason: string): boolean {
+    const call = this.#calls.get(callId);
+    // One that has ended is in the table until its answer has left, and whoever takes the answer may well cancel.
+    if (!(call instanceof ActiveCall) || call.isEnded || call.entry.call.isControl) return false;
+    this.#slots.remove(call);
+    this.#end(call, new A2EError("cancelled", reason === "" ? "cancelled by the agent" : reason));
+    return true;
+  }
+
+  /** Ends calls of the agent without an answer: another process gives it when the request comes again. */
+  leave(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const call = this.#calls.get(id);
+      if (!(call instanceof ActiveCall) || call.isEnded) continue;
+      this.#left ??= new Set();
+      this.#left.add(id);
+      this.#end(call, new A2EError("cancelled", "left to the next host"), true);
+    }
+  }
+
+  /** Answers whatever is in flight with `cancelled`: the session ends, and nothing begins in the background any more. */
+  cancelAll(reason: string): void {
+    this.#background.isEnded = true;
+    this.#slots.clear();
+    const { children = [], running } = this.#background;
+    const calls = [...this.#calls.calls(), ...children, ...(running === undefined ? [] : [running])];
+    for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));
+  }
+
+  /** Resolves when nothing is in flight, or with the ids still in flight when the signal says that the time is over. */
+  async drain(signal: AbortSignal): Promise<string[]> {
+    if (this.#calls.inFlight > 0 && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#idleWaiters.push(resolve);
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+    return this.pendingIds;
+  }
+}
+
+/** Looks among these and those that they have made. */
+function findCall(calls: Iterable<ActiveCall>, scope: string): ActiveCall | undefined {
+  for (const call of calls) {
+    const found = call.scope === scope ? call : findCall(call.children ?? [], scope);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,86 @@
+// What a session knows of request ids: the calls in flight, and the last answers, so that a request that comes again
+// joins its call or is answered again, and is never run again.
+import type { CheckedAnswer } from "../../protocol/checked-answer.ts";
+import type { Message } from "../../protocol/envelope.ts";
+import { type IdEntry, IdTable } from "../../protocol/id-table.ts";
+import type { Limits } from "../../protocol/limits.ts";
+import { ActiveCall } from "./active-call.ts";
+
+/** A line where it was encoded anyway; the answer, or the error's message, where it never became text. */
+export type Answer = string | CheckedAnswer | Message;
+
+type MemoryLimits = Pick<Limits, "maxRememberedAnswers" | "maxRememberedMessages" | "maxRememberedBytes">;
+
+export class CallTable {
+  readonly #table = new IdTable<ActiveCall | Answer>();
+  readonly #limits: MemoryLimits;
+  /** Answered entries in the order of their answers; those before `#oldest` are forgotten. */
+  #answered: (IdEntry<ActiveCall | Answer> | undefined)[] = [];
+  #oldest = 0;
+  #bytes = 0;
+
+  constructor(limits: MemoryLimits) {
+    this.#limits = limits;
+  }
+
+  /** The number of calls in flight. */
+  get inFlight(): number {
+    return this.#table.size - (this.#answered.length - this.#oldest);
+  }
+
+  get(id: string): ActiveCall | Answer | undefined {
+    return this.#table.get(id);
+  }
+
+  /** Adds a call whose id was looked for and is not here. */
+  add(call: ActiveCall): void {
+    call.tableEntry = this.#table.add(call.id, call);
+  }
+
+  /** Replaces the call by its answer, which is remembered until enough younger ones have come. */
+  answer(call: ActiveCall, answer: Answer): void {
+    const entry = call.tableEntry as IdEntry<ActiveCall | Answer>;
+    const isText = typeof answer === "string";
+    const maxAnswers = isText ? this.#limits.maxRememberedAnswers : this.#limits.maxRememberedMessages;
+    entry.value = answer;
+    this.#answered.push(entry);
+    if (isText) this.#bytes += answer.length;
+    while (this.#answered.length - this.#oldest > maxAnswers || this.#bytes > this.#limits.maxRememberedBytes)
+      this.#forgetOldest();
+  }
+
+  /** Takes over an answer that was given before this process began. */
+  recall(id: string, line: string): void {
+    const known = this.#table.get(id);
+    const entry = this.#table.set(id, line);
+    this.#bytes += line.length;
+    // The last of several is the answer. It is counted once, or there would be less than no calls in flight.
+    if (typeof known === "string") this.#bytes -= known.length;
+    else this.#answered.push(entry);
+    while (this.#answered.length - this.#oldest > this.#limits.maxRememberedAnswers) this.#forgetOldest();
+  }
+
+  /** Forgets a call that is not answered. */
+  remove(call: ActiveCall): void {
+    this.#table.remove(call.tableEntry as IdEntry<ActiveCall | Answer>);
+  }
+
+  calls(): ActiveCall[] {
+    return this.#table.values().filter((value) => value instanceof ActiveCall);
+  }
+
+  #forgetOldest(): void {
+    const entry = this.#answered[this.#oldest] as IdEntry<ActiveCall | Answer>;
+    this.#answered[this.#oldest] = undefined;
+    this.#oldest += 1;
+    if (typeof entry.value === "string") this.#bytes -= entry.value.length;
+    this.#table.remove(entry);
+    // Lets go of it. V8 places what often lives for a while among its old objects at once, and a dead one there would keep
+    // its answer, which is young, until the next full collection.
+    entry.value = "";
+    // Seldom enough that each entry is moved about once.
+    if (this.#oldest < 256 || this.#oldest * 2 < this.#answered.length) return;
+    this.#answered = this.#answered.slice(this.#oldest);
+    this.#oldest = 0;
+  }
+}

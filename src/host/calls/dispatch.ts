@@ -1,0 +1,44 @@
+// From a call to the plugins that handle it.
+import { A2EError } from "../../protocol/errors.ts";
+import { copyJson, type JsonObject } from "../../protocol/json.ts";
+import type { SessionPart } from "../plugin.ts";
+import { isThenable } from "../thenable.ts";
+import type { ActiveCall } from "./active-call.ts";
+import type { CheckedResult } from "./checked-result.ts";
+
+type Outcome = JsonObject | CheckedResult<JsonObject> | undefined;
+type Handler = (request: JsonObject, context: ActiveCall) => Outcome | Promise<Outcome>;
+
+/** The result of the call, or undefined where every plugin declined. Stays synchronous where the handler is. */
+export function dispatch(parts: readonly SessionPart[], call: ActiveCall): Outcome | Promise<Outcome> {
+  const [only] = parts;
+  if (only === undefined) throw new A2EError("capability_missing", `no plugin serves "${call.entry.capability.name}"`);
+  return parts.length === 1 ? toNative(invoke(only, call, call.request)) : broadcast(parts, call);
+}
+
+const declined = Symbol("declined");
+
+/** All plugins are asked, in their order; the first answer is the answer. Errors count only where nobody answers. */
+async function broadcast(parts: readonly SessionPart[], call: ActiveCall): Promise<Outcome> {
+  // Each gets a request of its own: what one of them writes to it must not reach the others.
+  const outcomes = parts.map(
+    async (part) => (await invoke(part, call, copyJson(call.request))) ?? Promise.reject(declined),
+  );
+  try {
+    return await Promise.any(outcomes);
+  } catch (all) {
+    const errors = (all as AggregateError).errors.filter((error) => error !== declined);
+    if (errors.length > 0) throw errors[0];
+    return undefined;
+  }
+}
+
+function invoke(part: SessionPart, call: ActiveCall, request: JsonObject): Outcome | Promise<Outcome> {
+  const handlers = part.handlers as unknown as Record<string, Handler>;
+  return (handlers[call.entry.name] as Handler)(request, call);
+}
+
+function toNative(value: Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
+  if (value instanceof Promise) return value;
+  return isThenable(value) ? Promise.resolve(value as PromiseLike<Outcome>) : value;
+}

@@ -1,0 +1,148 @@
+// Takes the messages of one session from decoding to a running call: type, version, repetition, gate, schema.
+import type { Call } from "../../protocol/capability.ts";
+import type { Decoded } from "../../protocol/codec.ts";
+import { core, handshake, shutdownPayload } from "../../protocol/core.ts";
+import { isCompatibleVersion, type Message, protocolVersion } from "../../protocol/envelope.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import type { Kernel } from "../kernel.ts";
+import type { RequestEntry } from "./active-call.ts";
+import { toErrorMessage } from "./call-errors.ts";
+import { CallRunner, type RunnerPort } from "./call-runner.ts";
+import type { Answer } from "./call-table.ts";
+
+/** What the executor needs of its session. */
+export interface ExecutorPort extends RunnerPort {
+  /** Takes what may answer a question of the host: true where it does, an error where it does so badly. */
+  answerAsk(message: Message, asked: Call | undefined): A2EError | boolean;
+  shutdown(timeoutMs: number): void;
+}
+
+export class Executor {
+  readonly calls: CallRunner;
+  readonly #kernel: Kernel;
+  readonly #port: ExecutorPort;
+  readonly #auditId: string;
+
+  constructor(kernel: Kernel, port: ExecutorPort) {
+    this.#kernel = kernel;
+    this.#port = port;
+    this.#auditId = kernel.auditSessionId(port.info.id);
+    this.calls = new CallRunner(kernel, port, (call, endedAt, errorCode, answer) => {
+      const duration_ms = call.startedAt === 0 ? 0 : endedAt - call.startedAt;
+      // The arguments of a tool are no request, and nothing of them is written down.
+      const { correlation_id } = call.toolName === undefined ? call.request : {};
+      const correlation = typeof correlation_id === "string" ? correlation_id : "";
+      const { call: table, capability } = call.entry;
+      this.#audit(
+        endedAt,
+        table.type,
+        capability.name,
+        call.id,
+        correlation,
+        errorCode,
+        duration_ms,
+        call.bytesIn,
+        sizeOf(answer),
+        call.nestedCalls,
+      );
+    });
+  }
+
+  /** Handles what came of one line. Never throws: whatever is wrong is answered. */
+  handle(decoded: Decoded, bytesIn: number, now: number): void {
+    const { message, error, req_id } = decoded;
+    if (error !== undefined) return this.refuse(error, "", req_id, bytesIn, now);
+    const entry = this.#kernel.registry.get(message.type);
+    if (entry?.kind === "request") return this.#request(entry, message, req_id, bytesIn, now);
+    if (entry?.kind === "response" && entry.asRequest !== undefined && message.req_id === undefined)
+      return this.#request(entry.asRequest, message, req_id, bytesIn, now);
+    if (entry?.kind === "ask" || entry?.kind === "error") {
+      const taken = this.#port.answerAsk(message, entry.kind === "ask" ? entry.call : undefined);
+      if (taken instanceof A2EError) return this.refuse(taken, message.type, req_id, bytesIn, now);
+      const { name } = entry.kind === "ask" ? entry.capability : core;
+      if (taken) return this.#audit(now, message.type, name, message.id, "", "", 0, bytesIn, 0);
+    }
+    if (entry?.kind === "shutdown") return this.#shutdown(message, req_id, bytesIn, now);
+    // A foreign type may be of any length; naming it helps only while it is readable.
+    const name = message.type.length <= 128 ? ` "${message.type}"` : "";
+    const problem =
+      entry === undefined
+        ? new A2EError("unknown_type", `no capability of this host has a message${name}`)
+        : new A2EError("invalid_message", `a host does not take${name}: it sends it`);
+    this.refuse(problem, message.type, req_id, bytesIn, now);
+  }
+
+  #request(entry: RequestEntry, message: Message, req_id: string | undefined, bytesIn: number, now: number): void {
+    const version = message.version ?? message.a2e;
+    // The handshake has an answer of its own to a wrong version.
+    if (version !== protocolVersion && entry.call !== handshake && !isCompatibleVersion(version)) {
+      const mismatch = new A2EError("version_mismatch", `this host speaks ${protocolVersion}`, {
+        detail: { supported: protocolVersion },
+      });
+      return this.refuse(mismatch, message.type, req_id, bytesIn, now);
+    }
+    if (req_id !== undefined && this.calls.repeat(req_id)) return;
+    const refusal = this.#port.refuse(entry, false);
+    if (refusal !== undefined) return this.refuse(refusal, message.type, req_id, bytesIn, now);
+    const request = entry.call.parseRequest(message, entry.capability.name);
+    if (request instanceof A2EError) return this.refuse(request, message.type, req_id, bytesIn, now);
+    const overload = this.calls.start(entry, message.id, request, bytesIn, now);
+    if (overload !== undefined) this.refuse(overload, message.type, req_id, bytesIn, now);
+  }
+
+  #shutdown(message: Message, req_id: string | undefined, bytesIn: number, now: number): void {
+    const parsed = shutdownPayload.safeParse(message);
+    if (!parsed.success) {
+      const detail = { issues: [{ path: "timeout", message: "expected seconds" }] };
+      return this.refuse(
+        new A2EError("schema_violation", "timeout: expected seconds", { detail }),
+        message.type,
+        req_id,
+        bytesIn,
+        now,
+      );
+    }
+    this.#audit(now, message.type, "core", message.id, "", "", 0, bytesIn, 0);
+    this.#port.shutdown(parsed.data.timeout * 1000);
+  }
+
+  /** Answers a message that never became a call. */
+  refuse(error: A2EError, type: string, req_id: string | undefined, bytesIn: number, now: number): void {
+    const sent = this.#port.send(toErrorMessage(this.#port.sources, error, req_id));
+    this.#audit(now, type, error.capability_name, req_id ?? "", "", error.code, 0, bytesIn, sizeOf(sent));
+  }
+
+  /** One entry for all: an audit log reads it and keeps nothing. */
+  #audit(
+    ts: number,
+    type: string,
+    capability: string,
+    req_id: string,
+    correlation_id: string,
+    error_code: string,
+    duration_ms: number,
+    bytes_in: number,
+    bytes_out: number,
+    nested_calls = 0,
+  ): void {
+    const entry = this.#kernel.auditEntry;
+    entry.ts = ts;
+    entry.session_id = this.#auditId;
+    entry.agent_id = this.#port.info.principal.id;
+    entry.type = type;
+    entry.capability = capability;
+    entry.req_id = req_id;
+    entry.correlation_id = correlation_id;
+    entry.success = error_code === "";
+    entry.error_code = error_code;
+    entry.duration_ms = duration_ms;
+    entry.bytes_in = bytes_in;
+    entry.bytes_out = bytes_out;
+    entry.nested_calls = nested_calls;
+    this.#kernel.audit.record(entry);
+  }
+}
+
+function sizeOf(answer: Answer | undefined): number {
+  return typeof answer === "string" ? Buffer.byteLength(answer) : 0;
+}

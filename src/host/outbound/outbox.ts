@@ -1,0 +1,149 @@
+// What a session says, and to whom: a transport of this process, readers of its outbound log, or nobody yet.
+
+import type { JournalEntry } from "../../durability/journal/session-journal.ts";
+import type { CheckedAnswer } from "../../protocol/checked-answer.ts";
+import { encodeMessage } from "../../protocol/codec.ts";
+import type { IdSource, Message } from "../../protocol/envelope.ts";
+import type { Limits } from "../../protocol/limits.ts";
+import type { Answer } from "../calls/call-table.ts";
+import { OutboundLog, type Reader } from "./outbound-log.ts";
+
+/** The host's end of a transport in the same process: takes messages as they are, and answers before they are messages. */
+export interface DirectEnd {
+  deliver(message: Message): void;
+  answer?(answer: CheckedAnswer): void;
+  closed(): void;
+}
+
+/** What the outbox needs of its session. */
+export interface OutboxPort {
+  createGap(from: number, to: number): Message;
+  /** Somebody stopped listening. */
+  onDetached(): void;
+  /** What was said could not be made durable, and so was not said. */
+  onNotDurable(error: Error): void;
+  /** The transport of this process threw; what was said counts as said. */
+  onDeliveryFailed(error: unknown): void;
+}
+
+export class Outbox {
+  readonly #port: OutboxPort;
+  readonly #limits: Limits;
+  /** Where lines are written before they leave; absent where a session lives no longer than its process. */
+  readonly #journal: Pick<JournalEntry, "stage" | "stagedBytes" | "acknowledge"> | undefined;
+  #direct: DirectEnd | undefined;
+  /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
+  #log: OutboundLog | undefined;
+
+  constructor(port: OutboxPort, limits: Limits, journal?: Pick<JournalEntry, "stage" | "stagedBytes" | "acknowledge">) {
+    this.#port = port;
+    this.#limits = limits;
+    this.#journal = journal;
+  }
+
+  get readerCount(): number {
+    return (this.#log?.readerCount ?? 0) + (this.#direct === undefined ? 0 : 1);
+  }
+
+  get lastSeq(): number {
+    return this.#log?.lastSeq ?? 0;
+  }
+
+  /** What was said and nobody has taken yet. An agent in process takes everything at once. */
+  get unsentBytes(): number {
+    return (this.#log?.unsentBytes ?? 0) + (this.#journal?.stagedBytes ?? 0);
+  }
+
+  /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
+  send(message: Message): string | Message {
+    const journal = this.#journal;
+    if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message));
+    if (this.#direct !== undefined && this.#log === undefined) {
+      this.#deliver(this.#direct, message);
+      return message;
+    }
+    const line = encodeMessage(message);
+    if (this.#direct !== undefined) this.#deliver(this.#direct, message);
+    this.#lines().append(line);
+    return line;
+  }
+
+  /** The same for an answer, which becomes a message only for those who cannot take it as it is. */
+  answer(answer: CheckedAnswer, nextId: IdSource): Answer {
+    const direct = this.#direct;
+    if (direct?.answer === undefined || this.#log !== undefined || this.#journal !== undefined)
+      return this.send(answer.toMessage(nextId()));
+    try {
+      direct.answer(answer);
+    } catch (error) {
+      this.#port.onDeliveryFailed(error);
+    }
+    return answer;
+  }
+
+  /** Nothing leaves before it is written: what a peer has seen must still be true after a crash. */
+  #sendDurably(journal: Pick<JournalEntry, "stage">, line: string): string {
+    journal.stage(line);
+    return line;
+  }
+
+  /** Lines of one turn are written, or could not be. */
+  released(lines: readonly string[], error?: Error): void {
+    if (error !== undefined) return this.#port.onNotDurable(error);
+    if (this.#direct !== undefined) for (const line of lines) this.#deliver(this.#direct, JSON.parse(line) as Message);
+    this.#lines().appendAll(lines);
+  }
+
+  /** Takes over what was said before this process began. */
+  restore(lines: readonly string[], lastSeq: number): void {
+    this.#lines().restore(lines, lastSeq);
+  }
+
+  #deliver(end: DirectEnd, message: Message): void {
+    try {
+      end.deliver(message);
+    } catch (error) {
+      this.#port.onDeliveryFailed(error);
+    }
+  }
+
+  resend(answer: string | Message): void {
+    const journal = this.#journal;
+    if (typeof answer !== "string") this.send(answer);
+    else if (journal !== undefined) this.#sendDurably(journal, answer);
+    else if (this.#direct !== undefined) this.send(JSON.parse(answer) as Message);
+    else this.#lines().append(answer);
+  }
+
+  /** There is one at a time: whoever was there before is told that it is over. */
+  bind(end: DirectEnd): () => void {
+    this.#direct?.closed();
+    this.#direct = end;
+    return () => {
+      if (this.#direct !== end) return;
+      this.#direct = undefined;
+      this.#port.onDetached();
+    };
+  }
+
+  attach(from: number, wake: () => void): Reader {
+    return this.#lines().attach(from, wake, () => this.#port.onDetached());
+  }
+
+  acknowledge(seq: number): void {
+    if (!Number.isSafeInteger(seq)) return;
+    this.#log?.acknowledge(seq);
+    this.#journal?.acknowledge(seq);
+  }
+
+  /** Tells a transport of this process that nothing more will come. Readers of lines see it from the session. */
+  close(): void {
+    this.#direct?.closed();
+    this.#direct = undefined;
+  }
+
+  #lines(): OutboundLog {
+    this.#log ??= new OutboundLog({ limits: this.#limits, createGap: (from, to) => this.#port.createGap(from, to) });
+    return this.#log;
+  }
+}

@@ -1,0 +1,95 @@
+// What a plugin is given with each session: the session as a part of it sees it.
+import type { Call } from "../../protocol/capability.ts";
+import { createMessage } from "../../protocol/codec.ts";
+import type { Clock, IdSource, Message } from "../../protocol/envelope.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Sources, Tape } from "../../recording/tape.ts";
+import type { CallOptions, CallOther, SessionInfo } from "../call-context.ts";
+import type { Kernel } from "../kernel.ts";
+import type { LoadedPlugin } from "../loaded-plugin.ts";
+import type { Logger } from "../logger.ts";
+import type { AskOptions, SessionContext } from "../plugin.ts";
+import type { ToolCatalogue } from "../tool-catalogue.ts";
+import type { SessionState } from "./session-state.ts";
+
+/** What parts need of their session. */
+export interface SessionPartsPort {
+  readonly info: SessionInfo;
+  readonly sources: Sources;
+  readonly tape: Tape | undefined;
+  sendUnasked(message: Message): void;
+  readonly unsentBytes: number;
+  ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
+  callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
+  /** Told of each state there is, before anybody changes it. */
+  onState(plugin: string, state: SessionState): void;
+}
+
+/** What a part shares with the other parts of its session, or keeps there. */
+interface PartHolder {
+  readonly tools: ToolCatalogue;
+  stateOf(loaded: LoadedPlugin): SessionState;
+}
+
+/** Methods on a prototype, made into functions only for a plugin that takes them out: there is one of these per plugin and session. */
+export class PartContext implements SessionContext {
+  readonly #kernel: Kernel;
+  readonly #session: SessionPartsPort;
+  readonly #loaded: LoadedPlugin;
+  readonly #parts: PartHolder;
+
+  constructor(kernel: Kernel, session: SessionPartsPort, loaded: LoadedPlugin, parts: PartHolder) {
+    this.#kernel = kernel;
+    this.#session = session;
+    this.#loaded = loaded;
+    this.#parts = parts;
+  }
+
+  get session(): SessionInfo {
+    return this.#session.info;
+  }
+  get log(): Logger {
+    return this.#kernel.log;
+  }
+  get clock(): Clock {
+    return this.#session.sources.clock;
+  }
+  get nextId(): IdSource {
+    return this.#session.sources.nextId;
+  }
+  get random(): () => number {
+    return this.#session.sources.random;
+  }
+  get state(): SessionState {
+    return this.#parts.stateOf(this.#loaded);
+  }
+  get tools(): ToolCatalogue {
+    return this.#parts.tools;
+  }
+  get push(): SessionContext["push"] {
+    return (push, payload) => {
+      const { nextId, clock } = this.#session.sources;
+      const fields = push.payload.parse(payload) as object;
+      this.#session.sendUnasked(createMessage(push.type, nextId(), clock.now(), fields));
+    };
+  }
+  get unsentBytes(): SessionContext["unsentBytes"] {
+    return () => this.#session.unsentBytes;
+  }
+  get ask(): SessionContext["ask"] {
+    return ((call, request, options) => this.#session.ask(call, request, options)) as SessionContext["ask"];
+  }
+  get outside(): SessionContext["outside"] {
+    return (work) => {
+      const scope = this.#kernel.scopes?.getStore();
+      return scope === undefined ? work() : scope.tape.effect("outside", work);
+    };
+  }
+  get fromOutside(): SessionContext["fromOutside"] {
+    return (receive, asWritten) => this.#kernel.scopes?.getStore()?.tape.fromOutside(receive, asWritten) ?? receive;
+  }
+  get call(): CallOther {
+    return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
+      this.#session.callInBackground(call, request, options)) as CallOther;
+  }
+}

@@ -1,0 +1,35 @@
+// How a session begins, where it is not simply new.
+
+import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
+import type { Dialect } from "../../protocol/dialects.ts";
+import type { Principal } from "../principal.ts";
+import type { SessionState } from "./session-state.ts";
+
+/** What a session begins with, where it is not new. */
+export interface SessionOrigin {
+  principal: Principal;
+  granted: ReadonlySet<string>;
+  dialect: Dialect;
+  createdAt: number;
+  states: Map<string, SessionState>;
+  /** Its place in the journal; absent where sessions end with the process. */
+  stored?: {
+    layers: number[];
+    /** How many of the layers a fork began with. */
+    ground?: number;
+    lines: readonly string[];
+    lastSeq: number;
+    acknowledged: number;
+  };
+  parent?: string;
+}
+
+/** How a session begins, where it is not simply new. */
+export interface SessionBeginning {
+  /** Nobody can come back to it, as to one behind an MCP client: a host that stops ends it for good. */
+  isTransient?: boolean;
+  /** State to restore once the agent has shaken hands. */
+  restoreFrom?: SavedSession;
+  /** A session that was open before: forked, or recovered after a crash. */
+  origin?: SessionOrigin;
+}

@@ -1,0 +1,60 @@
+// The thread's side of what a plugin asks of its host: sends it, waits for what came of it, and tells when nobody waits.
+
+import type { CallOptions } from "../host/call-context.ts";
+import { A2EError } from "../protocol/errors.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { FromPluginThread, ToPluginThread } from "./plugin-messages.ts";
+import { fromThreadError } from "./thread-errors.ts";
+
+interface Wait {
+  resolve(result: JsonObject): void;
+  reject(error: Error): void;
+  onEvent: CallOptions["onEvent"];
+  /** Stops listening to the caller's signal. */
+  release(): void;
+}
+
+export class HostRequests {
+  readonly #post: (message: FromPluginThread) => void;
+  readonly #waits = new Map<number, Wait>();
+  #count = 0;
+
+  constructor(post: (message: FromPluginThread) => void) {
+    this.#post = post;
+  }
+
+  send(
+    session: number,
+    createMessage: (nested: number) => FromPluginThread,
+    { signal, onEvent }: Pick<CallOptions, "signal" | "onEvent">,
+  ): Promise<JsonObject> {
+    const answered = new Promise<JsonObject>((resolve, reject) => {
+      if (signal?.aborted === true) throw new A2EError("cancelled", "cancelled by its caller");
+      this.#count += 1;
+      const nested = this.#count;
+      // First, since a request without a JSON form throws here and is not waited for.
+      const message = createMessage(nested);
+      const stop = () => this.#post({ kind: "abortNested", session, nested });
+      const release = () => signal?.removeEventListener("abort", stop);
+      signal?.addEventListener("abort", stop, { once: true });
+      this.#waits.set(nested, { resolve, reject, onEvent, release });
+      this.#post(message);
+    });
+    // A plugin that does not wait for it has no use for its error, and an unhandled one would end the thread.
+    answered.catch(() => {});
+    return answered;
+  }
+
+  settle({ nested, result, error }: Extract<ToPluginThread, { kind: "nested" }>): void {
+    const wait = this.#waits.get(nested);
+    this.#waits.delete(nested);
+    wait?.release();
+    if (error !== undefined) wait?.reject(fromThreadError(error));
+    else wait?.resolve(result ?? {});
+  }
+
+  /** Throws what the caller's own callback throws. */
+  event({ nested, event }: Extract<ToPluginThread, { kind: "nestedEvent" }>): void {
+    this.#waits.get(nested)?.onEvent?.(event);
+  }
+}

@@ -1,0 +1,166 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { parseHostConfig } from "../config/parsing.ts";
+import { loadPlugins } from "../config/plugin-loading.ts";
+import { silentLogger } from "../host/logger.ts";
+import { plugin } from "../host/plugin.ts";
+import { call, capability, push } from "../protocol/capability.ts";
+import { startHost } from "../testing/start-host.ts";
+
+const protocolUrl = (file: string) => pathToFileURL(join(import.meta.dirname, "..", file)).href;
+
+/** Written where a stranger's plugin would be: a file of its own that imports what is public. */
+const source = `
+import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
+import { call, capability, push } from ${JSON.stringify(protocolUrl("protocol/capability.ts"))};
+import { A2EError } from ${JSON.stringify(protocolUrl("protocol/errors.ts"))};
+const empty = z.object({});
+const value = z.object({ value: z.number() });
+const crossed = push("work/crossed", { doc: "", payload: value, example: { value: 1 } });
+const table = (type, request = empty) => call("work/" + type + "/req", "work/" + type + "/resp", { doc: "", request, result: value, example: { request: {}, result: { value: 1 } } });
+export const work = capability("work", {
+  doc: "",
+  errors: { too_much: { retryable: false, doc: "" } },
+  calls: { add: table("add", z.object({ by: z.number().default(1) })), block: table("block"), exit: table("exit"), refuse: table("refuse"), crash: table("crash"), nest: table("nest"), wait: table("wait") },
+  pushes: { crossed },
+});
+export function createWork() {
+  return {
+    capability: work,
+    session({ push: send }) {
+      let count = 0;
+      return {
+        handlers: {
+          add(request, context) {
+            count += request.by;
+            context.emit("progress", { count });
+            if (count >= 10) send(crossed, { value: count });
+            return { value: count };
+          },
+          block() { for (;;) {} },
+          exit() { process.exit(3); },
+          refuse() { throw new A2EError("too_much", "no more", { detail: { limit: 3 } }); },
+          crash() { throw new Error("a secret of the plugin"); },
+          async nest(_, context) { return context.call(work.calls.add, { by: 5 }); },
+          wait: (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+        },
+        snapshot: () => count,
+        restore(state) { count = state; },
+      };
+    },
+  };
+}
+`;
+
+// The same table, for the client's types.
+const value = z.object({ value: z.number() });
+const empty = z.object({});
+const table = <Request extends z.ZodObject>(request: Request) => ({
+  doc: "",
+  request,
+  result: value,
+  example: { request: {} as z.input<Request>, result: { value: 1 } },
+});
+const work = capability("work", {
+  doc: "",
+  calls: {
+    add: call("work/add/req", "work/add/resp", table(z.object({ by: z.number().default(1) }))),
+    block: call("work/block/req", "work/block/resp", table(empty)),
+    exit: call("work/exit/req", "work/exit/resp", table(empty)),
+    refuse: call("work/refuse/req", "work/refuse/resp", table(empty)),
+    crash: call("work/crash/req", "work/crash/resp", table(empty)),
+    nest: call("work/nest/req", "work/nest/resp", table(empty)),
+    wait: call("work/wait/req", "work/wait/resp", table(empty)),
+  },
+  pushes: { crossed: push("work/crossed", { doc: "", payload: value, example: { value: 1 } }) },
+});
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "a2e-isolated-"));
+  await writeFile(join(folder, "work.mjs"), source);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function startIsolated(limits = {}) {
+  const parsed = parseHostConfig(
+    { plugins: [{ name: "work", type: "work", cls: "./work.mjs#createWork", metadata: { isolation: "worker" } }] },
+    { baseDir: folder, env: {} },
+  );
+  if (!("config" in parsed)) throw new Error(JSON.stringify(parsed.problems));
+  const [loaded] = await loadPlugins(parsed.config, { builtin: {}, log: silentLogger });
+  if (loaded === undefined) throw new Error("nothing was loaded");
+  const echo = capability("echo", { doc: "", calls: { say: call("echo/say/req", "echo/say/resp", table(empty)) } });
+  const other = plugin(echo, { session: () => ({ handlers: { say: () => ({ value: 1 }) } }) });
+  const started = await startHost({ plugins: [loaded, other], limits });
+  return { ...started, work: started.client.use(work), echo: started.client.use(echo), close: started.close };
+}
+
+test("an isolated plugin answers, emits, pushes and calls other capabilities like any other", async () => {
+  const { client, work: api, close } = await startIsolated();
+  const events: unknown[] = [];
+  const pushes: unknown[] = [];
+  client.onPush("work/crossed", (message) => pushes.push(message.value));
+
+  expect(await api.add({ by: 4 }, { onEvent: (event) => events.push(event.data) })).toEqual({ value: 4 });
+  expect(await api.nest()).toEqual({ value: 9 });
+  expect(await api.add()).toEqual({ value: 10 });
+  expect(events).toEqual([{ count: 4 }]);
+  expect(pushes).toEqual([10]);
+  await close();
+});
+
+test("declared errors keep code and detail; other failures show the peer nothing and the log everything", async () => {
+  const { work: api, log, close } = await startIsolated();
+
+  await expect(api.refuse()).rejects.toMatchObject({ code: "too_much", detail: { limit: 3 } });
+  const failure = await api.crash().catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "internal_error" });
+  expect(JSON.stringify(failure)).not.toContain("secret");
+  expect(log.entries.some(({ fields }) => String(fields.error).includes("a secret of the plugin"))).toBe(true);
+  await close();
+});
+
+test("a handler that blocks for ever times out, its thread is replaced, and nobody else waits meanwhile", async () => {
+  const { work: api, echo, close } = await startIsolated({ callTimeoutMs: 2_000 });
+  await api.add({ by: 2 });
+
+  const blocked = api.block().catch((error: unknown) => error);
+  let answered = 0;
+  const until = performance.now() + 200;
+  while (performance.now() < until) {
+    await echo.say();
+    answered += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(answered).toBeGreaterThan(20);
+  expect(await blocked).toMatchObject({ code: "timeout", retryable: true });
+  // The thread that was stuck is gone with its state: the session had no snapshot. Adding nothing may be tried often.
+  expect(await api.add({ by: 0 }, { retry: { maxAttempts: 5 } })).toEqual({ value: 0 });
+  await close();
+}, 30_000);
+
+test("a thread that exits ends its calls with sandbox_crash and resumes its sessions from their last snapshot", async () => {
+  const { client, host, work: api, close } = await startIsolated();
+  await api.add({ by: 7 });
+  await host.sessions.get(client.sessionId)?.saving.saveSnapshot();
+  await api.add({ by: 1 });
+
+  await expect(api.exit()).rejects.toMatchObject({ code: "sandbox_crash" });
+  expect(await api.add({ by: 1 })).toEqual({ value: 8 });
+  await close();
+});
+
+test("cancelling reaches the handler in its thread", async () => {
+  const { work: api, close } = await startIsolated();
+  const controller = new AbortController();
+  const waiting = api.wait({}, { signal: controller.signal });
+  controller.abort();
+  await expect(waiting).rejects.toMatchObject({ code: "aborted" });
+  expect(await api.add()).toEqual({ value: 1 });
+  await close();
+});

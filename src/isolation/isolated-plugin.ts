@@ -1,0 +1,204 @@
+// A plugin in a thread of its own. It looks like any other; one that blocks, loops or crashes hurts its own calls alone:
+// they end with `timeout` or `sandbox_crash`, the thread is replaced, and its sessions go on with the state they had.
+import type { ResourceLimits } from "node:worker_threads";
+import type { CallContext } from "../host/call-context.ts";
+import { closeWithin } from "../host/close-within.ts";
+import { type Logger, silentLogger } from "../host/logger.ts";
+import type { Handlers, Plugin, PluginContext, SessionContext, SessionPart } from "../host/plugin.ts";
+import { A2EError } from "../protocol/errors.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import { IsolatedSession, refuseRequest, sessionEnded, type ThreadPort } from "./isolated-session.ts";
+import { PluginLink, type SaidByThread } from "./plugin-link.ts";
+import type { ThreadSetup } from "./plugin-messages.ts";
+import type { PostToThread } from "./thread-requests.ts";
+
+export interface IsolationOptions {
+  /** The plugin as loaded here: only its table and its place are used, never its handlers. */
+  plugin: Plugin;
+  source: Pick<ThreadSetup, "cls" | "baseDir" | "type" | "options">;
+  resourceLimits?: ResourceLimits;
+  /** How long a thread may be silent when asked whether it is there before it counts as blocked and is replaced. */
+  stuckAfterMs?: number;
+  /** How often it is asked by somebody who waits for a session to be opened, saved or closed while no call runs. */
+  watchMs?: number;
+}
+
+/** How long a plugin may take to close in its thread: less than the host waits for it. */
+const closeMs = 2_000;
+
+/** A thread, and what is open in it. */
+interface Thread {
+  readonly link: PluginLink;
+  readonly ready: Promise<unknown>;
+  /** By session: whether it can be saved. */
+  readonly opened: Map<number, Promise<boolean>>;
+}
+
+/** Wraps a plugin so that it runs in a worker thread. */
+export function isolatePlugin({
+  plugin,
+  source,
+  resourceLimits = { maxOldGenerationSizeMb: 512 },
+  stuckAfterMs = 500,
+  watchMs = 30_000,
+}: IsolationOptions): Plugin {
+  const { capability } = plugin;
+  const sessions = new Map<number, IsolatedSession>();
+  let current: Thread | undefined;
+  let setup: ThreadSetup | undefined;
+  let log: Logger = silentLogger;
+  let numbers = 0;
+  let isClosed = false;
+
+  /** The thread that serves now, set up; another one where the last was lost. */
+  async function useThread(): Promise<Thread> {
+    if (isClosed || setup === undefined || setup.isReplay)
+      throw new A2EError("sandbox_crash", "the plugin is not running");
+    current ??= startThread(setup);
+    const thread = current;
+    await thread.ready;
+    return thread;
+  }
+
+  function startThread(threadSetup: ThreadSetup): Thread {
+    const { name } = threadSetup;
+    let isReady = false;
+    const link = new PluginLink({
+      resourceLimits,
+      stuckAfterMs,
+      watchMs,
+      hasCalls: () => [...sessions.values()].some(({ isBusy }) => isBusy),
+      receive: (message) => receive(link, message),
+      onBadMessage: (error) => log.error("a message of a plugin's thread was not taken", { plugin: name, error }),
+      onEnded(error) {
+        if (current === thread) current = undefined;
+        // Those that are closed and still here have calls in it.
+        for (const session of [...sessions.values()])
+          if (session.isClosed || thread.opened.has(session.number)) session.lose(error);
+        // One that was never ready is told to whoever started it.
+        if (isReady && !isClosed) log.error("a plugin's thread was lost", { plugin: name, error });
+      },
+    });
+    const ready = link.ask({ what: "setup", setup: threadSetup }).then(
+      () => {
+        isReady = true;
+      },
+      async (error: Error) => {
+        // A thread whose plugin did not start serves nobody: the next to need it tries again.
+        await link.end(error);
+        throw error;
+      },
+    );
+    const thread: Thread = { link, ready, opened: new Map() };
+    return thread;
+  }
+
+  function receive(link: PluginLink, message: SaidByThread): void {
+    if (message.kind === "log") return log[message.level](message.message, message.fields);
+    const post: PostToThread = (answer) => link.post(answer);
+    const session = sessions.get(message.session);
+    if (session !== undefined) return session.receive(message, post);
+    refuseRequest(message, sessionEnded, post);
+  }
+
+  const port: ThreadPort = {
+    capability,
+    async deliver(session, message, isWanted) {
+      if (setup?.isReplay === true) return;
+      const { link } = await openIn(session);
+      // Closed meanwhile, it is open in no thread.
+      if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
+      if (isWanted()) link.post(message);
+    },
+    abort: (session, call, reason) => current?.link.abort(session, call, reason),
+    forget: ({ number }) => void sessions.delete(number),
+  };
+
+  /** Opens the session in the thread that serves now, once. */
+  async function openIn(session: IsolatedSession): Promise<{ link: PluginLink; isSaved: boolean }> {
+    const { link, opened } = await useThread();
+    if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
+    let opening = opened.get(session.number);
+    if (opening === undefined) {
+      opening = open(link, session);
+      opened.set(session.number, opening);
+      // What failed may be tried again.
+      opening.catch(() => opened.delete(session.number));
+    }
+    return { link, isSaved: await opening };
+  }
+
+  async function open(link: PluginLink, { number, context, state, saved }: IsolatedSession): Promise<boolean> {
+    const { id, principal } = context.session;
+    const info = { id, principal: { ...principal } };
+    const isSaved = await link.ask({ what: "open", session: number, info, state: [...state.entries()] });
+    if (isSaved === true && saved !== undefined) await link.ask({ what: "restore", session: number, state: saved });
+    return isSaved === true;
+  }
+
+  async function closeSession(session: IsolatedSession, isForGood: boolean): Promise<void> {
+    const { number } = session;
+    session.close();
+    const thread = current;
+    if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number, isForGood });
+  }
+
+  /** What is asked of the thread is outside of the session: a replay has what came of it. */
+  function createPart(session: IsolatedSession, isSaved: boolean): SessionPart {
+    const { number, context } = session;
+    const handle = (name: string) => (request: JsonObject, call: CallContext) => session.call(name, request, call);
+    const handlers = Object.fromEntries(Object.keys(capability.calls).map((name) => [name, handle(name)]));
+    const part: SessionPart = {
+      handlers: handlers as unknown as Handlers<typeof capability>,
+      close: (isForGood = false) => closeSession(session, isForGood),
+    };
+    if (!isSaved) return part;
+    part.snapshot = async () => {
+      session.saved = await context.outside(async () => {
+        const { link } = await openIn(session);
+        return (await link.ask({ what: "snapshot", session: number })) ?? null;
+      });
+      return session.saved;
+    };
+    part.restore = async (state) => {
+      await context.outside(async () => {
+        const { link } = await openIn(session);
+        await link.ask({ what: "restore", session: number, state });
+      });
+      session.saved = state;
+    };
+    return part;
+  }
+
+  return {
+    ...plugin,
+    capability,
+    async setup({ name, dataDir, workspaceDir, isReplay, log: hostLog }: PluginContext) {
+      isClosed = false;
+      log = hostLog;
+      setup = { ...source, name, dataDir, workspaceDir, isReplay };
+      if (!isReplay) await useThread();
+    },
+    async session(context: SessionContext): Promise<SessionPart> {
+      numbers += 1;
+      const session = new IsolatedSession(numbers, context, port);
+      sessions.set(session.number, session);
+      try {
+        const isSaved = await context.outside(async () => (await openIn(session)).isSaved);
+        return createPart(session, isSaved);
+      } catch (error) {
+        session.close();
+        throw error;
+      }
+    },
+    async close() {
+      isClosed = true;
+      const link = current?.link;
+      try {
+        await closeWithin(() => link?.ask({ what: "end" }), closeMs);
+      } finally {
+        await link?.end(new A2EError("sandbox_crash", "the plugin is closed"));
+      }
+    },
+  };
+}

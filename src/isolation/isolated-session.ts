@@ -1,0 +1,225 @@
+// A session of a plugin that runs in a thread, as the host has it: its calls, and what the thread asks and says in its name.
+// All of that comes in by `receive`, which a recording writes down: so a replay has it without a thread.
+import { AsyncResource } from "node:async_hooks";
+import type { CallContext } from "../host/call-context.ts";
+import type { Plugin, SessionContext } from "../host/plugin.ts";
+import type { SessionState } from "../host/session/session-state.ts";
+import { A2EError } from "../protocol/errors.ts";
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type {
+  AgentRequest,
+  NestedRequest,
+  SessionMessage,
+  StateEntries,
+  ThreadError,
+  ToPluginThread,
+} from "./plugin-messages.ts";
+import { fromThreadError, toThreadError } from "./thread-errors.ts";
+import { type PostToThread, ThreadRequests } from "./thread-requests.ts";
+
+/** What a session needs of the thread in which it is open. */
+export interface ThreadPort {
+  readonly capability: Plugin["capability"];
+  /** Opens the session in a thread where it is open in none, and says this there, if it is still wanted then. */
+  deliver(session: IsolatedSession, message: ToPluginThread, isWanted: () => boolean): Promise<void>;
+  /** In the thread that is there now: calls do not outlive theirs. */
+  abort(session: number, call: number, reason: unknown): void;
+  /** Of one that was closed nothing runs any more. */
+  forget(session: IsolatedSession): void;
+}
+
+interface RunningCall {
+  readonly context: CallContext;
+  /** Does something in the name of the call: what comes from a thread comes in nobody's. */
+  readonly inScope: <Result>(work: () => Result) => Result;
+  /** Its request is in the thread, and lost with it. */
+  isSent: boolean;
+  resolve(result: JsonObject | undefined): void;
+  reject(error: Error): void;
+}
+
+/** Its thread was lost: what that had asked for is nobody's any more. */
+type Lost = { kind: "lost" };
+
+export class IsolatedSession {
+  readonly number: number;
+  readonly context: SessionContext;
+  /** Taken at once: that there is one decides how a session is restored, and a replay opens no thread that would take it. */
+  readonly state: SessionState;
+  /** What its part holds beside its state, as of the last snapshot or restore. */
+  saved: JsonValue | undefined;
+  readonly #port: ThreadPort;
+  readonly #receive: (message: SessionMessage | Lost) => void;
+  readonly #calls = new Map<number, RunningCall>();
+  readonly #requests = new ThreadRequests();
+  #callCount = 0;
+  #isClosed = false;
+  /** Answers the thread that has just spoken: a replay has none. */
+  #post: PostToThread = () => {};
+
+  constructor(number: number, context: SessionContext, port: ThreadPort) {
+    this.number = number;
+    this.context = context;
+    this.state = context.state;
+    this.#port = port;
+    this.#receive = context.fromOutside(
+      (message) => this.#handle(message),
+      (message, conceal) =>
+        message.kind === "nested" ? { ...message, request: conceal(message.type, message.request) } : message,
+    );
+  }
+
+  /** Calls of it run in the thread. Those that are still to be sent there are nobody's to watch. */
+  get isBusy(): boolean {
+    return [...this.#calls.values()].some(({ isSent }) => isSent);
+  }
+
+  /** Its part was closed: it is over, or opened anew. What runs may come to its end. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** A thread has said this, and is answered by `post`. May throw where it makes no sense. */
+  receive(message: SessionMessage, post: PostToThread): void {
+    const why = this.#whyRefused(message);
+    if (why !== undefined) return refuseRequest(message, why, post);
+    this.#post = post;
+    this.#receive(message);
+  }
+
+  /** What comes of a call that has ended, or from outside of the calls of a closed session, concerns nobody. */
+  #whyRefused(message: SessionMessage): string | undefined {
+    if ("call" in message) return this.#calls.has(message.call) ? undefined : "the call has ended";
+    return this.#isClosed && message.kind !== "abortNested" ? sessionEnded : undefined;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#requests.refuseOwn(sessionEnded);
+    this.#forgetIfOver();
+  }
+
+  #forgetIfOver(): void {
+    if (this.#isClosed && !this.isBusy) this.#port.forget(this);
+  }
+
+  /** The thread is gone, and with it whatever ran there. */
+  lose(thrown: Error): void {
+    const error = toThreadError(thrown);
+    this.#receive({ kind: "lost" });
+    for (const [call, { isSent }] of [...this.#calls]) if (isSent) this.#fail(call, error);
+  }
+
+  #fail(call: number, error: ThreadError): void {
+    if (this.#calls.has(call)) this.#receive({ kind: "error", session: this.number, call, error });
+  }
+
+  async call(name: string, request: JsonObject, context: CallContext): Promise<JsonObject | undefined> {
+    const { id, signal } = context;
+    signal.throwIfAborted();
+    this.#callCount += 1;
+    const call = this.#callCount;
+    const { number: session } = this;
+    const abort = () => {
+      const running = this.#take(call);
+      if (running?.isSent === true) this.#port.abort(session, call, signal.reason);
+      running?.reject(signal.reason as Error);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await new Promise<JsonObject | undefined>((resolve, reject) => {
+        const inScope = AsyncResource.bind((work: () => unknown) => work()) as RunningCall["inScope"];
+        const running: RunningCall = { context, inScope, isSent: false, resolve, reject };
+        this.#calls.set(call, running);
+        const isWanted = () => {
+          running.isSent = this.#calls.has(call);
+          return running.isSent;
+        };
+        const message: ToPluginThread = { kind: "call", session, call, id, name, request };
+        this.#port.deliver(this, message, isWanted).catch((error: unknown) => this.#fail(call, toThreadError(error)));
+      });
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #handle(message: SessionMessage | Lost): void {
+    switch (message.kind) {
+      case "result":
+        return this.#take(message.call)?.resolve(message.result);
+      case "error":
+        return this.#take(message.call)?.reject(fromThreadError(message.error));
+      case "event": {
+        const { call, event, data } = message;
+        const running = this.#calls.get(call);
+        return running?.inScope(() => running.context.emit(event, data));
+      }
+      case "timeout":
+        return this.#calls.get(message.call)?.context.setTimeout(message.timeoutMs);
+      case "state":
+        return this.#takeState(message.changes);
+      case "push":
+        return this.#push(message.type, message.payload);
+      case "nested":
+        return this.#requests.start(message, this.#post, (signal) => this.#callOther(message, this.#post, signal));
+      case "askAgent":
+        return this.#requests.start(message, this.#post, (signal) => this.#askAgent(message, signal));
+      case "abortNested":
+        return this.#requests.abort(message.nested);
+      case "lost":
+        return this.#requests.end();
+    }
+  }
+
+  #take(call: number): RunningCall | undefined {
+    const running = this.#calls.get(call);
+    this.#calls.delete(call);
+    this.#forgetIfOver();
+    return running;
+  }
+
+  /** The host's copy is the one that lasts: the change is written with whatever is said after it. */
+  #takeState(changes: StateEntries): void {
+    for (const [key, value] of changes) {
+      if (value === undefined) this.state.delete(key);
+      else this.state.set(key, value);
+    }
+  }
+
+  #push(type: string, payload: JsonObject): void {
+    const { capability } = this.#port;
+    const table = Object.values(capability.pushes).find((candidate) => candidate.type === type);
+    if (table === undefined) throw new Error(`the capability "${capability.name}" has no push "${type}"`);
+    this.context.push(table, payload);
+  }
+
+  async #callOther(message: NestedRequest, post: PostToThread, signal: AbortSignal): Promise<JsonObject> {
+    const { call, nested, type, request, timeoutMs, id } = message;
+    const options = {
+      signal,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(id === undefined ? {} : { id }),
+      onEvent: (event: { kind: string; data: JsonObject; seq: number }) => post({ kind: "nestedEvent", nested, event }),
+    };
+    if (call === undefined) return this.context.call(type, request, options);
+    const running = this.#calls.get(call);
+    if (running === undefined) throw new A2EError("cancelled", "the call has ended");
+    return running.inScope(() => running.context.call(type, request, options));
+  }
+
+  async #askAgent({ type, request, timeoutMs }: AgentRequest, signal: AbortSignal): Promise<JsonObject> {
+    const table = Object.values(this.#port.capability.asks).find((candidate) => candidate.type === type);
+    if (table === undefined) throw new A2EError("cancelled", "there is nobody to ask");
+    const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    return (await this.context.ask(table, request, options)) as JsonObject;
+  }
+}
+
+/** Why something is refused that a session without a part asks for. */
+export const sessionEnded = "the session has ended";
+
+/** Whoever asks for something in the name of what has ended is told so. */
+export function refuseRequest(message: SessionMessage, why: string, post: PostToThread): void {
+  if (message.kind !== "nested" && message.kind !== "askAgent") return;
+  post({ kind: "nested", nested: message.nested, error: toThreadError(new A2EError("cancelled", why)) });
+}

@@ -1,0 +1,237 @@
+// Runs in a thread of its own: a plugin, all its sessions, and nothing else. What blocks here blocks nobody but them.
+import { parentPort } from "node:worker_threads";
+import type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
+import type { Logger } from "../host/logger.ts";
+import type { AskOptions, Plugin, SessionContext, SessionPart } from "../host/plugin.ts";
+import { noDatabase } from "../host/ports/no-database.ts";
+import { noSandboxes } from "../host/ports/sandbox.ts";
+import { createKey, createSecrets } from "../host/ports/secrets.ts";
+import { SessionState } from "../host/session/session-state.ts";
+import { ToolCatalogue } from "../host/tool-catalogue.ts";
+import { redirectOutput } from "../machinery/threads/thread-output.ts";
+import type { Call } from "../protocol/capability.ts";
+import { createIdSource, systemClock } from "../protocol/envelope.ts";
+import { A2EError } from "../protocol/errors.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../protocol/json.ts";
+import { HostRequests } from "./host-requests.ts";
+import { createPluginFrom } from "./plugin-export.ts";
+import type { FromPluginThread, Question, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
+import { fromThreadError, toThreadError } from "./thread-errors.ts";
+import { ThreadStates } from "./thread-states.ts";
+
+const log: Logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
+const nextId = createIdSource();
+const sessions = new Map<number, { info: SessionInfo; part: SessionPart }>();
+/** Of the calls that run, by session and number. */
+const controllers = new Map<string, AbortController>();
+const requests = new HostRequests(post);
+const states = new ThreadStates((message) => parentPort?.postMessage(message));
+let plugin: Plugin | undefined;
+
+redirectOutput((text) => log.info("plugin output", { text }));
+
+parentPort?.on("message", (message: ToPluginThread) => {
+  switch (message.kind) {
+    case "ask":
+      return void answer(message.ask, message.question);
+    case "call":
+      return void call(message);
+    case "abort":
+      return controllers.get(keyOf(message))?.abort(fromThreadError(message.error));
+    case "nested":
+      return requests.settle(message);
+    case "nestedEvent":
+      return guarded("event was not taken", () => requests.event(message));
+    case "ping":
+      return post({ kind: "pong" });
+  }
+});
+
+async function answer(ask: number, question: Question): Promise<void> {
+  try {
+    const state = await answerTo(question);
+    post(state === undefined ? { kind: "answer", ask } : { kind: "answer", ask, state: copyJson(state) });
+  } catch (error) {
+    post({ kind: "answer", ask, error: toThreadError(error) });
+  }
+}
+
+async function answerTo(question: Question): Promise<JsonValue | undefined> {
+  switch (question.what) {
+    case "setup":
+      return setup(question.setup);
+    case "open":
+      return open(question);
+    case "snapshot":
+      return (await sessions.get(question.session)?.part.snapshot?.()) ?? null;
+    case "restore":
+      return void (await sessions.get(question.session)?.part.restore?.(question.state));
+    case "close": {
+      const { session, isForGood } = question;
+      const part = sessions.get(session)?.part;
+      sessions.delete(session);
+      await part?.close?.(isForGood);
+      return states.delete(session);
+    }
+    case "end":
+      return void (await plugin?.close?.());
+  }
+}
+
+async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): Promise<undefined> {
+  const made = await createPluginFrom(cls, baseDir, type, options);
+  plugin = made;
+  const secrets = createSecrets(createKey());
+  const ports = { log, clock: systemClock, database: noDatabase, sandboxes: noSandboxes, secrets };
+  await made.setup?.({ ...context, ...ports, tools: new ToolCatalogue() });
+}
+
+async function open({ session, info, state: entries }: Extract<Question, { what: "open" }>): Promise<boolean> {
+  if (plugin === undefined) throw new Error("the plugin is not set up");
+  const state = SessionState.fromLayers([new Map(entries as [string, JsonValue][])]);
+  states.add(session, state);
+  const part = await plugin.session({
+    session: info,
+    log,
+    clock: systemClock,
+    nextId,
+    random: Math.random,
+    state,
+    tools: new ToolCatalogue(),
+    // Checked here, where the plugin sees what is wrong.
+    push: (push, payload) =>
+      post({ kind: "push", session, type: push.type, payload: copyJson(push.payload.parse(payload)) as JsonObject }),
+    // Nobody in this thread can know; what it sends is bounded on the other side.
+    unsentBytes: () => 0,
+    ask: askFrom(session),
+    // What a thread says is recorded on the other side, whatever it comes from.
+    outside: (work) => work(),
+    fromOutside: (receive) => receive,
+    call: callFrom(session),
+  });
+  sessions.set(session, { info, part });
+  return part.snapshot !== undefined && part.restore !== undefined;
+}
+
+async function call(message: Extract<ToPluginThread, { kind: "call" }>): Promise<void> {
+  const { session, call: number, name, request } = message;
+  const controller = new AbortController();
+  const key = keyOf(message);
+  controllers.set(key, controller);
+  try {
+    const { info, part } = sessions.get(session) ?? raise("the session is not open");
+    const handler = (part.handlers as Record<string, (request: unknown, context: CallContext) => unknown>)[name];
+    if (handler === undefined) throw new Error(`the plugin has no handler "${name}"`);
+    const result = (await handler(request, contextFor(message, info, controller.signal))) as JsonObject | undefined;
+    post({ kind: "result", session, call: number, result: copyJson(result) });
+  } catch (error) {
+    post({ kind: "error", session, call: number, error: toThreadError(error) });
+  } finally {
+    controllers.delete(key);
+  }
+}
+
+function keyOf({ session, call: number }: { session: number; call: number }): string {
+  return `${session} ${number}`;
+}
+
+function contextFor(
+  message: Extract<ToPluginThread, { kind: "call" }>,
+  info: SessionInfo,
+  signal: AbortSignal,
+): CallContext {
+  const { session, call: number, id } = message;
+  const key = keyOf(message);
+  return {
+    id,
+    session: info,
+    log,
+    clock: systemClock,
+    startedAt: systemClock.now(),
+    signal,
+    get isEnded() {
+      return signal.aborted || !controllers.has(key);
+    },
+    emit: (event, data) =>
+      guarded("event has no JSON form", () =>
+        post({ kind: "event", session, call: number, event, data: copyJson(data) }),
+      ),
+    setTimeout: (timeoutMs) => post({ kind: "timeout", session, call: number, timeoutMs }),
+    call: callFrom(session, number),
+    callNow: callFrom(session, number),
+    callTool: () => undefined,
+  };
+}
+
+/** The gate is the host's, so a call of another capability goes there and back. */
+function callFrom(session: number, from?: number): CallOther {
+  const call = (table: Call | string, request: unknown, { timeoutMs, id, ...options }: CallOptions = {}) =>
+    requests.send(
+      session,
+      (nested) => ({
+        kind: "nested",
+        session,
+        ...(from === undefined ? {} : { call: from }),
+        nested,
+        type: typeof table === "string" ? table : table.type,
+        request: copyJson(request) as JsonObject,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(id === undefined ? {} : { id }),
+      }),
+      options,
+    );
+  return call as CallOther;
+}
+
+function askFrom(session: number): SessionContext["ask"] {
+  const ask = (table: Call, request: unknown, { timeoutMs, ...options }: AskOptions = {}) =>
+    requests.send(
+      session,
+      (nested) => ({
+        kind: "askAgent",
+        session,
+        nested,
+        type: table.type,
+        request: copyJson(request) as JsonObject,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      }),
+      options,
+    );
+  return ask as SessionContext["ask"];
+}
+
+function logAt(level: "info" | "warn" | "error") {
+  return (message: string, fields: Record<string, unknown> = {}) =>
+    post({ kind: "log", level, message: String(message), fields: toLogFields(fields) });
+}
+
+/** Whatever is logged gets across: nothing of it is a reason to fail. */
+function toLogFields(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      try {
+        return [name, value instanceof Error ? (value.stack ?? value.message) : copyJson(value)];
+      } catch {
+        return [name, `(${typeof value} without a JSON form)`];
+      }
+    }),
+  );
+}
+
+function guarded(problem: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    log.error(problem, { error });
+  }
+}
+
+function raise(message: string): never {
+  throw new A2EError("sandbox_crash", message);
+}
+
+/** What was changed goes ahead of what is said of it. */
+function post(message: FromPluginThread): void {
+  states.flush();
+  parentPort?.postMessage(message);
+}

@@ -1,0 +1,46 @@
+// Where two lines part.
+import type { JsonValue } from "../protocol/json.ts";
+
+export interface Difference {
+  /** As in `data.items[2].name`; "" for the whole message. */
+  readonly field: string;
+  /** Absent where there is no such field. */
+  readonly expected?: JsonValue;
+  readonly found?: JsonValue;
+}
+
+/** The first field that differs; undefined where the lines are the same to the byte. */
+export function findDifference(expected: string, found: string): Difference | undefined {
+  if (expected === found) return undefined;
+  const parsed = [JSON.parse(expected), JSON.parse(found)] as [JsonValue, JsonValue];
+  // The same fields in another order, or a number spelled in another way: the lines themselves are what differs.
+  return compare(...parsed, "") ?? { field: "", expected, found };
+}
+
+function compare(expected: JsonValue | undefined, found: JsonValue | undefined, field: string): Difference | undefined {
+  if (expected === found) return undefined;
+  if (Array.isArray(expected) && Array.isArray(found)) {
+    const length = Math.max(expected.length, found.length);
+    for (let index = 0; index < length; index++) {
+      const inner = compare(expected[index], found[index], `${field}[${index}]`);
+      if (inner !== undefined) return inner;
+    }
+    return undefined;
+  }
+  if (isObject(expected) && isObject(found)) {
+    for (const name of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+      const inner = compare(expected[name], found[name], field === "" ? name : `${field}.${name}`);
+      if (inner !== undefined) return inner;
+    }
+    return undefined;
+  }
+  return {
+    field,
+    ...(expected === undefined ? {} : { expected }),
+    ...(found === undefined ? {} : { found }),
+  };
+}
+
+function isObject(value: JsonValue | undefined): value is { [name: string]: JsonValue } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,250 @@
+// Gives a session what a recording holds, in place of what lies outside, and gathers what the session says.
+
+import type { CallContext } from "../host/call-context.ts";
+import type { ToolCatalogue } from "../host/tool-catalogue.ts";
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import { fromRecordedError, type RecordedError } from "./recorded-error.ts";
+import { type RecordedTools, ToolsFromRecord } from "./recorded-tools.ts";
+import type { Outcome, Recording } from "./recording.ts";
+import {
+  createSources,
+  type EffectKind,
+  outerEffect,
+  replaceIn,
+  type Scope,
+  type Scopes,
+  type Sources,
+  scopeOfCall,
+  scopeOfEffect,
+  type Tape,
+} from "./tape.ts";
+
+type RecordedValue = { value: JsonValue | undefined } | { thrown: RecordedError };
+
+interface RecordedEffect {
+  kind: EffectKind;
+  isAtOnce: boolean;
+  outcome: Outcome;
+}
+
+type RecordedEvent = [kind: string, data: JsonObject];
+
+/** An effect that a call waits for. */
+export interface PendingEffect {
+  emit(kind: string, data: JsonObject): void;
+  settle(outcome: Outcome): void;
+}
+
+interface PlayerOptions {
+  recording: Recording;
+  scopes: Scopes;
+  /** What is drawn where the recording has nothing: the real ones. */
+  sources: Omit<Sources, "startedAt">;
+  mustRunTools: boolean;
+}
+
+export class Player implements Tape {
+  readonly sources: Sources;
+  /** The first thing the session asked for and the recording does not have. */
+  missing: string | undefined;
+  readonly #scopes: Scopes;
+  readonly #mustRunTools: boolean;
+  readonly #session = scopeOfCall(this, "");
+  /** By scope and kind; the next one is at the end of its list. */
+  readonly #values = new Map<string, RecordedValue[]>();
+  readonly #effects = new Map<string, RecordedEffect>();
+  /** Those that effects sent as they began. */
+  readonly #events = new Map<string, RecordedEvent[]>();
+  readonly #pending = new Map<string, PendingEffect>();
+  readonly #receivers = new Map<string, (message: JsonValue) => void>();
+  /** Lines by the request they belong to: those of calls that ran at once may come in another order. */
+  readonly #said = new Map<string, string[]>();
+  /** Ids of the lines that effects said which run again. */
+  readonly #saidAside = new Set<string>();
+  /** What others offered when the session first looked at its tools. */
+  readonly #firstTools: RecordedTools | undefined;
+  #tools: ToolsFromRecord | undefined;
+  #wake = () => {};
+
+  constructor({ recording, scopes, sources, mustRunTools }: PlayerOptions) {
+    this.#scopes = scopes;
+    this.#mustRunTools = mustRunTools;
+    this.sources = createSources(this, { ...sources, startedAt: recording.header.host.started_at });
+    for (const entry of recording.entries) {
+      if (entry[0] === "value") add(this.#values, keyOf(entry[1], entry[2]), { value: entry[3] });
+      else if (entry[0] === "thrown") add(this.#values, keyOf(entry[1], entry[2]), { thrown: entry[3] });
+      else if (entry[0] === "event" && entry[2]) add(this.#events, entry[1], [entry[3], entry[4] as JsonObject]);
+      else if (entry[0] === "effect") {
+        const [, id, kind, isAtOnce, outcome] = entry;
+        this.#effects.set(id, { kind, isAtOnce, outcome });
+      }
+    }
+    for (const values of this.#values.values()) values.reverse();
+    this.#firstTools = recording.entries.find((entry) => entry[0] === "tools")?.[1];
+  }
+
+  receive(_line: string | undefined, handle: () => void): void {
+    this.#scopes.run(this.#session, handle);
+  }
+
+  within(callId: string, work: () => void): void {
+    this.#scopes.run(callId === "" ? this.#session : scopeOfCall(this, callId), work);
+  }
+
+  /** Calls end when the recording says so, whatever the time is here. */
+  expire(): void {}
+
+  say(line: string): void {
+    const scope = this.#scopes.getStore();
+    if (scope?.tape !== this) return;
+    if (scope.isEffect) this.#saidAside.add((JSON.parse(line) as { id: string }).id);
+    else add(this.#said, streamOf(line), line);
+    this.#wake();
+  }
+
+  value<Value>(kind: string, produce: () => Value): Value {
+    const scope = this.#scopes.getStore();
+    if (scope?.tape !== this) return produce();
+    const recorded = this.#values.get(keyOf(scope.id, kind))?.pop();
+    if (recorded === undefined) return this.#drawMissing(kind, scope, produce);
+    if ("thrown" in recorded) throw fromRecordedError(recorded.thrown);
+    return recorded.value as Value;
+  }
+
+  /** Time and ids can be made up, and then show in the answer; what a database holds cannot. */
+  #drawMissing<Value>(kind: string, { id }: Scope, produce: () => Value): Value {
+    const what = kind.startsWith("sql ") ? "a look into the database" : `a value of kind "${kind}"`;
+    this.#miss(`${what}${id === "" ? "" : ` in the call ${id}`}`);
+    if (kind.startsWith("sql ")) throw new Error("the recording has no result of this statement");
+    return produce();
+  }
+
+  effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context?: CallContext): Result {
+    const scope = this.#scopes.getStore();
+    if (scope?.tape !== this) return run(context as CallContext);
+    const inner = scopeOfEffect(scope);
+    const { id } = inner;
+    const emit: CallContext["emit"] = (event, data) => this.#scopes.run(scope, () => context?.emit(event, data));
+    const recorded = this.#effects.get(id);
+    if (this.#mustRun(kind, recorded)) {
+      const inScope = context && replaceIn(context, { emit });
+      return this.#scopes.run(inner, () => run(inScope as CallContext));
+    }
+    for (const [event, data] of this.#events.get(id) ?? []) emit(event, data);
+    if (recorded?.isAtOnce) return settleNow(recorded.outcome) as Result;
+    return new Promise((resolve, reject) => {
+      const settle = (outcome: Outcome) => {
+        if ("error" in outcome) reject(fromRecordedError(outcome.error));
+        else resolve("value" in outcome ? outcome.value : undefined);
+      };
+      this.#pending.set(id, { emit, settle });
+      this.#wake();
+    }) as Result;
+  }
+
+  #mustRun(kind: EffectKind, recorded: RecordedEffect | undefined): boolean {
+    return (kind === "tool" && this.#mustRunTools) || (recorded !== undefined && "again" in recorded.outcome);
+  }
+
+  /** Whether the session waits for this effect until the recording goes on. One without an end was a tool's, cut off. */
+  isWaitedFor(id: string): boolean {
+    return this.isReached(id) && !this.isRunAgain(id) && this.#effects.get(id)?.isAtOnce !== true;
+  }
+
+  /** False for what is within an effect that is not run again. */
+  isReached(id: string): boolean {
+    const outer = outerEffect(id);
+    return outer === undefined || (this.isRunAgain(outer) && this.isReached(outer));
+  }
+
+  fromOutside<Message>(receive: (message: Message) => void): (message: Message) => void {
+    const scope = this.#scopes.getStore();
+    if (scope?.tape !== this) return receive;
+    const deliver = (message: JsonValue) => this.#scopes.run(scope, () => receive(message as Message));
+    this.#receivers.set(scopeOfEffect(scope).id, deliver);
+    this.#wake();
+    return () => {};
+  }
+
+  /** Who receives what came unasked to the effect of this id. */
+  receiver(id: string): ((message: JsonValue) => void) | undefined {
+    return this.#receivers.get(id);
+  }
+
+  showTools(catalogue: ToolCatalogue): void {
+    this.#tools = new ToolsFromRecord(catalogue);
+    this.#tools.show(this.#firstTools ?? []);
+  }
+
+  /** Others offered these from then on. It is nobody's doing, so that what the session says of it is not compared. */
+  changeTools(tools: RecordedTools): void {
+    if (tools !== this.#firstTools) this.#scopes.run(undefined, () => this.#tools?.show(tools));
+  }
+
+  /** Whether an effect that is run again has said the line of this id. */
+  hasSaidAside(lineId: string): boolean {
+    return this.#saidAside.has(lineId);
+  }
+
+  /** Whether this effect is run again. Of one without an end only those know what it is that wait for it. */
+  isRunAgain(id: string): boolean {
+    const recorded = this.#effects.get(id);
+    return !this.#pending.has(id) && this.#mustRun(recorded?.kind ?? "tool", recorded);
+  }
+
+  pending(id: string): PendingEffect | undefined {
+    return this.#pending.get(id);
+  }
+
+  /** The next line that answers this request; "" stands for lines that answer none. */
+  nextLine(stream: string): string | undefined {
+    return this.#said.get(stream)?.shift();
+  }
+
+  /** A line that nobody has asked for, leaving these requests aside. */
+  leftLine(except: ReadonlySet<string>): string | undefined {
+    for (const [stream, [line]] of this.#said) if (line !== undefined && !except.has(stream)) return line;
+    return undefined;
+  }
+
+  /** Resolves when the session has said or asked for something, or when the time is over. */
+  async changed(withinMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      timer = setTimeout(resolve, withinMs);
+    });
+    clearTimeout(timer);
+  }
+
+  async read(): Promise<undefined> {
+    return undefined;
+  }
+
+  close(): void {}
+
+  #miss(what: string): void {
+    this.missing ??= what;
+  }
+}
+
+/** The request that a line belongs to. */
+export function streamOf(line: string): string {
+  const { req_id } = JSON.parse(line) as { req_id?: unknown };
+  return typeof req_id === "string" ? req_id : "";
+}
+
+function keyOf(scope: string, kind: string): string {
+  return `${kind}\n${scope}`;
+}
+
+function add<Item>(lists: Map<string, Item[]>, key: string, item: Item): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
+}
+
+function settleNow(outcome: Outcome): JsonValue | undefined {
+  if ("error" in outcome) throw fromRecordedError(outcome.error);
+  return "value" in outcome ? outcome.value : undefined;
+}

@@ -1,0 +1,98 @@
+// The tools that others offer to a session, as they stand in a recording: what they were, and whenever they changed.
+import { z } from "zod";
+import { usesContext, withoutContext } from "../host/calls/context-free.ts";
+import type { CatalogueTool, ToolCatalogue } from "../host/tool-catalogue.ts";
+import { A2EError } from "../protocol/errors.ts";
+import { jsonObject } from "../protocol/json.ts";
+
+const recordedTool = z.object({
+  name: z.string(),
+  description: z.string(),
+  kind: z.string(),
+  tags: z.array(z.string()).readonly(),
+  version: z.string(),
+  inputSchema: jsonObject,
+  outputSchema: jsonObject.optional(),
+  isIdempotent: z.boolean(),
+  isStreaming: z.boolean(),
+  usesContext: z.boolean().optional(),
+  isDeferred: z.boolean(),
+  toolkit: z.string().optional(),
+  source: z.string(),
+  annotations: jsonObject.optional(),
+  timeoutMs: z.number().optional(),
+});
+
+/** All of them in their order; a name stands for one that was on the list before and is the same. */
+export const recordedTools = z.array(z.union([z.string(), recordedTool]));
+
+type RecordedTool = z.output<typeof recordedTool>;
+export type RecordedTools = z.output<typeof recordedTools>;
+
+/** Follows the tools of a session, and writes them down before whatever comes after a change of them. */
+export class ToolsOnRecord {
+  readonly #catalogue: ToolCatalogue;
+  readonly #stop: () => void;
+  /** What stands there; undefined before there is anything. */
+  #known: readonly CatalogueTool[] | undefined;
+  /** A server may change many of its tools one by one: nobody sees that before the next thing happens. */
+  #isChanged = true;
+
+  constructor(catalogue: ToolCatalogue) {
+    this.#catalogue = catalogue;
+    this.#stop = catalogue.onChange(() => {
+      // Whosever it was: a tool of the session's own that goes may have covered one that others offer.
+      this.#isChanged = true;
+    });
+  }
+
+  /** What there is to write down; undefined where nothing has changed. */
+  take(): RecordedTools | undefined {
+    if (!this.#isChanged) return undefined;
+    this.#isChanged = false;
+    const tools = this.#catalogue.list().filter(({ isOutside }) => isOutside === true);
+    if (tools.length === this.#known?.length && tools.every((tool, at) => tool === this.#known?.[at])) return undefined;
+    const known = new Set(this.#known);
+    this.#known = tools;
+    return tools.map((tool) => (known.has(tool) ? tool.name : toRecordedTool(tool)));
+  }
+
+  close(): void {
+    this.#stop();
+  }
+}
+
+/** Gives a session the tools that a recording has. */
+export class ToolsFromRecord {
+  readonly #catalogue: ToolCatalogue;
+  #known = new Map<string, CatalogueTool>();
+
+  constructor(catalogue: ToolCatalogue) {
+    this.#catalogue = catalogue;
+  }
+
+  show(recorded: RecordedTools): void {
+    const tools = recorded.map((tool) => (typeof tool === "string" ? this.#known.get(tool) : toCatalogueTool(tool)));
+    const shown = tools.filter((tool) => tool !== undefined);
+    this.#known = new Map(shown.map((tool) => [tool.name, tool]));
+    this.#catalogue.replaceOutside(shown);
+  }
+}
+
+/** Its functions are left out, as JSON leaves them out. */
+function toRecordedTool(tool: CatalogueTool): RecordedTool {
+  return usesContext(tool) ? (tool as RecordedTool) : { ...(tool as RecordedTool), usesContext: false };
+}
+
+function toCatalogueTool({ usesContext, ...recorded }: RecordedTool): CatalogueTool {
+  // What came of its calls is in the recording, too.
+  const run = () => {
+    throw new A2EError("runtime_error", `what offered "${recorded.name}" is not there in a replay`);
+  };
+  return {
+    ...(recorded as Omit<CatalogueTool, "check" | "run">),
+    isOutside: true,
+    check: (value) => ({ value }),
+    run: usesContext === false ? withoutContext(run) : run,
+  };
+}

@@ -1,0 +1,239 @@
+// Writes down what a session is told, what it says, and what it draws from outside. Never fails or delays a call: what
+// cannot be recorded ends the recording.
+
+import type { CallContext } from "../host/call-context.ts";
+import type { AsWritten } from "../host/plugin.ts";
+import { isThenable } from "../host/thenable.ts";
+import type { ToolCatalogue } from "../host/tool-catalogue.ts";
+import type { JsonValue } from "../protocol/json.ts";
+import type { Concealment } from "./concealment.ts";
+import { toRecordedError } from "./recorded-error.ts";
+import { ToolsOnRecord } from "./recorded-tools.ts";
+import type { Outcome, RecordingEntry, RecordingHeader } from "./recording.ts";
+import {
+  afterMicrotasks,
+  createSources,
+  type EffectKind,
+  replaceIn,
+  type Scope,
+  type Scopes,
+  type Sources,
+  scopeOfCall,
+  scopeOfEffect,
+  type Tape,
+} from "./tape.ts";
+
+/** Where recordings are kept, one per session and life of the host. */
+export interface Recordings {
+  /** Never throws: one that cannot be written loses what is put into it, and says so in the log. */
+  create(sessionId: string): RecordingFile;
+  /** Resolves when everything is written. */
+  close(): Promise<void>;
+}
+
+export interface RecordingFile {
+  /** Takes whole lines and returns at once. */
+  write(lines: string): void;
+  /** Everything written so far; undefined where some of it is lost. */
+  read(): Promise<string | undefined>;
+  close(): void;
+}
+
+interface RecorderOptions {
+  header: RecordingHeader;
+  file: RecordingFile;
+  scopes: Scopes;
+  sources: Sources;
+  maxBytes: number;
+  concealment: Concealment;
+}
+
+export class Recorder implements Tape {
+  readonly sources: Sources;
+  readonly #file: RecordingFile;
+  readonly #scopes: Scopes;
+  readonly #concealment: Concealment;
+  readonly #session = scopeOfCall(this, "");
+  #bytesLeft: number;
+  #tools: ToolsOnRecord | undefined;
+  /** Whether something has come in, and whether all that was begun since then has gone as far as it could. */
+  #turn: "none" | "begun" | "over" = "none";
+  #isEnded = false;
+
+  constructor({ header, file, scopes, sources, maxBytes, concealment }: RecorderOptions) {
+    this.#file = file;
+    this.#scopes = scopes;
+    this.#concealment = concealment;
+    this.#bytesLeft = maxBytes;
+    this.sources = createSources(this, sources);
+    this.#writeLine(() => header);
+  }
+
+  receive(line: string | undefined, handle: () => void): void {
+    this.#noteTurn();
+    this.#write(() => ["in", line === undefined ? null : this.#concealment.ofLine(line)]);
+    this.#scopes.run(this.#session, handle);
+  }
+
+  within(callId: string, work: () => void): void {
+    this.#scopes.run(callId === "" ? this.#session : scopeOfCall(this, callId), work);
+  }
+
+  expire(callId: string, end: () => void): void {
+    this.#noteTurn();
+    this.#write(() => ["expire", callId]);
+    this.within(callId, end);
+  }
+
+  say(line: string): void {
+    const scope = this.#scope;
+    if (scope === undefined) this.#write(() => ["aside", line]);
+    else this.#write(() => (scope.isEffect ? ["aside", line, scope.id] : ["out", line]));
+  }
+
+  value<Value>(kind: string, produce: () => Value): Value {
+    const scope = this.#scope;
+    if (scope === undefined) return produce();
+    try {
+      const value = produce();
+      this.#write(() =>
+        value === undefined ? ["value", scope.id, kind] : ["value", scope.id, kind, value as JsonValue],
+      );
+      return value;
+    } catch (error) {
+      this.#write(() => ["thrown", scope.id, kind, toRecordedError(error)]);
+      throw error;
+    }
+  }
+
+  effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context?: CallContext): Result {
+    const scope = this.#scope;
+    if (scope === undefined) return run(context as CallContext);
+    const inner = scopeOfEffect(scope);
+    const { id } = inner;
+    let mustRunAgain = false;
+    let isAtOnce = true;
+    const settle = (outcome: Outcome) => {
+      if (!mustRunAgain) this.#write(() => ["effect", id, kind, isAtOnce, outcome]);
+    };
+    // Said when it shows and not at the end, which one that is cut off never reaches.
+    const callingBack = () => {
+      settle({ again: true });
+      mustRunAgain = true;
+    };
+    const watched = () =>
+      context &&
+      replaceIn(context, {
+        emit: (event, data) => {
+          this.#write(() => ["event", id, isAtOnce, event, data]);
+          this.#scopes.run(scope, () => context.emit(event, data));
+        },
+        get call() {
+          callingBack();
+          return context.call;
+        },
+        get callNow() {
+          callingBack();
+          return context.callNow;
+        },
+        get callTool() {
+          callingBack();
+          return context.callTool;
+        },
+      });
+    try {
+      // In a scope of its own: what it draws is not drawn again where its result is taken from the recording.
+      const result = this.#scopes.run(inner, () => run(watched() as CallContext));
+      if (!isThenable(result)) {
+        settle({ value: result as JsonValue });
+        return result;
+      }
+      isAtOnce = false;
+      return (result as PromiseLike<unknown>).then(
+        (value) => {
+          settle({ value: value as JsonValue });
+          return value;
+        },
+        (error: unknown) => {
+          settle({ error: toRecordedError(error) });
+          throw error;
+        },
+      ) as Result;
+    } catch (error) {
+      settle({ error: toRecordedError(error) });
+      throw error;
+    }
+  }
+
+  fromOutside<Message>(
+    receive: (message: Message) => void,
+    asWritten: AsWritten<Message> = (message) => message,
+  ): (message: Message) => void {
+    const scope = this.#scope;
+    if (scope === undefined) return receive;
+    const { id } = scopeOfEffect(scope);
+    return (message) => {
+      this.#write(() => ["message", id, asWritten(message, this.#concealment.ofRequest) as JsonValue]);
+      this.#scopes.run(scope, () => receive(message));
+    };
+  }
+
+  showTools(catalogue: ToolCatalogue): void {
+    if (this.#isEnded) return;
+    this.#tools = new ToolsOnRecord(catalogue);
+    this.#writeTools();
+  }
+
+  read(): Promise<string | undefined> {
+    return this.#file.read();
+  }
+
+  close(): void {
+    this.#end("closed");
+  }
+
+  #noteTurn(): void {
+    if (this.#turn === "over") this.#write(() => ["turn"]);
+    if (this.#turn === "begun") return;
+    this.#turn = "begun";
+    void afterMicrotasks().then(() => {
+      this.#turn = "over";
+    });
+  }
+
+  /** The scope that runs, where it is one of this session. */
+  get #scope(): Scope | undefined {
+    const scope = this.#scopes.getStore();
+    return scope?.tape === this ? scope : undefined;
+  }
+
+  #end(reason: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#tools?.close();
+    this.#file.write(`${JSON.stringify(["end", reason])}\n`);
+    this.#file.close();
+  }
+
+  #write(entry: () => RecordingEntry): void {
+    this.#writeTools();
+    this.#writeLine(entry);
+  }
+
+  #writeTools(): void {
+    const tools = this.#isEnded ? undefined : this.#tools?.take();
+    if (tools !== undefined) this.#writeLine(() => ["tools", tools]);
+  }
+
+  #writeLine(content: () => RecordingEntry | RecordingHeader): void {
+    if (this.#isEnded) return;
+    try {
+      const line = `${JSON.stringify(content())}\n`;
+      this.#bytesLeft -= line.length;
+      if (this.#bytesLeft < 0) return this.#end("maxRecordingBytes was reached");
+      this.#file.write(line);
+    } catch (error) {
+      this.#end(`something had no JSON form: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}

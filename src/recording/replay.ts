@@ -1,0 +1,287 @@
+// Runs a recorded session again, apart from everything real, and finds the first line in which it differs.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { SessionState as SavedState } from "../durability/snapshots/session-snapshots.ts";
+import type { A2EHost, HostOptions } from "../host/host.ts";
+import type { Session } from "../host/session/session.ts";
+import type { SessionBeginning } from "../host/session/session-origin.ts";
+import { SessionState } from "../host/session/session-state.ts";
+import type { Dialect } from "../protocol/dialects.ts";
+import { createIdSource, type Message, systemClock } from "../protocol/envelope.ts";
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { Limits } from "../protocol/limits.ts";
+import { findDifference } from "./difference.ts";
+import { type PendingEffect, Player, streamOf } from "./player.ts";
+import type { RecordedTools } from "./recorded-tools.ts";
+import {
+  parseRecording,
+  type Recording,
+  type RecordingEntry,
+  RecordingError,
+  type RecordingHeader,
+} from "./recording.ts";
+import type { Divergence, ReplayReport } from "./replay-report.ts";
+import { afterMicrotasks, callOfEffect, createScopes } from "./tape.ts";
+
+/** What the host in which a recording is replayed must be started with; where it keeps things is up to the caller. */
+export type ReplayHostOptions = Pick<HostOptions, "limits" | "isHandshakeRequired" | "snapshotMode" | "scopes">;
+
+export interface ReplayOptions {
+  /** Starts a host with the plugins of the recorded one and nothing to lose. It is closed at the end. */
+  startHost(options: ReplayHostOptions): Promise<A2EHost>;
+  /** Runs tools again, with all they do, in place of taking their results from the recording. */
+  mustRunTools?: boolean;
+  /** How long to wait for a line that the recording has. */
+  waitMs?: number;
+}
+
+/** Rejects with a RecordingError where the text cannot be replayed. */
+export async function replayRecording(text: string, options: ReplayOptions): Promise<ReplayReport> {
+  const { startHost, mustRunTools = false, waitMs = 10_000 } = options;
+  const recording = parseRecording(text);
+  const { header } = recording;
+  const scopes = createScopes();
+  const sources = { clock: systemClock, nextId: createIdSource(), random: Math.random };
+  const player = new Player({ recording, scopes, sources, mustRunTools });
+  const host = await startHost({
+    // Nobody ends forks here that were ended then.
+    limits: { ...(header.host.limits as Partial<Limits>), maxSessions: Number.POSITIVE_INFINITY },
+    isHandshakeRequired: header.host.is_handshake_required,
+    snapshotMode: header.host.snapshot_mode,
+    scopes,
+  });
+  try {
+    checkPlugins(host, header);
+    const session = host.sessions.replay(header.session_id, player, toBeginning(header));
+    return await new Replay(recording, player, session, waitMs).run();
+  } finally {
+    await host.close(0);
+  }
+}
+
+/** What playing an entry came to. */
+type Played = Divergence | undefined;
+
+class Replay {
+  readonly #recording: Recording;
+  readonly #player: Player;
+  readonly #session: Session;
+  readonly #waitMs: number;
+  readonly #requestTypes = new Map<string, string>();
+  /** Requests that others put an end to. */
+  readonly #cutOff = new Set<string>();
+  #messages = 0;
+
+  constructor(recording: Recording, player: Player, session: Session, waitMs: number) {
+    this.#recording = recording;
+    this.#player = player;
+    this.#session = session;
+    this.#waitMs = waitMs;
+  }
+
+  async run(): Promise<ReplayReport> {
+    const { cut } = this.#recording;
+    const divergence = await this.#findDivergence();
+    return {
+      messages: this.#messages,
+      is_identical: divergence === undefined,
+      ...(cut === undefined ? {} : { cut }),
+      ...(divergence === undefined ? {} : { divergence }),
+    };
+  }
+
+  /** What came from outside is given in the order of the recording, and not before what the session had said by then. */
+  async #findDivergence(): Promise<Divergence | undefined> {
+    for (const entry of this.#recording.entries) {
+      const played = this.#play(entry);
+      // What came in together is handled together: nothing else happens between lines of one turn.
+      const divergence = played instanceof Promise ? await played : played;
+      if (divergence !== undefined) return divergence;
+    }
+    // A recording that was cut may lack what the session said to its last requests.
+    return this.#recording.cut === undefined ? this.#findLeftLine() : undefined;
+  }
+
+  #play(entry: RecordingEntry): Played | Promise<Played> {
+    switch (entry[0]) {
+      case "turn":
+        return afterMicrotasks();
+      case "in":
+        this.#receive(entry[1]);
+        return undefined;
+      case "expire":
+        this.#session.expireCall(entry[1]);
+        return undefined;
+      case "out":
+        return this.#compareNext(entry[1]);
+      case "aside":
+        return this.#hearAside(entry[1], entry[2]);
+      case "message":
+        return this.#deliver(entry[1], entry[2]);
+      case "tools":
+        return this.#changeTools(entry[1]);
+      case "event": {
+        const [, id, isAtOnce, kind, data] = entry;
+        return isAtOnce ? undefined : this.#release(id, (effect) => effect.emit(kind, data as JsonObject));
+      }
+      case "effect": {
+        const [, id, , , outcome] = entry;
+        return this.#release(id, (effect) => effect.settle(outcome));
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #receive(line: string | null): void {
+    if (line === null) return this.#session.receiveTooLong();
+    this.#noteRequest(line);
+    this.#session.receiveLine(line);
+  }
+
+  #noteRequest(line: string): void {
+    try {
+      const { id, type } = JSON.parse(line) as { id?: unknown; type?: unknown };
+      if (typeof id === "string" && typeof type === "string") this.#requestTypes.set(id, type);
+    } catch {
+      // What is no JSON was refused then, and will be now.
+    }
+  }
+
+  /** What others said, or an effect. Where that runs again, it says so before anything comes in that may answer it. */
+  #hearAside(line: string, effectId: string | undefined): Promise<undefined> | undefined {
+    const message = JSON.parse(line) as Message;
+    const stream = streamOf(line);
+    if (effectId === undefined && stream !== "") this.#cutOff.add(stream);
+    if (effectId !== undefined && this.#player.isRunAgain(effectId)) return this.#waitForAside(message.id);
+    this.#session.recallAside(message);
+    return undefined;
+  }
+
+  async #waitForAside(lineId: string): Promise<undefined> {
+    await this.#waitFor(() => this.#player.hasSaidAside(lineId) || undefined);
+  }
+
+  async #deliver(id: string, message: JsonValue): Promise<Divergence | undefined> {
+    if (!this.#player.isReached(id)) return undefined;
+    // Whoever is at something goes on first.
+    await nextTurn();
+    const receive = await this.#waitFor(() => this.#player.receiver(id));
+    if (receive === undefined) return this.#diverge(callOfEffect(id), { field: "" }, "nobody received what had come");
+    try {
+      receive(message);
+    } catch {
+      // What made no sense then makes none now.
+    }
+    await nextTurn();
+    return undefined;
+  }
+
+  async #changeTools(tools: RecordedTools): Promise<undefined> {
+    // As above, with what there was until now.
+    await nextTurn();
+    this.#player.changeTools(tools);
+  }
+
+  #compareNext(expected: string): Played | Promise<Played> {
+    const stream = streamOf(expected);
+    const found = this.#player.nextLine(stream);
+    if (found !== undefined) return this.#compare(stream, expected, found);
+    return this.#waitFor(() => this.#player.nextLine(stream)).then((late) => this.#compare(stream, expected, late));
+  }
+
+  #compare(stream: string, expected: string, found: string | undefined): Played {
+    if (found === undefined)
+      return this.#diverge(
+        stream,
+        { field: "", expected: JSON.parse(expected) as JsonValue },
+        "nothing was said in time",
+      );
+    const difference = findDifference(expected, found);
+    if (difference !== undefined) return this.#diverge(stream, difference);
+    this.#messages += 1;
+    return undefined;
+  }
+
+  #release(id: string, go: (effect: PendingEffect) => void): Promise<Played> | undefined {
+    return this.#player.isWaitedFor(id) ? this.#releaseWaiting(id, go) : undefined;
+  }
+
+  async #releaseWaiting(id: string, go: (effect: PendingEffect) => void): Promise<Played> {
+    const effect = await this.#waitFor(() => this.#player.pending(id));
+    if (effect === undefined)
+      return this.#diverge(callOfEffect(id), { field: "" }, "the call did not use what it had used");
+    go(effect);
+    // Whoever waited goes on before anything else comes in.
+    await nextTurn();
+    return undefined;
+  }
+
+  async #findLeftLine(): Promise<Divergence | undefined> {
+    await nextTurn();
+    const line = this.#player.leftLine(this.#cutOff);
+    if (line === undefined) return undefined;
+    return this.#diverge(
+      streamOf(line),
+      { field: "", found: JSON.parse(line) as JsonValue },
+      "the recording has no such line",
+    );
+  }
+
+  async #waitFor<Thing>(take: () => Thing | undefined): Promise<Thing | undefined> {
+    const deadline = performance.now() + this.#waitMs;
+    for (;;) {
+      const thing = take();
+      const left = deadline - performance.now();
+      if (thing !== undefined || left <= 0) return thing;
+      await this.#player.changed(left);
+    }
+  }
+
+  #diverge(stream: string, where: Pick<Divergence, "field" | "expected" | "found">, about?: string): Divergence {
+    const { missing } = this.#player;
+    const notes = [about, missing === undefined ? undefined : `the recording lacks ${missing}`].filter(
+      (note) => note !== undefined,
+    );
+    return {
+      message: this.#messages + 1,
+      req_id: stream,
+      request_type: this.#requestTypes.get(stream) ?? "",
+      ...where,
+      ...(notes.length === 0 ? {} : { note: notes.join("; ") }),
+    };
+  }
+}
+
+function checkPlugins(host: A2EHost, { host: { plugins } }: RecordingHeader): void {
+  const missing = plugins.filter(
+    ({ name, capability }) =>
+      !host.plugins.some((loaded) => loaded.name === name && loaded.plugin.capability.name === capability),
+  );
+  if (missing.length === 0) return;
+  const names = missing.map(({ name, capability }) => (name === capability ? name : `${name} (${capability})`));
+  throw new RecordingError(`the recorded host had plugins that this one lacks: ${names.join(", ")}`);
+}
+
+function toBeginning({ origin, restore_from }: RecordingHeader): SessionBeginning {
+  if (origin !== undefined) {
+    const { principal, granted, dialect, created_at, parent, states, lines, last_seq, acknowledged } = origin;
+    return {
+      origin: {
+        principal,
+        granted: new Set(granted),
+        dialect: dialect as Dialect,
+        createdAt: created_at,
+        states: new Map(
+          Object.entries(states).map(([name, state]) => [
+            name,
+            SessionState.fromLayers([new Map(Object.entries(state))]),
+          ]),
+        ),
+        stored: { layers: [], lines, lastSeq: last_seq, acknowledged },
+        ...(parent === undefined ? {} : { parent }),
+      },
+    };
+  }
+  if (restore_from === undefined) return {};
+  return { restoreFrom: { snapshot_id: restore_from.snapshot_id, state: restore_from.state as SavedState } };
+}

@@ -1,0 +1,177 @@
+// An audit entry as a line of JSON, built by hand: this runs once per handled message, and JSON.stringify of the entry
+// takes several times as long. Entries that follow each other differ in little more than their req_id, so a line is put
+// together from four pieces, three of which are mostly there already, and straight into the buffer that is written.
+import type { AuditEntry } from "../../host/ports/audit.ts";
+import { escapeNonAscii } from "../../protocol/json.ts";
+
+/** Sessions whose piece is kept ready. When there are more, pieces are made anew from time to time. */
+const maxKeptOrigins = 1024;
+const maxKeptLength = 512;
+
+/** Writes the line of an entry with its newline; returns where it ends, or minus its length where there is no room. */
+export type AuditLineWriter = (entry: AuditEntry, target: Buffer, offset: number) => number;
+
+/** Lines are ASCII. `ts` is in seconds; times have three decimals. */
+export function createAuditLineWriter(): AuditLineWriter {
+  const originOf = keepOrigins();
+  const outcomeOf = keepOutcome();
+  const noBytes: Buffer = Buffer.alloc(0);
+  let time = { ts: Number.NaN, bytes: noBytes };
+  /** Time and origin in one piece, for the entries of one session within one millisecond. */
+  let start = { ts: Number.NaN, origin: noBytes, bytes: noBytes };
+  /** The line before: where nothing but the id differs, copying it and writing the id anew is the cheapest way to the next. */
+  let previous = { target: noBytes, from: 0, end: 0, start: noBytes, outcome: noBytes };
+  return (entry, target, from) => {
+    if (entry.ts !== time.ts) time = { ts: entry.ts, bytes: Buffer.from(`{"ts":${thousandths(entry.ts)}`, "latin1") };
+    const origin = originOf(entry);
+    if (typeof origin === "string") return writeText(lineOf(entry, origin), target, from);
+    if (start.ts !== entry.ts || start.origin !== origin)
+      start = { ts: entry.ts, origin, bytes: Buffer.concat([time.bytes, origin]) };
+    const outcome = outcomeOf(entry);
+    const { req_id } = entry;
+    const length = start.bytes.length + req_id.length + outcome.length;
+    const end = from + length;
+    if (end > target.length) return -length;
+    const isLikePrevious =
+      previous.target === target &&
+      previous.end === from &&
+      end - from === from - previous.from &&
+      previous.start === start.bytes &&
+      previous.outcome === outcome;
+    if (isLikePrevious) target.copyWithin(from, previous.from, from);
+    else {
+      target.set(start.bytes, from);
+      target.set(outcome, end - outcome.length);
+      previous = { target, from, end, start: start.bytes, outcome };
+    }
+    if (!writePlain(req_id, target, from + start.bytes.length))
+      return writeText(lineOf(entry, origin.toString("latin1")), target, from);
+    previous.from = from;
+    previous.end = end;
+    return end;
+  };
+}
+
+/** Writes text that JSON writes as it is; false where it is not such text. Cheaper than the engine's own writer for an id. */
+function writePlain(text: string, target: Buffer, offset: number): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (!isPlainCode(code)) return false;
+    target[offset + index] = code;
+  }
+  return true;
+}
+
+/** The line of an entry whose session is met for the first time: nothing is ready, and much may never be needed again. */
+function lineOf(entry: AuditEntry, origin: string): string {
+  return `{"ts":${thousandths(entry.ts)}${origin}${unquoted(entry.req_id)}${outcomeText(entry)}`;
+}
+
+function writeText(line: string, target: Buffer, from: number): number {
+  return from + line.length > target.length ? -line.length : from + target.write(line, from, "latin1");
+}
+
+/** Who sent what: the same from call to call of one agent, so from the second one on its bytes are kept. */
+function keepOrigins(): (entry: AuditEntry) => Buffer | string {
+  const kept = new Map<string, Origin>();
+  let last: Origin | undefined;
+  return (entry) => {
+    if (last === undefined || !isSameOrigin(entry, last)) {
+      last = kept.get(entry.session_id);
+      if (last === undefined || !isSameOrigin(entry, last)) {
+        last = toOrigin(entry);
+        if (kept.size >= maxKeptOrigins) kept.clear();
+        if (last.text.length <= maxKeptLength) kept.set(entry.session_id, last);
+        return last.text;
+      }
+    }
+    last.bytes ??= Buffer.from(last.text, "latin1");
+    return last.bytes;
+  };
+}
+
+type Origin = Pick<AuditEntry, "session_id" | "agent_id" | "type" | "capability"> & {
+  readonly text: string;
+  bytes: Buffer | undefined;
+};
+
+function isSameOrigin(entry: AuditEntry, origin: Origin): boolean {
+  return (
+    entry.session_id === origin.session_id &&
+    entry.type === origin.type &&
+    entry.agent_id === origin.agent_id &&
+    entry.capability === origin.capability
+  );
+}
+
+function toOrigin({ session_id, agent_id, type, capability }: AuditEntry): Origin {
+  const who = `,"session_id":${quote(session_id)},"agent_id":${quote(agent_id)}`;
+  const text = `${who},"type":${quote(type)},"capability":${quote(capability)},"req_id":"`;
+  return { session_id, agent_id, type, capability, text, bytes: undefined };
+}
+
+/** How it went: where calls are short and alike, mostly as the last time. */
+function keepOutcome(): (entry: AuditEntry) => Buffer {
+  let last: Outcome | undefined;
+  return (entry) => {
+    if (last === undefined || !isSameOutcome(entry, last)) last = toOutcome(entry);
+    return last.bytes;
+  };
+}
+
+type Outcome = ReturnType<typeof toOutcome>;
+
+function isSameOutcome(entry: AuditEntry, outcome: Outcome): boolean {
+  return (
+    entry.duration_ms === outcome.duration_ms &&
+    entry.bytes_in === outcome.bytes_in &&
+    entry.bytes_out === outcome.bytes_out &&
+    entry.nested_calls === outcome.nested_calls &&
+    entry.success === outcome.success &&
+    entry.error_code === outcome.error_code &&
+    entry.correlation_id === outcome.correlation_id
+  );
+}
+
+function toOutcome(entry: AuditEntry) {
+  const { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
+  const bytes = Buffer.from(outcomeText(entry), "latin1");
+  return { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls, bytes };
+}
+
+function outcomeText(entry: AuditEntry): string {
+  const { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
+  const result = `","correlation_id":${quote(correlation_id)},"success":${success},"error_code":${quote(error_code)}`;
+  const cost = `,"duration_ms":${thousandths(duration_ms * 1000)},"bytes_in":${bytes_in},"bytes_out":${bytes_out}`;
+  return `${result}${cost},"nested_calls":${nested_calls}}\n`;
+}
+
+function quote(text: string): string {
+  return `"${unquoted(text)}"`;
+}
+
+/** What stands between the quotes. */
+function unquoted(text: string): string {
+  return isPlain(text) ? text : escapeNonAscii(JSON.stringify(text)).slice(1, -1);
+}
+
+/** True for text that JSON writes as it is. */
+function isPlain(text: string): boolean {
+  for (let index = 0; index < text.length; index++) if (!isPlainCode(text.charCodeAt(index))) return false;
+  return true;
+}
+
+/** Printable ASCII but for quotes and backslashes. */
+function isPlainCode(code: number): boolean {
+  return code >= 0x20 && code <= 0x7e && code !== 0x22 && code !== 0x5c;
+}
+
+const fractions = Array.from({ length: 1000 }, (_, index) => `.${String(index).padStart(3, "0")}`);
+
+/** `value / 1000`. Printing two small integers is cheaper than finding the shortest digits of a fraction. */
+function thousandths(value: number): string {
+  const rounded = Math.round(value);
+  if (!(rounded >= 0 && rounded <= Number.MAX_SAFE_INTEGER)) return JSON.stringify(rounded / 1000);
+  const whole = Math.floor(rounded / 1000);
+  return whole + (fractions[rounded - whole * 1000] ?? "");
+}

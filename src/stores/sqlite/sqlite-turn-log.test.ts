@@ -1,0 +1,411 @@
+import { existsSync, fstatSync, mkdirSync, statSync } from "node:fs";
+import { expect, test } from "vitest";
+import { useTemporaryFolder } from "../temporary-folder.suite.ts";
+import { leaveTurns, openTurns as open } from "./opened-turns.suite.ts";
+import { openSqlite } from "./sqlite.ts";
+import { createSqliteDatabase } from "./sqlite-database.ts";
+import { turnLogHalf } from "./turn-log-file.ts";
+
+const newPath = useTemporaryFolder();
+
+test.each(["power", "process"] as const)(
+  "what was told to be durable is there after a kill (%s)",
+  async (durability) => {
+    const path = newPath();
+    const { append, database, ends } = await open(path, { durability });
+    for (const value of ["a", "b", "c"]) expect(await append(value)).toBeUndefined();
+    const left = leaveTurns(path, newPath());
+    await database.close();
+
+    // The first turn of a process begins a log of its own.
+    expect(ends.slice(0, 3)).toEqual(["folded", "logged", "logged"]);
+    const again = await open(left, { durability });
+    expect(again.recalled).toEqual(["b", "c"]);
+    expect(again.rows()).toEqual(["a", "b", "c"]);
+    await again.append("d");
+    const twice = await open(leaveTurns(left, newPath()), { durability });
+    expect(twice.rows()).toEqual(["a", "b", "c", "d"]);
+    await again.database.close();
+    await twice.database.close();
+  },
+);
+
+test("a turn that also writes to tables is there whole, with all that the log had", async () => {
+  const path = newPath();
+  const { append, database, put, ends, rows } = await open(path);
+  await append("a");
+  await append("b");
+  put("in tables");
+  await append("c");
+  expect(ends.at(-1)).toBe("folded");
+  expect(rows()).toEqual(["a", "in tables", "b", "c"]);
+  await append("d");
+  expect(ends.at(-1)).toBe("logged");
+
+  const again = await open(leaveTurns(path, newPath()));
+  expect(again.recalled).toEqual(["d"]);
+  expect([...again.rows()].sort()).toEqual(["a", "b", "c", "d", "in tables"]);
+  await again.database.close();
+  await database.close();
+});
+
+test("a turn that is lost leaves nothing, in tables or in the log", async () => {
+  const path = newPath();
+  const { append, database, put, ends } = await open(path);
+  await append("a");
+  await append("b");
+  put("lost, too");
+  database.beforeCommit((error) => {
+    if (error === undefined) throw new Error("disk full");
+  });
+  expect(await append("lost")).toMatchObject({ message: "disk full" });
+  expect(ends.at(-1)).toBe("lost");
+  expect(await append("c")).toBeUndefined();
+
+  const again = await open(leaveTurns(path, newPath()));
+  expect(again.rows()).toEqual(["a", "b", "c"]);
+  await again.database.close();
+  await database.close();
+});
+
+test("a turn that SQLite has rolled back by itself is lost, and nothing else", async () => {
+  const path = newPath();
+  const { append, database, ends, put } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  const spill = () =>
+    database.write(() => {
+      // As it does where the disk is full in the middle of a transaction.
+      database.prepare("ROLLBACK").run();
+      throw new Error("disk full");
+    });
+  put("lost, too");
+  expect(spill).toThrow("disk full");
+  expect(() => put("after it")).toThrow("disk full");
+  expect(await append("lost")).toMatchObject({ message: "disk full" });
+  expect(ends.at(-1)).toBe("lost");
+  expect(await append("d")).toBeUndefined();
+
+  const again = await open(leaveTurns(path, newPath()));
+  expect(again.rows()).toEqual(["a", "b", "c", "d"]);
+  await again.database.close();
+  await database.close();
+});
+
+test("an owner that cannot take up what the log has leaves it to the next", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  const left = leaveTurns(path, newPath());
+  await database.close();
+  const failing = await createSqliteDatabase({ path: left });
+  const recall = () => {
+    throw new Error("what is this?");
+  };
+  expect(() => failing.openLog?.({ recall, fold() {}, ended() {} })).toThrow("what is this?");
+  await failing.close();
+
+  const again = await open(left);
+  expect(again.rows()).toEqual(["a", "b", "c"]);
+  await again.database.close();
+});
+
+test("who waits for a lost turn is told after those before it", async () => {
+  const syncs: ((error: Error | null) => void)[] = [];
+  const { append, database } = await open(newPath(), { syncFile: (_file, callback) => void syncs.push(callback) });
+  const told: string[] = [];
+  void append("a").then((error) => told.push(`a ${error?.message}`));
+  await new Promise(setImmediate);
+  database.beforeCommit((error) => {
+    if (error === undefined) throw new Error("disk full");
+  });
+  void append("lost").then((error) => told.push(`lost ${error?.message}`));
+  await new Promise(setImmediate);
+  expect(told).toEqual([]);
+  for (const callback of syncs.splice(0)) callback(null);
+  await new Promise(setImmediate);
+  expect(told).toEqual(["a undefined", "lost disk full"]);
+  const closing = database.close();
+  for (const callback of syncs.splice(0)) callback(null);
+  await closing;
+});
+
+test("a log that is full goes to tables, and begins anew", async () => {
+  const path = newPath();
+  const { append, database, ends } = await open(path);
+  const long = "x".repeat(turnLogHalf / 4);
+  const values = Array.from({ length: 13 }, (_, index) => `${index}${long}`);
+  for (const value of values) expect(await append(value)).toBeUndefined();
+  // The first of all, and each that finds a half full.
+  expect(ends.flatMap((how, index) => (how === "folded" ? [index] : []))).toEqual([0, 4, 8, 12]);
+
+  const again = await open(leaveTurns(path, newPath()));
+  expect(again.rows()).toEqual(values);
+  await again.database.close();
+  await database.close();
+});
+
+test("a turn that is longer than the log is durable all the same", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  await append("a");
+  const long = "x".repeat(turnLogHalf + 1);
+  expect(await append(long)).toBeUndefined();
+  const again = await open(leaveTurns(path, newPath()));
+  expect(again.rows()).toEqual(["a", long]);
+  await again.database.close();
+  await database.close();
+});
+
+test("closed in order, the database has everything by itself", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  void append("in the last turn");
+  await database.close();
+  expect(existsSync(`${path}-turns`)).toBe(false);
+
+  const again = await open(path);
+  expect(again.recalled).toEqual([]);
+  expect(again.rows()).toEqual(["a", "b", "c", "in the last turn"]);
+  await again.database.close();
+});
+
+test("what a log had is kept where the next process only opens and closes it", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  await append("a");
+  await append("b");
+  const left = leaveTurns(path, newPath());
+  await database.close();
+  await (await open(left)).database.close();
+  const again = await open(left);
+  expect(again.rows()).toEqual(["a", "b"]);
+  await again.database.close();
+});
+
+/** A disk whose syncs end when they are told to. */
+function useHeldDisk(path: string) {
+  let held: { isLog: boolean; callback: (error: Error | null) => void }[] = [];
+  return {
+    syncFile(file: number, callback: (error: Error | null) => void): void {
+      held.push({ isLog: fstatSync(file).ino === statSync(`${path}-turns`).ino, callback });
+    },
+    /** Ends those of the log, those of tables, or all of them. */
+    async sync(which?: "log" | "tables"): Promise<void> {
+      await new Promise(setImmediate);
+      const ending = held.filter(({ isLog }) => which === undefined || isLog === (which === "log"));
+      held = held.filter((sync) => !ending.includes(sync));
+      for (const { callback } of ending) callback(null);
+      await new Promise(setImmediate);
+    },
+  };
+}
+
+test("a turn in the log is not told before the tables it stands on are on the disk", async () => {
+  const path = newPath();
+  const disk = useHeldDisk(path);
+  const { append, database, put, ends } = await open(path, { syncFile: disk.syncFile });
+  const settled: string[] = [];
+  const say = (value: string) => void append(value).then(() => settled.push(value));
+  say("a");
+  await disk.sync();
+  put("in tables");
+  say("b");
+  await new Promise(setImmediate);
+  say("c");
+  await disk.sync("log");
+  expect([ends.slice(-2), settled]).toEqual([["folded", "logged"], ["a"]]);
+  await disk.sync("tables");
+  expect(settled).toEqual(["a", "b", "c"]);
+  // Tables have all that the log had.
+  say("d");
+  await new Promise(setImmediate);
+  put("in tables");
+  say("e");
+  await disk.sync("tables");
+  expect(settled).toEqual(["a", "b", "c", "d", "e"]);
+  const closing = database.close();
+  await disk.sync();
+  await disk.sync();
+  await closing;
+});
+
+test("a half is written over only once the tables that it went to are on the disk", async () => {
+  const path = newPath();
+  const disk = useHeldDisk(path);
+  const { append, database, ends } = await open(path, { syncFile: disk.syncFile });
+  const long = "x".repeat(turnLogHalf / 2);
+  const say = async (value: string) => {
+    void append(value + long);
+    await new Promise(setImmediate);
+  };
+  await say("first");
+  await disk.sync();
+  // Over to the second half and, with that not on the disk, not back: what the log has on the disk does not help.
+  for (const value of ["1", "2", "3"]) await say(value);
+  await disk.sync("log");
+  for (const value of ["4", "5"]) await say(value);
+  expect(ends).toEqual(["folded", "logged", "folded", "logged", "folded", "folded"]);
+  await disk.sync();
+  await disk.sync();
+  for (const value of ["6", "7"]) await say(value);
+  expect(ends.slice(-2)).toEqual(["folded", "logged"]);
+
+  const again = await open(leaveTurns(path, newPath()));
+  expect(again.rows().map((value) => value.replace(long, ""))).toEqual(["first", "1", "2", "3", "4", "5", "6", "7"]);
+  await again.database.close();
+  const closing = database.close();
+  await disk.sync();
+  await disk.sync();
+  await closing;
+});
+
+test("a disk that is always one commit behind does not keep the log from its other half", async () => {
+  const path = newPath();
+  let before: (() => void)[] = [];
+  let held: (() => void)[] = [];
+  const { append, database, put, ends } = await open(path, {
+    logBytes: 4096,
+    syncFile: (_file, callback) => void held.push(() => callback(null)),
+  });
+  const sync = async () => {
+    for (const end of before) end();
+    before = held;
+    held = [];
+    await new Promise(setImmediate);
+  };
+  for (let round = 0; round < 20; round++) {
+    void append(`${round}`.padEnd(1500));
+    await new Promise(setImmediate);
+    put("in tables");
+    void append(`${round}, in tables`);
+    await sync();
+  }
+  // Without the other half there would be room for two.
+  expect(ends.filter((how) => how === "logged").length).toBeGreaterThan(10);
+  const closing = database.close();
+  for (let round = 0; round < 4; round++) await sync();
+  await closing;
+});
+
+test("nor does a process go over to the other half before its own first commit is on the disk", async () => {
+  const path = newPath();
+  const disk = useHeldDisk(path);
+  const { append, database, ends } = await open(path, { syncFile: disk.syncFile });
+  const long = "x".repeat(turnLogHalf / 2);
+  for (const value of ["first", "1", "2", "3"]) {
+    void append(value + long);
+    await new Promise(setImmediate);
+  }
+  expect(ends).toEqual(["folded", "logged", "folded", "folded"]);
+  const closing = database.close();
+  await disk.sync();
+  await disk.sync();
+  await closing;
+});
+
+test("after a failed sync no half is written over: the disk may need what it has", async () => {
+  const path = newPath();
+  let failing: Error | null = null;
+  const { append, database, ends } = await open(path, {
+    syncFile: (_file, callback) => setImmediate(callback, failing),
+  });
+  const long = "x".repeat(turnLogHalf / 2);
+  for (const value of ["first", "1"]) expect(await append(value + long)).toBeUndefined();
+  failing = new Error("the disk is gone");
+  expect(await append(`2${long}`)).toBe(failing);
+  failing = null;
+  for (const value of ["3", "4", "5"]) await append(value + long);
+  expect(ends).toEqual(["folded", "logged", "folded", "logged", "folded", "folded"]);
+  await database.close();
+});
+
+test("where nobody waits for the disk, the log goes there by itself, and closing does not wait for the next time", async () => {
+  const path = newPath();
+  const synced: string[] = [];
+  const { append, database, ends } = await open(path, {
+    durability: "process",
+    syncIntervalMs: 3_600_000,
+    syncFile(file, callback) {
+      synced.push(fstatSync(file).ino === statSync(`${path}-turns`).ino ? "log" : "tables");
+      setImmediate(callback, null);
+    },
+  });
+  for (const value of ["a", "b", "c"]) await append(value);
+  expect(ends).toEqual(["folded", "logged", "logged"]);
+  expect(synced).toEqual(["tables", "log"]);
+  await database.close();
+});
+
+test("a log that was written before it had halves is read, and gone on with", async () => {
+  const path = newPath();
+  const { append, database } = await open(path);
+  for (const value of ["a", "b", "c"]) await append(value);
+  const left = leaveTurns(path, newPath());
+  await database.close();
+  // As the release before left it: every epoch begins where the file does.
+  const old = await openSqlite({ path: left, migrations: ["what the database itself needs"] });
+  old.exec("ALTER TABLE turn_log DROP COLUMN start; UPDATE component SET version = 1 WHERE name = 'turn_log'");
+  old.close();
+
+  const again = await open(left);
+  expect(again.recalled).toEqual(["b", "c"]);
+  for (const value of ["d", "e"]) expect(await again.append(value)).toBeUndefined();
+  const twice = await open(leaveTurns(left, newPath()));
+  expect(twice.rows()).toEqual(["a", "b", "c", "d", "e"]);
+  await again.database.close();
+  await twice.database.close();
+});
+
+test.each([
+  ["process", "power"],
+  ["power", "process"],
+] as const)("a log that was written with durability %s is read with %s, and gone on with", async (before, after) => {
+  const path = newPath();
+  const { append, database } = await open(path, { durability: before });
+  for (const value of ["a", "b", "c"]) await append(value);
+  const left = leaveTurns(path, newPath());
+  await database.close();
+  const again = await open(left, { durability: after });
+  expect(again.recalled).toEqual(["b", "c"]);
+  for (const value of ["d", "e", "f"]) expect(await again.append(value)).toBeUndefined();
+  const twice = await open(leaveTurns(left, newPath()), { durability: before });
+  expect([twice.recalled, twice.rows()]).toEqual([
+    ["e", "f"],
+    ["a", "b", "c", "d", "e", "f"],
+  ]);
+  await again.database.close();
+  await twice.database.close();
+});
+
+test("a sync of the log that fails is told to all that waited for it, and to all that follow", async () => {
+  const path = newPath();
+  let failing: Error | null = null;
+  const { append, database } = await open(path, { syncFile: (_file, callback) => setImmediate(callback, failing) });
+  expect(await append("a")).toBeUndefined();
+  failing = new Error("the disk is gone");
+  expect(await append("b")).toBe(failing);
+  failing = null;
+  expect(await append("c")).toMatchObject({ message: "the disk is gone" });
+  await database.close();
+  // It may be the only place that has the turn.
+  expect(existsSync(`${path}-turns`)).toBe(true);
+});
+
+test("a log that cannot be opened is told when the host starts", async () => {
+  const path = newPath();
+  mkdirSync(`${path}-turns`);
+  await expect(open(path)).rejects.toThrow("-turns");
+});
+
+test("the log has one owner", async () => {
+  const { database } = await open(newPath());
+  expect(() => database.openLog?.({ recall() {}, fold() {}, ended() {} })).toThrow("has an owner");
+  await database.close();
+});
+
+test("a database that keeps nothing has none", async () => {
+  const database = await createSqliteDatabase({ path: ":memory:" });
+  expect(database.openLog).toBeUndefined();
+  await database.close();
+});

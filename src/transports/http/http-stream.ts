@@ -1,0 +1,157 @@
+// What the host says over HTTP: one stream of server-sent events, opened again after each cut behind the last line that
+// arrived.
+import type { Message } from "../../protocol/envelope.ts";
+import { bootHeader, createSseParser, keepAliveHeader, type SseEvent } from "../../protocol/framing/sse.ts";
+import { parseJson } from "../../protocol/json.ts";
+import { answerTimeoutMs, type HttpIo } from "./http-io.ts";
+import { isTemporary } from "./http-posts.ts";
+
+export interface HttpStream {
+  /** Resolves when the first stream is open; rejects where it does not come to be, which is not tried again. */
+  open(): Promise<void>;
+  close(): void;
+}
+
+interface StreamPort {
+  readonly io: HttpIo;
+  /** Sent with every request of the transport; the last line that arrived is acknowledged with it. */
+  readonly headers: Record<string, string>;
+  readonly maxLineLength: number;
+  opened(): void;
+  receive(message: Message): void;
+  /** What the host had taken and not answered must be sent again. */
+  restored(): void;
+  /** The stream was cut: `again` is to be called later. */
+  cut(reason: Error, again: () => void): void;
+  /** What no repetition changes: the host's refusal, or something else. */
+  refused(status: number): void;
+  failed(reason: Error): void;
+}
+
+/** A stream that was silent for three keep-alives of the host is dead. Counted only where the host sends them. */
+const missedKeepAlives = 3;
+/** What hosts do that do not say; those that do it more often may be held up for a while. */
+const minKeepAliveMs = 15_000;
+/** No host means a longer silence, and timers overflow. */
+const maxKeepAliveMs = 24 * 60 * 60_000;
+
+export function createHttpStream(port: StreamPort): HttpStream {
+  const { io, headers, maxLineLength } = port;
+  let isClosed = false;
+  let lastSeq = 0;
+  /** The run of the host that the stream last came from, where it says so. */
+  let lastBoot: string | undefined;
+  let lastHeardAt = 0;
+  /** Ends the current attempt or stream without a word of it. */
+  let leave = () => {};
+  let watchdog: ReturnType<typeof setInterval> | undefined;
+  let abandon = () => {};
+
+  return {
+    open: () =>
+      new Promise((resolve, reject) => {
+        abandon = () => reject(new Error("closed meanwhile"));
+        start(resolve, reject);
+      }),
+    close() {
+      isClosed = true;
+      leave();
+      abandon();
+    },
+  };
+
+  /** `failed` is given for the first attempt. */
+  function start(opened?: () => void, failed?: (error: Error) => void): void {
+    let isOpened = false;
+    let refusedWith: number | undefined;
+    const parser = createSseParser({
+      maxDataLength: maxLineLength,
+      onEvent: receive,
+      onTooLong: () => port.failed(new Error(`the host sent a line of more than ${maxLineLength} characters`)),
+    });
+    const ended = (error: Error) => {
+      leave();
+      if (failed !== undefined && !isOpened) failed(error);
+      else if (refusedWith !== undefined && !isTemporary(refusedWith)) port.refused(refusedWith);
+      else port.cut(error, start);
+    };
+    const timeout = setTimeout(
+      () => ended(new Error(`no answer to GET /stream within ${answerTimeoutMs / 1000} s`)),
+      answerTimeoutMs,
+    );
+    lastHeardAt = performance.now();
+    const abort = io.stream("/stream", headers, {
+      opened(status, header) {
+        clearTimeout(timeout);
+        lastHeardAt = performance.now();
+        if (status !== 200) {
+          refusedWith = status;
+          return;
+        }
+        isOpened = true;
+        port.opened();
+        noteStart(header("last-event-id"), header(bootHeader));
+        if (header("last-event-id") !== undefined) watch(Number(header(keepAliveHeader)), ended);
+        opened?.();
+      },
+      data(chunk) {
+        lastHeardAt = performance.now();
+        if (refusedWith === undefined) parser.push(chunk);
+      },
+      ended(error) {
+        const refusal =
+          refusedWith === undefined ? undefined : new Error(`GET /stream was answered with ${refusedWith}`);
+        ended(refusal ?? error ?? new Error("the stream ended"));
+      },
+    });
+    leave = () => {
+      clearTimeout(timeout);
+      clearInterval(watchdog);
+      abort();
+      leave = () => {};
+    };
+  }
+
+  /** Where the host reads from an earlier place than ours, it is another life of the session: its numbers start again. */
+  function noteStart(from: string | undefined, boot: string | undefined): void {
+    if (from === undefined) return;
+    const isRestarted = boot !== lastBoot && lastBoot !== undefined;
+    lastBoot = boot;
+    if (boot !== undefined) headers[bootHeader] = boot;
+    const isNumberedAnew = Number(from) < lastSeq;
+    if (isNumberedAnew) setLastSeq(Number(from));
+    if (isNumberedAnew || isRestarted)
+      queueMicrotask(() => {
+        if (!isClosed) port.restored();
+      });
+  }
+
+  /** Leaves a stream on which nothing comes any more, not even signs of life. */
+  function watch(toldMs: number, ended: (error: Error) => void): void {
+    const keepAliveMs = Math.min(Math.max(toldMs || 0, minKeepAliveMs), maxKeepAliveMs);
+    watchdog = setInterval(() => {
+      if (performance.now() - lastHeardAt >= missedKeepAlives * keepAliveMs) ended(new Error("the host fell silent"));
+    }, keepAliveMs);
+  }
+
+  function receive({ id, data }: SseEvent): void {
+    if (isClosed) return;
+    if (id !== undefined) {
+      const seq = Number(id);
+      if (seq <= lastSeq) return;
+      if (Number.isSafeInteger(seq)) setLastSeq(seq);
+    }
+    let message: Message;
+    try {
+      message = parseJson(data) as Message;
+    } catch {
+      return; // Not a message: some hosts greet in plain text.
+    }
+    port.receive(message);
+  }
+
+  function setLastSeq(seq: number): void {
+    lastSeq = seq;
+    headers["last-event-id"] = String(seq);
+  }
+}

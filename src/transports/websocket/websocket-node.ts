@@ -1,0 +1,43 @@
+// The WebSocket of Node, where Node has none of its own or a slower one.
+import type { Transport } from "../../protocol/transport.ts";
+import { createWebSocketTransport, type WebSocketTransportOptions } from "./websocket.ts";
+import type { WebSocketLike } from "./websocket-link.ts";
+
+/** The WebSocket transport as it should be used in Node. */
+export function createNodeWebSocketTransport(options: WebSocketTransportOptions): Transport {
+  return createWebSocketTransport({ connect: connectWithWs, ...options });
+}
+
+/** A link on which a host has missed three of its pings is dead; how often it pings is seen from the first two. */
+const missedPings = 3;
+const minSilenceMs = 45_000;
+
+async function connectWithWs(url: string, protocols: string[]): Promise<WebSocketLike> {
+  const { WebSocket } = await import("ws");
+  // Small JSON lines on a fast link: compressing them costs more than sending them.
+  const socket = new WebSocket(url, protocols, { perMessageDeflate: false });
+  cutWhenSilent(socket);
+  return socket as unknown as WebSocketLike;
+}
+
+interface PingedSocket {
+  on(event: "ping" | "close", listener: () => void): unknown;
+  terminate(): void;
+}
+
+/** A peer that vanished without a word is noticed by what it does not say; browsers do not show pings, and cannot tell. */
+export function cutWhenSilent(socket: PingedSocket): void {
+  let timer: NodeJS.Timeout | undefined;
+  let pingedAt: number | undefined;
+  // The longest of all: pings that were held up somewhere come close together.
+  let betweenPingsMs = 0;
+  socket.on("ping", () => {
+    const now = performance.now();
+    betweenPingsMs = Math.max(betweenPingsMs, now - (pingedAt ?? now));
+    clearTimeout(timer);
+    const silenceMs = Math.max(missedPings * betweenPingsMs, minSilenceMs);
+    if (pingedAt !== undefined) timer = setTimeout(() => socket.terminate(), silenceMs).unref();
+    pingedAt = now;
+  });
+  socket.on("close", () => clearTimeout(timer));
+}
