@@ -1,17 +1,24 @@
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const entries = fileURLToPath(new URL("./src/entries", import.meta.url));
+const src = fileURLToPath(new URL("./src", import.meta.url));
+
+/** Examples import the package by its name; in tests that is the source, not what was built last. */
+const packageByName = {
+  name: "a2e-by-name",
+  enforce: "pre",
+  resolveId(id: string): string | undefined {
+    const [, subpath] = /^a2e(?:\/(\w+))?$/.exec(id) ?? [undefined, undefined];
+    if (id !== "a2e" && subpath === undefined) return undefined;
+    const entry = `${src}/entries/${subpath ?? "index"}.ts`;
+    return existsSync(entry) ? entry : `${src}/caps/${subpath}/index.ts`;
+  },
+} as const;
 
 /** `npm run soak` is `vitest --mode soak`: the same tests, many more rounds of those that count them by SOAK. */
 export default defineConfig(({ mode }) => ({
-  resolve: {
-    // Examples import the package by its name; in tests that is the source, not what was built last.
-    alias: [
-      { find: /^a2e$/, replacement: `${entries}/index.ts` },
-      { find: /^a2e\/(\w+)$/, replacement: `${entries}/$1.ts` },
-    ],
-  },
+  plugins: [packageByName],
   test: {
     include: ["{src,conformance,examples,scripts}/**/*.test.ts"],
     setupFiles: ["scripts/setup/leak-check.ts"],

@@ -11,17 +11,19 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const generated = /\.generated\.ts$|^docs\/reference\/|^src\/conformance\/vectors\//;
 const run = promisify(execFile);
 
-const folder = {
+const folder: Record<string, string> = {
   "src/caps/greeting/protocol.ts": `
     import { z } from "zod";
     import { call, capability } from "../../protocol/capability.ts";
 
     export const greeting = capability("greeting", {
       doc: "Greets people.",
+      spellings: ["greetings"],
       errors: { nobody_there: { retryable: false, doc: "There is nobody to greet." } },
       calls: {
         hello: call("greeting/hello/req", "greeting/hello/resp", {
           doc: "Greets somebody by name.",
+          asTool: { effect: "reads" },
           aliases: { "greeting/hi": "greeting/hi/resp" },
           request: z.object({ name: z.string().default("world") }),
           result: z.object({ text: z.string() }),
@@ -42,17 +44,26 @@ const folder = {
   `,
 };
 
-const program = `
-  import { connectEmbedded } from "./src/entries/index.ts";
-  import { startConfiguredHost, toHostConfig } from "./src/entries/host.ts";
+folder["src/caps/greeting/index.ts"] = `
+  export { createPlugin as greetingPlugin } from "./plugin.ts";
+  export { greeting } from "./protocol.ts";
+`;
 
-  const config = toHostConfig({ plugins: [{ type: "greeting" }], data_dir: "./data", snapshot_store: { type: "memory" } });
+const program = `
+  import { connectEmbedded } from "a2e";
+  import { greeting, greetingPlugin } from "a2e/greeting";
+  import { startConfiguredHost, toHostConfig } from "a2e/host";
+  import { tables } from "./src/caps/tables.generated.ts";
+  import { toCallTools } from "./src/federation/mcp/surface/capability-tools.ts";
+
+  const config = toHostConfig({ plugins: [{ type: "greetings" }], data_dir: "./data", snapshot_store: { type: "memory" } });
   const host = await startConfiguredHost(config);
-  const client = await connectEmbedded(host, { capabilities: ["greeting"] });
+  const client = await connectEmbedded(host, { capabilities: ["greetings"] });
   const { text }: { text: string } = await client.greeting.hello({ name: "Grace" });
   await client.disconnect();
   await host.close();
-  console.log(text);
+  const tools = toCallTools(Object.values(tables)).map(({ tool }) => tool.name);
+  console.log(text, tools.includes("greeting_hello"), greetingPlugin().capability === greeting);
 `;
 
 let copy: string;
@@ -85,7 +96,7 @@ async function readTree(): Promise<Map<string, string>> {
   return tree;
 }
 
-test("a capability is its folder: tables, plugins, schema, reference and vectors follow", {
+test("adding a capability is adding one folder: its tables, plugin, subpath, spellings, MCP tools, schema, reference page and vectors follow", {
   timeout: 120_000,
 }, async () => {
   const before = await readTree();
@@ -101,10 +112,15 @@ test("a capability is its folder: tables, plugins, schema, reference and vectors
   expect(changed.filter((path) => !generated.test(path)).sort()).toEqual(Object.keys(folder).sort());
   expect(after.get("src/caps/tables.generated.ts")).toContain("greeting");
   expect(after.get("src/caps/plugins.generated.ts")).toContain("./greeting/plugin.ts");
+  expect(JSON.parse(await readFile(join(copy, "package.json"), "utf8")).exports["./greeting"]).toEqual({
+    types: "./dist/caps/greeting/index.d.ts",
+    default: "./dist/caps/greeting/index.js",
+  });
+  expect(after.get("docs/reference/README.md")).toContain("(greeting.md)");
   expect(JSON.parse(after.get("docs/reference/a2e.schema.json") ?? "").$defs).toHaveProperty(["greeting/hello/req"]);
   expect(after.get("docs/reference/greeting.md")).toContain("Greets somebody by name.");
   expect(after.get("docs/reference/errors.md")).toContain("nobody_there");
-  expect(after.get("docs/reference/dialects.md")).toContain("greeting/hi");
+  expect(after.get("docs/reference/dialects.md")).toMatch(/`greeting` \| `greetings`[\s\S]*greeting\/hi/);
   expect(after.get("src/conformance/vectors/greeting.ndjson")?.trim().split("\n")).toHaveLength(5);
 
   // It runs, and `client.greeting.hello` is typed as the table says.
@@ -117,7 +133,7 @@ test("a capability is its folder: tables, plugins, schema, reference and vectors
     run(process.execPath, ["--import", "tsx", "program.ts"], { cwd: copy }),
     run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.program.json"], { cwd: copy }),
   ]);
-  expect(stdout.trim()).toBe("Hello, Grace");
+  expect(stdout.trim()).toBe("Hello, Grace true true");
 });
 
 test("a page that no capability stands behind any more is removed", { timeout: 60_000 }, async () => {

@@ -67,14 +67,14 @@ module.exports = {
       comment: "Public doors are for users of the package; inside, import the file itself.",
       severity: "error",
       from: { path: "^src/", pathNot: `^src/entries/|${tests}` },
-      to: { path: "^src/entries/" },
+      to: { path: "^src/(entries/|caps/[^/]+/index\\.ts$)" },
     },
     {
       name: "examples-use-the-package",
       comment: "An example shows what a stranger can do, so it imports a2e by name.",
       severity: "error",
       from: { path: "^examples/" },
-      to: { path: "^src/", pathNot: "^src/entries/" },
+      to: { path: "^src/", pathNot: "^src/(entries/|caps/[^/]+/index\\.ts$)" },
     },
     {
       name: "no-test-in-the-product",

@@ -12,6 +12,8 @@ export interface CapabilityFolder {
   readonly exportName: string;
   readonly capability: Capability;
   readonly hasPlugin: boolean;
+  /** Whether the folder says, in `index.ts`, what programs import from the subpath `a2e/<folder>`. */
+  readonly hasEntry: boolean;
   /** What a config may set, where the folder has an `options.ts` that exports `optionsSchema`. */
   readonly options: z.ZodObject | undefined;
 }
@@ -41,6 +43,7 @@ async function readFolder(capsDir: string, folder: string): Promise<CapabilityFo
     exportName: table[0],
     capability: table[1] as Capability,
     hasPlugin: existsSync(join(capsDir, folder, "plugin.ts")),
+    hasEntry: existsSync(join(capsDir, folder, "index.ts")),
     options: optionsModule.optionsSchema instanceof z.ZodObject ? optionsModule.optionsSchema : undefined,
   };
 }

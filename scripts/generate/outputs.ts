@@ -6,7 +6,7 @@ import { core } from "../../src/protocol/core.ts";
 import { readCapabilityFolders } from "./capability-folders.ts";
 import { createProtocolSchema } from "./protocol-schema.ts";
 import { renderReference } from "./reference.ts";
-import { renderPlugins, renderTables } from "./registries.ts";
+import { renderPackage, renderPlugins, renderSpellings, renderTables } from "./registries.ts";
 import { renderVectors } from "./vectors.ts";
 
 const referenceDir = "docs/reference";
@@ -22,6 +22,8 @@ export async function createOutputs(root: string): Promise<Outputs> {
   const outputs = new Map<string, string>([
     ["src/caps/tables.generated.ts", renderTables(folders)],
     ["src/caps/plugins.generated.ts", renderPlugins(folders)],
+    ["src/protocol/spellings.generated.ts", renderSpellings(folders)],
+    ["package.json", renderPackage(await readFile(join(root, "package.json"), "utf8"), folders)],
     [`${referenceDir}/a2e.schema.json`, `${JSON.stringify(createProtocolSchema(capabilities), undefined, 2)}\n`],
   ]);
   for (const [name, page] of renderReference(folders)) outputs.set(`${referenceDir}/${name}`, page);

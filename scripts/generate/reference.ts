@@ -162,10 +162,12 @@ function renderDialects(capabilities: readonly Capability[]): string[] {
   const mirrors = calls.flatMap((call) =>
     Object.entries(call.mirrors).map(([second, first]) => [code(call.responseType), code(second), code(first)]),
   );
-  const spellings = Object.entries(capabilitySpellings).map(([name, others]) => [
-    code(name),
-    others.map(code).join(", "),
-  ]);
+  const ofTables = capabilities
+    .filter(({ name }) => name !== core.name)
+    .map(({ name, spellings }) => [name, spellings] as const);
+  const spellings = Object.entries({ ...capabilitySpellings, ...Object.fromEntries(ofTables) }).map(
+    ([name, others]) => [code(name), others.map(code).join(", ")],
+  );
   return [
     "# Dialects",
     "Peers in the field spell some things in more than one way. A host takes every spelling below and answers in the family in which it was asked.",

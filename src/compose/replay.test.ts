@@ -142,7 +142,7 @@ test("a session that went on after its host was gone is replayed from there", as
 });
 
 /** An environment in a thread that does what nobody could repeat. */
-const unrepeatable = `import { box, choice, defineEnv } from "${new URL("../entries/env.ts", import.meta.url).href}";
+const unrepeatable = `import { box, choice, defineEnv } from "${new URL("../caps/env/index.ts", import.meta.url).href}";
   export const fate = defineEnv({
     name: "fate",
     actionSpace: choice(["draw", "crash"]),

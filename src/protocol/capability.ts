@@ -25,12 +25,26 @@ export interface Call<Request extends Schema = Schema, Result extends Schema = S
   readonly isControl: boolean;
   /** For asks: the field of request and answer that carries the id of the ask beside `req_id`. */
   readonly correlatedBy: string | undefined;
+  /** How the call is offered to a language model as a tool, for example over MCP; undefined if it is not offered. */
+  readonly asTool: ToolOffer | undefined;
   /** Fields of the request that hold secrets: left out wherever requests are written down, as in a recording. */
   readonly concealed: readonly string[];
   readonly example: { readonly request: z.input<Request>; readonly result: z.input<Result> };
   /** Checks a request and fills its defaults; what comes back is a value of its own. */
   parseRequest(value: unknown, capabilityName?: string): JsonObject | A2EError;
   parseResult(value: unknown, capabilityName?: string): JsonObject | A2EError;
+}
+
+/**
+ * What a call does to the world, so that a client can decide whether to ask its user first: `reads` changes nothing, `adds`
+ * only adds, `destroys` may change or remove what exists, `acts` also reaches beyond the host.
+ */
+export type ToolEffect = "reads" | "adds" | "destroys" | "acts";
+
+export interface ToolOffer {
+  readonly effect: ToolEffect;
+  /** The name of the tool, if the one made from the wire type would not say what it does. */
+  readonly name?: string;
 }
 
 /** A message that a host sends unasked. */
@@ -44,6 +58,8 @@ export interface Push<Payload extends Schema = Schema> {
 
 export interface CapabilitySpec {
   readonly doc: string;
+  /** Other names under which agents and configs ask for the capability, such as "tool" for "tools". */
+  readonly spellings?: readonly string[];
   /** Names that an agent may ask for beside the capability, each with what it gets by it. */
   readonly features?: Readonly<Record<string, string>>;
   /** Type of the events that calls of this capability emit. */
@@ -60,6 +76,7 @@ export interface CapabilitySpec {
 export interface Capability<Name extends string = string, Spec extends CapabilitySpec = CapabilitySpec> {
   readonly name: Name;
   readonly doc: string;
+  readonly spellings: readonly string[];
   readonly features: Readonly<Record<string, string>>;
   readonly event: string;
   readonly eventFields: readonly string[];
@@ -99,6 +116,7 @@ export function capability<const Name extends string, const Spec extends Capabil
   return {
     name,
     doc: spec.doc,
+    spellings: spec.spellings ?? [],
     features: spec.features ?? {},
     event: spec.event ?? coreEventType,
     eventFields: spec.eventFields ?? [],
@@ -123,6 +141,7 @@ interface CallOptions<Request extends Schema, Result extends Schema> {
   mirrors?: Record<string, string>;
   isControl?: boolean;
   correlatedBy?: string;
+  asTool?: ToolOffer;
   concealed?: readonly string[];
   example: { request: z.input<Request>; result: z.input<Result> };
 }
@@ -135,6 +154,7 @@ export function call<Request extends Schema, Result extends Schema>(
     mirrors = {},
     isControl = false,
     correlatedBy,
+    asTool,
     concealed = [],
     ...rest
   }: CallOptions<Request, Result>,
@@ -150,6 +170,7 @@ export function call<Request extends Schema, Result extends Schema>(
     mirrorPaths,
     isControl,
     correlatedBy,
+    asTool,
     concealed,
     parseRequest,
     parseResult,

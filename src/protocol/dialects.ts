@@ -3,24 +3,31 @@
 import type { Call } from "./capability.ts";
 import type { Message } from "./envelope.ts";
 import { isJsonObject } from "./json.ts";
+import { tableSpellings } from "./spellings.generated.ts";
 
-/** Capability names of the protocol with the other spellings found in the field. */
+/** The capability names that the protocol itself defines; the Python SDK knows these and no others. */
+export const protocolCapabilities: readonly string[] = [
+  "tools",
+  "memory",
+  "env",
+  "proc",
+  "learning",
+  "skill",
+  "toolkits",
+  "chains",
+  "mcp",
+  "multi_agent",
+  "planning",
+  "test",
+];
+
+/** Capability names with their other spellings: from the tables of this package, and of the protocol's other names. */
 export const capabilitySpellings: Readonly<Record<string, readonly string[]>> = {
-  tools: ["tool"],
-  memory: [],
-  env: [],
-  proc: ["procs"],
   learning: ["learn"],
-  skill: ["skills"],
-  toolkits: ["toolkit"],
-  chains: ["chain"],
-  mcp: [],
   multi_agent: ["subagents", "subagent"],
-  planning: [],
   test: [],
+  ...tableSpellings,
 };
-
-export const protocolCapabilities: readonly string[] = Object.keys(capabilitySpellings);
 
 const canonicalNames = new Map<string, string>(
   Object.entries(capabilitySpellings).flatMap(([name, others]) =>
@@ -28,7 +35,7 @@ const canonicalNames = new Map<string, string>(
   ),
 );
 
-/** The canonical name of a capability, whatever spelling was asked for. */
+/** The canonical name of a capability in any of its spellings; a name that no table has is returned as it is. */
 export function canonicalCapability(name: string): string {
   return canonicalNames.get(name) ?? canonicalNames.get(name.toLowerCase()) ?? name;
 }

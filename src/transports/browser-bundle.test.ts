@@ -6,8 +6,8 @@ test("client, HTTP and WebSocket transports are bundled for a browser without an
   const folder = fileURLToPath(new URL("..", import.meta.url));
   const contents = `
     export { A2EClient } from "./client/client.ts";
-    export { createHttpTransport } from "./transports/http.ts";
-    export { createWebSocketTransport } from "./transports/websocket.ts";
+    export { createHttpTransport } from "./transports/http/http.ts";
+    export { createWebSocketTransport } from "./transports/websocket/websocket.ts";
   `;
   const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir: folder, loader: "ts" },

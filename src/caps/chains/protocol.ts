@@ -93,6 +93,7 @@ const exampleNodes = [
 ];
 
 const run = call("chain/req", "chain/resp", {
+  asTool: { effect: "acts", name: "chain_run" },
   doc: "Runs a chain. Nodes start as soon as what they wait for has ended. What comes of it is the answer, also where it fails.",
   aliases: { "chain/execute": "chain/resp", "chain/execute/req": "chain/execute/resp" },
   request: z.object({
@@ -141,6 +142,7 @@ function withErrorObject(answer: unknown): unknown {
 
 export const chains = capability("chains", {
   doc: "Graphs of tools, skills and processes that the host runs by itself, in parallel where they allow it, and resumes after a crash.",
+  spellings: ["chain"],
   event: "chain/event",
   eventFields: ["node_id", "phase", "output", "error"],
   errors: {
@@ -149,6 +151,7 @@ export const chains = capability("chains", {
   calls: {
     run: { ...run, parseResult: (answer, name) => run.parseResult(withErrorObject(answer), name) },
     validate: call("chain/validate/req", "chain/validate/resp", {
+      asTool: { effect: "reads" },
       doc: "Says everything that is wrong with a chain, and runs nothing. An extension of ours.",
       aliases: { "chain/validate": "chain/validate/resp" },
       request: z.object({
@@ -172,6 +175,7 @@ export const chains = capability("chains", {
       },
     }),
     list: call("chain/list/req", "chain/list/resp", {
+      asTool: { effect: "reads" },
       doc: "Lists the runs of this session that are under way, or were resumed and wait for their agent. An extension of ours.",
       aliases: { "chain/list": "chain/list/resp" },
       request: z.object({}),
@@ -199,12 +203,14 @@ export const chains = capability("chains", {
       },
     }),
     cancel: call("chain/cancel/req", "chain/cancel/resp", {
+      asTool: { effect: "destroys" },
       doc: "Stops a run, also one that was resumed and that no request waits for. An extension of ours.",
       request: z.object({ run_id: z.string() }),
       result: z.object({ cancelled: z.boolean().describe("False where no such run is under way.") }),
       example: { request: { run_id: "5d0c9a1b" }, result: { cancelled: true } },
     }),
     output: call("chain/output/req", "chain/output/resp", {
+      asTool: { effect: "reads" },
       doc: "Reads a large output as JSON text, page by page. An extension of ours.",
       request: z.object({
         run_id: z.string(),

@@ -125,6 +125,7 @@ export const env = capability("env", {
   },
   calls: {
     reset: call("env/reset/req", "env/reset/resp", {
+      asTool: { effect: "adds" },
       doc: "Starts an episode. Others of the session go on.",
       request: z.object({
         env_name: z.string().default("").describe("The host's first environment where left out."),
@@ -147,6 +148,7 @@ export const env = capability("env", {
       },
     }),
     step: call("env/step/req", "env/step/resp", {
+      asTool: { effect: "adds" },
       doc: "Acts in an episode.",
       request: z.object({ episode_id: episodeId, action }),
       result: observed,
@@ -154,6 +156,7 @@ export const env = capability("env", {
       example: { request: { episode_id: exampleId, action: inc }, result: { obs: exampleObservation } },
     }),
     observe: call("env/observe/req", "env/observe/resp", {
+      asTool: { effect: "reads" },
       doc: "Looks at an episode without acting.",
       request: z.object({ episode_id: episodeId }),
       result: observed,
@@ -161,12 +164,14 @@ export const env = capability("env", {
       example: { request: { episode_id: exampleId }, result: { obs: exampleObservation } },
     }),
     close: call("env/close/req", "env/close/resp", {
+      asTool: { effect: "destroys" },
       doc: "Ends an episode; does nothing where there is none.",
       request: z.object({ episode_id: episodeId }),
       result: z.object({ closed: z.boolean().default(true) }),
       example: { request: { episode_id: exampleId }, result: { closed: true } },
     }),
     space: call("env/space/req", "env/space/resp", {
+      asTool: { effect: "reads" },
       doc: "Says what an environment takes and shows, and which others there are.",
       aliases: { "env/spaces/req": "env/spaces/resp" },
       request: z.object({ env_name: z.string().default("") }),

@@ -91,6 +91,7 @@ export const memory = capability("memory", {
   },
   calls: {
     init: call("memory/init/req", "memory/init/resp", {
+      asTool: { effect: "adds", name: "memory_open" },
       doc: "Opens the memory of a namespace, narrowed by a scope. The same two always give the same memory.",
       request: z.object({
         namespace: z.string().min(1).max(256).default("default"),
@@ -107,6 +108,7 @@ export const memory = capability("memory", {
       },
     }),
     store: call("memory/store/req", "memory/store/resp", {
+      asTool: { effect: "adds", name: "memory_remember" },
       doc: "Stores entries, each wholly or not at all. Where none can be stored, the answer is the error of the first.",
       request: z.object({ memory_id: memoryId, entries: z.array(newEntry).default([]) }),
       result: z.object({
@@ -132,6 +134,7 @@ export const memory = capability("memory", {
       },
     }),
     retrieve: call("memory/retrieve/req", "memory/retrieve/resp", {
+      asTool: { effect: "reads", name: "memory_recall" },
       doc: "Finds entries; all given conditions must hold. Best match first, or newest first where there is no query.",
       aliases: {
         "memory/recall": "memory/recall/resp",
@@ -174,6 +177,7 @@ export const memory = capability("memory", {
       },
     }),
     forget: call("memory/forget/req", "memory/forget/resp", {
+      asTool: { effect: "destroys" },
       doc: "Deletes the entries that meet all given conditions; with none but the tier, everything in it.",
       request: z.object({ ...conditions, tier: tierOrAll.default("episodic") }),
       result: z.object({ deleted: z.int().default(0) }),

@@ -210,6 +210,7 @@ export const planning = capability("planning", {
   },
   calls: {
     createPlan: call("planning/plan/create", "planning/plan/create/resp", {
+      asTool: { effect: "adds" },
       doc: "Creates a plan. Without columns it gets those of the host: backlog, todo, in_progress, done.",
       request: z.object({
         name: name.default("default"),
@@ -224,12 +225,14 @@ export const planning = capability("planning", {
       },
     }),
     listPlans: call("planning/plan/list", "planning/plan/list/resp", {
+      asTool: { effect: "reads" },
       doc: "Lists the plans that this agent sees, oldest first.",
       request: z.object(page),
       result: z.object({ plans: z.array(plan), total }),
       example: { request: {}, result: { plans: [examplePlan], total: 1 } },
     }),
     board: call("planning/plan/board", "planning/plan/board/resp", {
+      asTool: { effect: "reads" },
       doc: "Shows the tasks of a plan by column; without a plan, all boards.",
       request: z.object({ plan_id: id.default("") }),
       result: z.object({
@@ -255,6 +258,7 @@ export const planning = capability("planning", {
       },
     }),
     updatePlan: call("planning/plan/update", "planning/plan/update/resp", {
+      asTool: { effect: "destroys" },
       doc: "Changes a plan; what is left out or empty stays, null clears. Only its owner may share it. Ours.",
       request: z.object({
         plan_id: id,
@@ -271,6 +275,7 @@ export const planning = capability("planning", {
       },
     }),
     deletePlan: call("planning/plan/delete", "planning/plan/delete/resp", {
+      asTool: { effect: "destroys" },
       doc: "Deletes a plan with all its tasks. Only its owner may. An extension of ours.",
       request: z.object({ plan_id: id }),
       result: z.object({ success: z.boolean(), plan_id: z.string() }),
@@ -289,6 +294,7 @@ export const planning = capability("planning", {
       example: { request: { plan_id: planId }, result: { success: true, watching: [planId] } },
     }),
     addTask: call("planning/task/add", "planning/task/add/resp", {
+      asTool: { effect: "adds" },
       doc: "Adds a task to a plan.",
       request: z.object({
         plan_id: id,
@@ -309,6 +315,7 @@ export const planning = capability("planning", {
       },
     }),
     updateTask: call("planning/task/update", "planning/task/update/resp", {
+      asTool: { effect: "destroys" },
       doc: "Changes a task; what is left out or empty stays as it is, null clears a field.",
       request: z.object({
         plan_id: id.default(""),
@@ -330,18 +337,21 @@ export const planning = capability("planning", {
       },
     }),
     listTasks: call("planning/task/list", "planning/task/list/resp", {
+      asTool: { effect: "reads" },
       doc: "Lists tasks in the order in which they were added; all given conditions must hold.",
       request: z.object({ plan_id: id.default(""), status: name.default(""), ...page }),
       result: z.object({ tasks: z.array(task), total }),
       example: { request: { status: "todo" }, result: { tasks: [exampleTask], total: 1 } },
     }),
     deleteTask: call("planning/task/delete", "planning/task/delete/resp", {
+      asTool: { effect: "destroys" },
       doc: "Deletes a task that no other depends on. An extension of ours.",
       request: z.object({ plan_id: id.default(""), task_id: id, if_version: ifVersion, claim_token: claimToken }),
       result: z.object({ success: z.boolean(), task_id: z.string() }),
       example: { request: { task_id: taskId }, result: { success: true, task_id: taskId } },
     }),
     ready: call("planning/task/ready", "planning/task/ready/resp", {
+      asTool: { effect: "reads" },
       doc: "Lists open tasks whose dependencies are all done, most urgent first, then oldest. An extension of ours.",
       request: z.object({
         plan_id: id.default(""),
@@ -352,6 +362,7 @@ export const planning = capability("planning", {
       example: { request: { plan_id: planId }, result: { tasks: [exampleTask] } },
     }),
     claim: call("planning/task/claim", "planning/task/claim/resp", {
+      asTool: { effect: "adds" },
       doc: "Takes a ready task for a while; of those who try, one gets it. An extension of ours.",
       request: z.object({
         task_id: id.default("").describe("The first of `planning/task/ready` where left out."),
@@ -371,18 +382,21 @@ export const planning = capability("planning", {
       },
     }),
     renew: call("planning/task/renew", "planning/task/renew/resp", {
+      asTool: { effect: "adds" },
       doc: "Makes a claim last longer, counted from now. An extension of ours.",
       request: z.object({ task_id: id, token: claimToken, lease_seconds: leaseSeconds }),
       result: z.object({ success: z.boolean(), task_id: z.string(), token: z.string(), expires_at: z.number() }),
       example: { request: { task_id: taskId, lease_seconds: 300 }, result: exampleLease },
     }),
     release: call("planning/task/release", "planning/task/release/resp", {
+      asTool: { effect: "adds" },
       doc: "Gives a claimed task back. Moving it to a done column does so too. An extension of ours.",
       request: z.object({ task_id: id, token: claimToken }),
       result: z.object({ success: z.boolean(), task_id: z.string() }),
       example: { request: { task_id: taskId }, result: { success: true, task_id: taskId } },
     }),
     history: call("planning/task/history", "planning/task/history/resp", {
+      asTool: { effect: "reads" },
       doc: "Lists who changed what of a task and when, newest first. An extension of ours.",
       request: z.object({ task_id: id, limit: page.limit }),
       result: z.object({ task_id: z.string(), changes: z.array(changeRecord) }),

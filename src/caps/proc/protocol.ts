@@ -124,6 +124,7 @@ export const readEvent = push("proc/read/event", {
 
 export const proc = capability("proc", {
   doc: "Processes: programs of the machine, started by their arguments and never through a shell, each in a sandbox.",
+  spellings: ["procs"],
   event: "proc/read/event",
   errors: {
     unknown_proc: { retryable: false, doc: "This session has no process of that id." },

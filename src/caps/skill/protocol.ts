@@ -118,6 +118,7 @@ export const skillsChanged = push("skill/changed", {
 
 export const skill = capability("skill", {
   doc: "Folders of instructions and scripts in the Agent Skills format: find them, call them, read their files.",
+  spellings: ["skills"],
   event: "skill/event",
   errors: {
     unknown_skill: {
@@ -181,6 +182,7 @@ export const skill = capability("skill", {
       },
     }),
     read: call("skill/read/req", "skill/read/resp", {
+      asTool: { effect: "reads", name: "skill_read_file" },
       doc: "Reads one file of a skill, as its instructions ask for. An extension of ours.",
       request: z.object({
         name: nameText,

@@ -55,6 +55,7 @@ const example = {
 
 export const toolkits = capability("toolkits", {
   doc: "Groups of tools that an agent installs and configures: listed as tools once they run.",
+  spellings: ["toolkit"],
   errors: {
     unknown_toolkit: { retryable: false, doc: "No toolkit has this name; `detail.available` lists those there are." },
     not_installed: { retryable: false, doc: "The toolkit exists and is not installed here." },

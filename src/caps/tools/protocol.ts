@@ -58,6 +58,7 @@ export const toolsChanged = push("tool/changed", {
 
 export const tools = capability("tools", {
   doc: "Named functions with a JSON Schema: list them, call them, follow their progress.",
+  spellings: ["tool"],
   event: "tool/event",
   errors: {
     unknown_tool: { retryable: false, doc: "No tool has this name; `detail.similar` lists the nearest." },

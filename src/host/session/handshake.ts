@@ -25,7 +25,7 @@ export function negotiate(
   const accepted_caps: AcceptedCaps = [];
   let isAnyKnown = false;
   for (const spelling of new Set(asked)) {
-    const name = canonicalCapability(spelling);
+    const name = canonicalName(spelling, available);
     if (seen.has(name)) continue;
     seen.add(name);
     const plugins = available.get(name) ?? withFeature(name, available);
@@ -39,6 +39,15 @@ export function negotiate(
     accepted_caps.push({ capability: dialect === "docs" ? spelling : name, enabled: plugins !== undefined, metadata });
   }
   return { granted, accepted_caps, isFruitless: isAnyKnown && granted.size === 0 };
+}
+
+/** By the spellings that the protocol and this package know, else by those in the tables of the loaded plugins. */
+function canonicalName(spelling: string, available: ReadonlyMap<string, readonly LoadedPlugin[]>): string {
+  const name = canonicalCapability(spelling);
+  if (available.has(name)) return name;
+  for (const [loaded, plugins] of available)
+    if (plugins.some(({ plugin }) => plugin.capability.spellings.includes(spelling))) return loaded;
+  return name;
 }
 
 /** A feature comes with the plugins of its capability. */

@@ -7,7 +7,7 @@ import { A2EClientError } from "../../../client/errors.ts";
 import type { Call, Capability } from "../../../protocol/capability.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toStructuredResult } from "./content.ts";
-import { exposedCalls, toToolName } from "./exposed-calls.ts";
+import { annotationsOf, toToolName } from "./exposed-calls.ts";
 import type { CallScope, ToolAnswer, ToolSource } from "./tool-source.ts";
 
 /** A call of a table with the tool it appears as. Made once for all sessions. */
@@ -22,16 +22,14 @@ const hiddenFields = ["session_id", "correlation_id", "streaming", "llm_override
 
 export function toCallTools(tables: readonly Capability[]): CallTool[] {
   return tables.flatMap(({ name: capability, calls }) => {
-    const exposures = exposedCalls[capability] ?? {};
     return Object.values(calls).flatMap((call): CallTool[] => {
-      const exposure = exposures[call.type];
-      if (exposure === undefined) return [];
+      if (call.asTool === undefined) return [];
       const tool: Tool = {
-        name: toToolName(call.type, exposure),
+        name: toToolName(call),
         description: call.doc,
         inputSchema: toInputSchema(call),
         outputSchema: toJsonSchema(call.result, "output"),
-        ...(exposure.annotations === undefined ? {} : { annotations: exposure.annotations }),
+        annotations: annotationsOf[call.asTool.effect],
         _meta: { "a2e/capability": capability, "a2e/type": call.type },
       };
       return [{ capability, call, tool }];

@@ -1,0 +1,9 @@
+// The public subpath `a2e/tools`: define tools, and the plugin that serves them.
+
+export type { CallContext } from "../../host/call-context.ts";
+export type { CatalogueTool, ToolProblem } from "../../host/tool-catalogue.ts";
+export type { ToolOutput } from "../../host/tool-output.ts";
+export { defineTool, type MarkedOutput, type ToolSpec, toolOutput } from "./definition/define-tool.ts";
+export { toolLimits } from "./limits.ts";
+export { type ToolsPluginOptions, toolsPlugin } from "./plugin.ts";
+export { type ToolDefinition, type ToolParameter, type ToolResult, tools } from "./protocol.ts";
