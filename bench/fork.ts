@@ -23,7 +23,14 @@ export const benchmark: Benchmark = {
     clone: { title: "structuredClone of the same data", start: startClones },
   },
   bars: [
-    { id: "fork", ours: "fork", peer: "clone", measure: "perSecond", atLeast: 20 },
+    {
+      id: "fork",
+      ours: "fork",
+      peer: "clone",
+      measure: "perSecond",
+      atLeast: 20,
+      claim: "forks of a session per second, `structuredClone` of its data = 1",
+    },
     // A hundred forks against two copies.
     { id: "fork.memory", ours: "fork", peer: "clone", measure: "heapKb", atMost: 2 / keptForks },
   ],

@@ -23,7 +23,14 @@ export const benchmark: Benchmark = {
     "sdk-64": { title: "MCP SDK client, 64 in flight", isPinned: true, start: () => startSdk(64) },
   },
   bars: [
-    { id: "mcp.one", ours: "bridge-1", peer: "sdk-1", measure: "p50Us", atMost: 1.25 },
+    {
+      id: "mcp.one",
+      ours: "bridge-1",
+      peer: "sdk-1",
+      measure: "p50Us",
+      atMost: 1.25,
+      claim: "time of a tool call through the MCP bridge, the MCP SDK called directly = 1",
+    },
     { id: "mcp.64", ours: "bridge-64", peer: "sdk-64", measure: "p50Us", atMost: 1.25 },
   ],
 };

@@ -27,7 +27,14 @@ export const benchmark: Benchmark = {
     "bare-store": { title: "bare inserts with FTS5 rows, entries", start: startBareStoring },
   },
   bars: [
-    { id: "memory.query", ours: "query", peer: "bare-query", measure: "p50Us", atMost: 2 },
+    {
+      id: "memory.query",
+      ours: "query",
+      peer: "bare-query",
+      measure: "p50Us",
+      atMost: 2,
+      claim: "time of a full-text query over 50,000 entries, the bare FTS5 index = 1",
+    },
     { id: "memory.store", ours: "store", peer: "bare-store", measure: "perSecond", atLeast: 0.5 },
   ],
 };

@@ -1,4 +1,5 @@
 // npm run bench: every benchmark, or those named, as a table or as JSON.
+import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { benchmark as chains } from "./chains.ts";
@@ -43,6 +44,7 @@ Options:
   --rounds <n>   rounds to alternate through (default 5; fewer are for trying things out)
   --ms <n>       length of a round in milliseconds (default 700)
   --profile <d>  write CPU profiles of all processes into folder <d>; slows everything down
+  --save         write the results into bench/results.json, from which the table in the README is made
   --json         print [{"id","ours","peer","ratio","bar","ok"}] as the last line, and no table
   --help         this text
 
@@ -70,6 +72,7 @@ function parseArguments(args: string[]) {
     ms: toCount("ms", values.ms),
     profile: values.profile === undefined ? {} : { profileFolder: resolve(values.profile) },
     isJson: values.json,
+    mustSave: values.save,
     wantsHelp: values.help,
   };
 }
@@ -83,6 +86,7 @@ function parse(args: string[]) {
       ms: { type: "string", default: "700" },
       profile: { type: "string" },
       json: { type: "boolean", default: false },
+      save: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -96,7 +100,7 @@ function toCount(name: string, given: string): number {
 }
 
 async function main(): Promise<void> {
-  const { chosen, rounds, ms, profile, isJson, wantsHelp } = parseArguments(process.argv.slice(2));
+  const { chosen, rounds, ms, profile, isJson, mustSave, wantsHelp } = parseArguments(process.argv.slice(2));
   if (wantsHelp) return void process.stdout.write(help);
   if (!canPin())
     process.stderr.write("taskset is missing: nothing is pinned, so expect stdio to be slow and unsteady\n");
@@ -112,7 +116,16 @@ async function main(): Promise<void> {
     results.push(...judged);
     if (!isJson) process.stdout.write(`${toTable(benchmark, samples, judged)}\n`);
   }
+  if (mustSave) await saveResults(results);
   if (isJson) process.stdout.write(`${JSON.stringify(results)}\n`);
+}
+
+/** Results of benchmarks that did not run this time stay as they are. */
+async function saveResults(results: readonly BarResult[]): Promise<void> {
+  const path = resolve("bench/results.json");
+  const known = JSON.parse(await readFile(path, "utf8").catch(() => "[]")) as BarResult[];
+  const byId = new Map([...known, ...results].map((result) => [result.id, result]));
+  await writeFile(path, `${JSON.stringify([...byId.values()], undefined, 2)}\n`);
 }
 
 try {

@@ -167,3 +167,21 @@ test("an agent uses an MCP server through a host, and answers what it asks", { t
     'name: {"content":[{"type":"text","text":"Green Lightning"}]}',
   ]);
 });
+
+test("the agent of the ten-minutes page plans, calls a tool, runs a process and remembers its last run", {
+  timeout: 120_000,
+}, async () => {
+  const config = await loadHostConfig(pathOf("ten-minutes/a2e.yaml"), { env: {} });
+  await using server = await startConfiguredServer({
+    ...config,
+    server: { ...config.server, port: 0 },
+    data_dir: join(dataDir, "data"),
+    workspace_dir: join(dataDir, "workspace"),
+  });
+
+  const first = await runScript(pathOf("ten-minutes/agent.js"), { A2E_URL: server.url });
+  const second = await runScript(pathOf("ten-minutes/agent.js"), { A2E_URL: server.url });
+
+  expect(first).toBe("memory: this is the first run\nready: sort the words\nsorted: brown, fox, jumps, quick, the\n");
+  expect(second).toContain('memory: last time it was "quick"');
+});

@@ -102,6 +102,8 @@ test("shell blocks name only scripts and commands that exist", async () => {
     /^(claude mcp|codex mcp|npx @modelcontextprotocol\/inspector) .*\ba2e\b/.test(line);
   const unknown = lines.filter((line) => {
     if (isForeign(line)) return false;
+    const file = /^node (examples\/\S+)$/.exec(line)?.[1];
+    if (file !== undefined) return !existsSync(join(root, file));
     const script = /^npm (?:run )?([\w:]+)/.exec(line)?.[1];
     const command = /\bnpx a2e (\w+)/.exec(line)?.[1];
     return !(script !== undefined && script in scripts) && !(command !== undefined && command in commands);

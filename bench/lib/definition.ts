@@ -40,6 +40,8 @@ export interface Bar {
   /** `atLeast` for what should be high, `atMost` for what should be low; neither for what is only reported. */
   readonly atLeast?: number;
   readonly atMost?: number;
+  /** What is compared with what, for the table in the README; a bar without it is not shown there. */
+  readonly claim?: string;
 }
 
 export interface Benchmark {

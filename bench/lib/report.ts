@@ -1,5 +1,5 @@
 // From samples to what people and programs read.
-import type { Benchmark, Sample } from "./definition.ts";
+import type { Bar, Benchmark, Sample } from "./definition.ts";
 import type { Samples } from "./rounds.ts";
 
 export interface BarResult {
@@ -10,6 +10,9 @@ export interface BarResult {
   /** NaN, and null in JSON, for what is only reported. */
   bar: number;
   ok: boolean;
+  /** As in the table of bars: `≥ 10`, `≤ 0.25`, or empty. */
+  wanted: string;
+  claim?: string;
 }
 
 export function judge(benchmark: Benchmark, samples: Samples): BarResult[] {
@@ -26,8 +29,15 @@ export function judge(benchmark: Benchmark, samples: Samples): BarResult[] {
       ratio: rounded(ratio),
       bar: limit,
       ok,
+      wanted: wantedText(bar),
+      ...(bar.claim === undefined ? {} : { claim: bar.claim }),
     };
   });
+}
+
+function wantedText({ atLeast, atMost }: Bar): string {
+  if (atLeast !== undefined) return `≥ ${atLeast}`;
+  return atMost === undefined ? "" : `≤ ${atMost}`;
 }
 
 function valuesOf(samples: Samples, caseId: string, measure: keyof Sample): number[] {
@@ -49,10 +59,8 @@ export function toTable(benchmark: Benchmark, samples: Samples, results: readonl
       format(median(of("totalMs"))),
     ];
   });
-  const bars = results.map(({ id, ours, peer, ratio, ok }, index) => {
+  const bars = results.map(({ id, ours, peer, ratio, ok, wanted }, index) => {
     const bar = benchmark.bars[index];
-    const isReported = bar?.atLeast === undefined && bar?.atMost === undefined;
-    const wanted = isReported ? "" : bar.atLeast === undefined ? `≤ ${bar.atMost}` : `≥ ${bar.atLeast}`;
     return [
       id,
       `${bar?.ours} : ${bar?.peer}`,
@@ -60,7 +68,7 @@ export function toTable(benchmark: Benchmark, samples: Samples, results: readonl
       format(peer),
       format(ratio),
       wanted,
-      isReported ? "" : ok ? "met" : "MISSED",
+      wanted === "" ? "" : ok ? "met" : "MISSED",
     ];
   });
   return [

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { core } from "../../src/protocol/core.ts";
+import { renderReadme } from "./bench-table.ts";
 import { readCapabilityFolders } from "./capability-folders.ts";
 import { createProtocolSchema } from "./protocol-schema.ts";
 import { renderReference } from "./reference.ts";
@@ -26,6 +27,8 @@ export async function createOutputs(root: string): Promise<Outputs> {
     ["package.json", renderPackage(await readFile(join(root, "package.json"), "utf8"), folders)],
     [`${referenceDir}/a2e.schema.json`, `${JSON.stringify(createProtocolSchema(capabilities), undefined, 2)}\n`],
   ]);
+  const readme = await renderReadme(root);
+  if (readme !== undefined) outputs.set("README.md", readme);
   for (const [name, page] of renderReference(folders)) outputs.set(`${referenceDir}/${name}`, page);
   for (const capability of [core, ...capabilities])
     outputs.set(`${vectorsDir}/${capability.name}.ndjson`, renderVectors(capability));

@@ -1,4 +1,4 @@
-// What people copy must work: the settings in the README, and the numbers and names in the guide.
+// What people copy must work: the settings, numbers and names in the guide.
 import { mkdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -15,9 +15,8 @@ import { addTool, useMcpHosts } from "./started-mcp-host.suite.ts";
 import { toCallTools } from "./surface/capability-tools.ts";
 
 const root = new URL("../../../", import.meta.url);
-const readme = readFileSync(new URL("README.md", root), "utf8");
 const guide = readFileSync(new URL("docs/guide/mcp-server.md", root), "utf8");
-const section = readme.slice(readme.indexOf("## In your MCP client"), readme.indexOf("## What it is"));
+const section = guide.slice(guide.indexOf("## Entries for clients"), guide.indexOf("## What a client sees"));
 
 const startHost = useMcpHosts();
 const nextPath = useTemporaryFolder();
