@@ -30,8 +30,8 @@ const closeMs = 2_000;
 interface Thread {
   readonly link: PluginLink;
   readonly ready: Promise<unknown>;
-  /** By session: whether it can be saved. */
-  readonly opened: Map<number, Promise<boolean>>;
+  /** By session: settles when the session is open in this thread. */
+  readonly opened: Map<number, Promise<void>>;
 }
 
 /** Wraps a plugin so that it runs in a worker thread. */
@@ -105,7 +105,7 @@ export function isolatePlugin({
     capability,
     async deliver(session, message, isWanted) {
       if (setup?.isReplay === true) return;
-      const { link } = await openIn(session);
+      const link = await openIn(session);
       // Closed meanwhile, it is open in no thread.
       if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
       if (isWanted()) link.post(message);
@@ -114,26 +114,26 @@ export function isolatePlugin({
     forget: ({ number }) => void sessions.delete(number),
   };
 
-  /** Opens the session in the thread that serves now, once. */
-  async function openIn(session: IsolatedSession): Promise<{ link: PluginLink; isSaved: boolean }> {
+  /** Opens the session in the current thread, once. */
+  async function openIn(session: IsolatedSession): Promise<PluginLink> {
     const { link, opened } = await useThread();
     if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
     let opening = opened.get(session.number);
     if (opening === undefined) {
       opening = open(link, session);
       opened.set(session.number, opening);
-      // What failed may be tried again.
+      // After a failure, the next call tries again.
       opening.catch(() => opened.delete(session.number));
     }
-    return { link, isSaved: await opening };
+    await opening;
+    return link;
   }
 
-  async function open(link: PluginLink, { number, context, state, saved }: IsolatedSession): Promise<boolean> {
+  /** The thread gets a copy of the state, and reports every change of it. */
+  async function open(link: PluginLink, { number, context, state }: IsolatedSession): Promise<void> {
     const { id, principal } = context.session;
     const info = { id, principal: { ...principal } };
-    const isSaved = await link.ask({ what: "open", session: number, info, state: [...state.entries()] });
-    if (isSaved === true && saved !== undefined) await link.ask({ what: "restore", session: number, state: saved });
-    return isSaved === true;
+    await link.ask({ what: "open", session: number, info, state: [...state.entries()] });
   }
 
   async function closeSession(session: IsolatedSession, isForGood: boolean): Promise<void> {
@@ -143,31 +143,13 @@ export function isolatePlugin({
     if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number, isForGood });
   }
 
-  /** What is asked of the thread is outside of the session: a replay has what came of it. */
-  function createPart(session: IsolatedSession, isSaved: boolean): SessionPart {
-    const { number, context } = session;
+  function createPart(session: IsolatedSession): SessionPart {
     const handle = (name: string) => (request: JsonObject, call: CallContext) => session.call(name, request, call);
     const handlers = Object.fromEntries(Object.keys(capability.calls).map((name) => [name, handle(name)]));
-    const part: SessionPart = {
+    return {
       handlers: handlers as unknown as Handlers<typeof capability>,
       close: (isForGood = false) => closeSession(session, isForGood),
     };
-    if (!isSaved) return part;
-    part.snapshot = async () => {
-      session.saved = await context.outside(async () => {
-        const { link } = await openIn(session);
-        return (await link.ask({ what: "snapshot", session: number })) ?? null;
-      });
-      return session.saved;
-    };
-    part.restore = async (state) => {
-      await context.outside(async () => {
-        const { link } = await openIn(session);
-        await link.ask({ what: "restore", session: number, state });
-      });
-      session.saved = state;
-    };
-    return part;
   }
 
   return {
@@ -184,8 +166,9 @@ export function isolatePlugin({
       const session = new IsolatedSession(numbers, context, port);
       sessions.set(session.number, session);
       try {
-        const isSaved = await context.outside(async () => (await openIn(session)).isSaved);
-        return createPart(session, isSaved);
+        // The thread is outside of the session: a replay has the outcome in its recording and starts no thread.
+        await context.outside(async () => void (await openIn(session)));
+        return createPart(session);
       } catch (error) {
         session.close();
         throw error;

@@ -5,7 +5,7 @@ import type { CallContext } from "../host/call-context.ts";
 import type { Plugin, SessionContext } from "../host/plugin.ts";
 import type { SessionState } from "../host/session/session-state.ts";
 import { A2EError } from "../protocol/errors.ts";
-import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type {
   AgentRequest,
   NestedRequest,
@@ -44,10 +44,11 @@ type Lost = { kind: "lost" };
 export class IsolatedSession {
   readonly number: number;
   readonly context: SessionContext;
-  /** Taken at once: that there is one decides how a session is restored, and a replay opens no thread that would take it. */
+  /**
+   * The host's copy of the state, which outlives the thread. Opened at once, so that a restore finds it: in a replay there is
+   * no thread that would ask for it later.
+   */
   readonly state: SessionState;
-  /** What its part holds beside its state, as of the last snapshot or restore. */
-  saved: JsonValue | undefined;
   readonly #port: ThreadPort;
   readonly #receive: (message: SessionMessage | Lost) => void;
   readonly #calls = new Map<number, RunningCall>();
@@ -178,7 +179,7 @@ export class IsolatedSession {
     return running;
   }
 
-  /** The host's copy is the one that lasts: the change is written with whatever is said after it. */
+  /** Applies changes to the host's copy: the journal writes them with the next line that the session sends. */
   #takeState(changes: StateEntries): void {
     for (const [key, value] of changes) {
       if (value === undefined) this.state.delete(key);

@@ -3,7 +3,6 @@ import { type ResourceLimits, Worker } from "node:worker_threads";
 import { threadEntry } from "../machinery/threads/thread-entry.ts";
 import { toCrash } from "../machinery/threads/worker-pool.ts";
 import { A2EError } from "../protocol/errors.ts";
-import type { JsonValue } from "../protocol/json.ts";
 import type { FromPluginThread, Question, ToPluginThread } from "./plugin-messages.ts";
 import { fromThreadError, toThreadError } from "./thread-errors.ts";
 
@@ -20,8 +19,8 @@ export interface LinkOptions {
   onEnded(error: Error): void;
 }
 
-interface Waiting<Result> {
-  resolve(result: Result): void;
+interface Waiting {
+  resolve(): void;
   reject(error: Error): void;
 }
 
@@ -30,7 +29,7 @@ export type SaidByThread = Exclude<FromPluginThread, { kind: "answer" | "pong" }
 export class PluginLink {
   readonly #worker: Worker;
   readonly #options: LinkOptions;
-  readonly #questions = new Map<number, Waiting<JsonValue | undefined>>();
+  readonly #questions = new Map<number, Waiting>();
   #numbers = 0;
   #ended: Error | undefined;
   /** Runs from when the thread was asked whether it is there until it says so. */
@@ -63,14 +62,14 @@ export class PluginLink {
     if (this.#ended === undefined) this.#worker.postMessage(message);
   }
 
-  async ask(question: Question): Promise<JsonValue | undefined> {
+  async ask(question: Question): Promise<void> {
     if (this.#ended !== undefined) throw this.#ended;
     const watch = setInterval(() => {
       // A call that blocks is ended by its deadline, and modules are loaded by a thread that answers nobody.
       if (!this.#options.hasCalls() && question.what !== "setup") this.#checkAlive();
     }, this.#options.watchMs).unref();
     try {
-      return await new Promise((resolve, reject) => {
+      await new Promise<void>((resolve, reject) => {
         this.#numbers += 1;
         this.#questions.set(this.#numbers, { resolve, reject });
         this.post({ kind: "ask", ask: this.#numbers, question });
@@ -101,7 +100,7 @@ export class PluginLink {
       case "answer": {
         const question = this.#questions.get(message.ask);
         this.#questions.delete(message.ask);
-        if (message.error === undefined) return question?.resolve(message.state);
+        if (message.error === undefined) return question?.resolve();
         return question?.reject(fromThreadError(message.error));
       }
       case "pong":

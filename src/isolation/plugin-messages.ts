@@ -20,22 +20,19 @@ export interface ThreadSetup {
   isReplay: boolean;
 }
 
-/** Keys with what they hold, or alone where they are gone. */
+/** Keys with their values; a key without a value was deleted. */
 export type StateEntries = [key: string, value?: JsonValue][];
 
-/** What is asked of the thread; it answers each once. */
+/** A question of the host to the thread, which answers each of them once: it has done so, or with an error. */
 export type Question =
   | { what: "setup"; setup: ThreadSetup }
-  /** Answered with whether the session can be saved and restored. */
   | {
       what: "open";
       session: number;
       info: { id: string; principal: { id: string; isAuthenticated: boolean } };
       state: StateEntries;
     }
-  | { what: "snapshot"; session: number }
   | { what: "close"; session: number; isForGood: boolean }
-  | { what: "restore"; session: number; state: JsonValue }
   | { what: "end" };
 
 export type ToPluginThread =
@@ -85,6 +82,6 @@ export type SessionMessage =
 
 export type FromPluginThread =
   | SessionMessage
-  | { kind: "answer"; ask: number; state?: JsonValue; error?: ThreadError }
+  | { kind: "answer"; ask: number; error?: ThreadError }
   | { kind: "log"; level: "info" | "warn" | "error"; message: string; fields: Record<string, unknown> }
   | { kind: "pong" };

@@ -6,7 +6,7 @@ import type { AskOptions, Plugin, SessionContext, SessionPart } from "../host/pl
 import { noDatabase } from "../host/ports/no-database.ts";
 import { noSandboxes } from "../host/ports/sandbox.ts";
 import { createKey, createSecrets } from "../host/ports/secrets.ts";
-import { SessionState } from "../host/session/session-state.ts";
+import { LayeredState } from "../host/session/layered-state.ts";
 import { ToolCatalogue } from "../host/tool-catalogue.ts";
 import { redirectOutput } from "../machinery/threads/thread-output.ts";
 import type { Call } from "../protocol/capability.ts";
@@ -49,23 +49,19 @@ parentPort?.on("message", (message: ToPluginThread) => {
 
 async function answer(ask: number, question: Question): Promise<void> {
   try {
-    const state = await answerTo(question);
-    post(state === undefined ? { kind: "answer", ask } : { kind: "answer", ask, state: copyJson(state) });
+    await answerTo(question);
+    post({ kind: "answer", ask });
   } catch (error) {
     post({ kind: "answer", ask, error: toThreadError(error) });
   }
 }
 
-async function answerTo(question: Question): Promise<JsonValue | undefined> {
+async function answerTo(question: Question): Promise<void> {
   switch (question.what) {
     case "setup":
       return setup(question.setup);
     case "open":
       return open(question);
-    case "snapshot":
-      return (await sessions.get(question.session)?.part.snapshot?.()) ?? null;
-    case "restore":
-      return void (await sessions.get(question.session)?.part.restore?.(question.state));
     case "close": {
       const { session, isForGood } = question;
       const part = sessions.get(session)?.part;
@@ -78,7 +74,7 @@ async function answerTo(question: Question): Promise<JsonValue | undefined> {
   }
 }
 
-async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): Promise<undefined> {
+async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): Promise<void> {
   const made = await createPluginFrom(cls, baseDir, type, options);
   plugin = made;
   const secrets = createSecrets(createKey());
@@ -86,9 +82,9 @@ async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): 
   await made.setup?.({ ...context, ...ports, tools: new ToolCatalogue() });
 }
 
-async function open({ session, info, state: entries }: Extract<Question, { what: "open" }>): Promise<boolean> {
+async function open({ session, info, state: entries }: Extract<Question, { what: "open" }>): Promise<void> {
   if (plugin === undefined) throw new Error("the plugin is not set up");
-  const state = SessionState.fromLayers([new Map(entries as [string, JsonValue][])]);
+  const state = LayeredState.fromLayers([new Map(entries as [string, JsonValue][])]);
   states.add(session, state);
   const part = await plugin.session({
     session: info,
@@ -110,7 +106,6 @@ async function open({ session, info, state: entries }: Extract<Question, { what:
     call: callFrom(session),
   });
   sessions.set(session, { info, part });
-  return part.snapshot !== undefined && part.restore !== undefined;
 }
 
 async function call(message: Extract<ToPluginThread, { kind: "call" }>): Promise<void> {

@@ -1,28 +1,30 @@
 import { expect, test } from "vitest";
 import type { HostOptions, PluginEntry } from "../../host/host.ts";
-import { type Plugin, plugin } from "../../host/plugin.ts";
+import { type Plugin, plugin, type SessionContext } from "../../host/plugin.ts";
 import type { SnapshotMode, SnapshotStore } from "../../host/ports/snapshot-store.ts";
-import { probe, probePlugin, type RawHost, RawPeer, side, startRawHost } from "../../host/session/raw-session.suite.ts";
-import type { JsonValue } from "../../protocol/json.ts";
+import {
+  echo,
+  probe,
+  probePlugin,
+  type RawHost,
+  RawPeer,
+  side,
+  startRawHost,
+} from "../../host/session/raw-session.suite.ts";
+import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 
 /** Counts its calls, per session: the smallest state worth saving. */
 function counting<C extends typeof probe | typeof side>(table: C, stateVersion = 1): Plugin {
   return plugin(table, {
     stateVersion,
-    session: () => {
-      let count = 0;
+    session: ({ state }: SessionContext) => {
       const run = () => {
-        count += 1;
+        const count = Number(state.get("count") ?? 0) + 1;
+        state.set("count", count);
         return { value: `${count}` };
       };
-      return {
-        handlers: { run, other: run },
-        snapshot: () => ({ count }),
-        restore: async (state: JsonValue) => {
-          count = (state as { count: number }).count;
-        },
-      };
+      return { handlers: { run, other: run } };
     },
   } as never) as Plugin;
 }
@@ -336,19 +338,79 @@ test("in mode host a damaged record is an error, and the session goes on as it w
   expect(await count(peer)).toBe("2");
 });
 
-test("a plugin whose snapshot fails fails the snapshot, and nothing is saved", async () => {
+test("a live value that throws fails the snapshot, and nothing is saved", async () => {
   const failing = plugin(probe, {
-    session: () => ({
-      handlers: { run: () => ({ value: "" }), other: () => ({ value: "" }) },
-      snapshot: () => {
+    session: ({ state }) => {
+      state.setLive("count", () => {
         throw new Error("cannot");
-      },
-    }),
+      });
+      return { handlers: { run: echo, other: echo } };
+    },
   });
   await using raw = await start(createMemorySnapshotStore(), [failing]);
   const peer = await raw.open();
   expect(await save(peer)).toMatchObject({ code: "internal_error" });
   expect(await raw.host.sessions.listSnapshots(peer.session.id)).toEqual([]);
+});
+
+/** Adds what an earlier version saved for plugins that had a `snapshot()` function. */
+async function addOwnState(store: SnapshotStore, sessionId: string, plugin: string, own: JsonValue): Promise<void> {
+  const record = (await store.load(sessionId))?.state as { plugins: Record<string, { state: JsonObject }> };
+  Object.assign(record.plugins[plugin]?.state as object, { own });
+  await store.save(sessionId, record as unknown as JsonObject, { label: "", created_at: 1 });
+}
+
+test.each([{ count: 7 }, null])(
+  "a snapshot in which a plugin has state from its former snapshot() function, such as %j, is refused by name",
+  async (own) => {
+    const store = createFragileStore();
+    await using raw = await start(store, both());
+    const peer = await raw.open();
+    await count(peer);
+    await countSide(peer);
+    await save(peer);
+    await addOwnState(store, peer.session.id, "env", own);
+    await count(peer);
+    expect(await restore(peer)).toMatchObject({
+      code: "runtime_error",
+      message: expect.stringMatching(/plugin "env".*snapshot\(\).*context\.state/),
+      retryable: false,
+    });
+    expect([await count(peer), await countSide(peer)]).toEqual(["3", "2"]);
+  },
+);
+
+test("a session that is revived without a plugin that cannot read its state is restored for the others", async () => {
+  const store = createFragileStore();
+  const { raw, sessionId, revive } = await crashAndRestart(store, {});
+  await using _ = raw;
+  await addOwnState(store, sessionId, "env", 7);
+  const peer = await revive();
+  expect(await peer.shakeHands()).toMatchObject({ ok: false, reason: "server_error" });
+  expect(JSON.stringify(raw.log.entries.map(({ fields }) => String(fields.error)))).toContain("context.state");
+  await peer.session.close();
+  const other = await revive();
+  expect(await other.shakeHands({ agent_caps: ["test"] })).toMatchObject({ ok: true });
+  expect(await count(other)).toBe("4");
+});
+
+test("a snapshot as earlier versions wrote it for a plugin that keeps its state with the host is restored", async () => {
+  const store = createFragileStore();
+  await using raw = await start(store, both());
+  const peer = await raw.open();
+  const { snapshot_id } = await store.save(
+    peer.session.id,
+    {
+      format: 2,
+      principal_id: "agent",
+      granted: ["test", "env"],
+      plugins: { test: { version: 1, state: { entries: { count: 41 } } } },
+      records: {},
+    },
+    { label: "", created_at: 1 },
+  );
+  expect(await restore(peer, snapshot_id)).toMatchObject({ capabilities: { test: "restored", env: "restored" } });
+  expect([await count(peer), await countSide(peer)]).toEqual(["42", "1"]);
 });
 
 test("two plugins of one capability are saved and restored each by its own name", async () => {
@@ -364,58 +426,21 @@ test("two plugins of one capability are saved and restored each by its own name"
   expect(await count(peer)).toBe("2");
 });
 
-/** Takes its time to say what it holds; `go` lets it. */
-function createSlow(): { plugin: Plugin; go(): void } {
+test.each(modes)("in mode %s a snapshot is of one moment, though the store takes its time", async (snapshotMode) => {
   let go = () => {};
   const mayGo = new Promise<void>((resolve) => {
     go = resolve;
   });
-  const handlers = { run: () => ({ value: "" }), other: () => ({ value: "" }) };
-  const slow = plugin(probe, {
-    session: () => ({ handlers, snapshot: () => mayGo.then(() => null), restore() {} }),
-  });
-  return { plugin: slow, go: () => go() };
-}
-
-const keeping = plugin(side, {
-  session: ({ state }) => ({
-    handlers: {
-      run({ name }) {
-        const before = String(state.get("name"));
-        state.set("name", name);
-        return { value: before };
-      },
-    },
-  }),
-});
-
-test("a snapshot is of one moment, though a plugin takes its time to hand over what it holds", async () => {
-  const slow = createSlow();
-  await using raw = await start(createMemorySnapshotStore(), [slow.plugin, keeping]);
+  const inner = createMemorySnapshotStore();
+  const save: SnapshotStore["save"] = (...args) => mayGo.then(() => inner.save(...args));
+  await using raw = await start({ ...inner, save }, both(), { snapshotMode });
   const peer = await raw.open();
-  const keep = (name: string) => ask(peer, "env/run/req", { name });
-  await keep("before");
-  const saving = save(peer);
-  await keep("after");
-  slow.go();
+  await Promise.all([count(peer), countSide(peer)]);
+  const saving = ask(peer, "session/snapshot/req");
+  expect(await Promise.all([count(peer), countSide(peer)])).toEqual(["2", "2"]);
+  go();
   const { snapshot_id } = await saving;
 
   await restore(peer, snapshot_id as string);
-  expect(await keep("")).toMatchObject({ value: "before" });
-});
-
-test("a fork is of one moment as well", async () => {
-  const slow = createSlow();
-  await using raw = await start(createMemorySnapshotStore(), [keeping, slow.plugin]);
-  const peer = await raw.open();
-  const keep = (at: RawPeer, name: string) => ask(at, "env/run/req", { name });
-  await keep(peer, "before");
-  const forking = ask(peer, "session/fork/req");
-  await keep(peer, "after");
-  slow.go();
-  const { session_id } = await forking;
-
-  const fork = new RawPeer(raw.host.sessions.get(String(session_id)) as never);
-  // Of the moment in which the last of them was ready: what was acknowledged by then is in it.
-  expect(await keep(fork, "")).toMatchObject({ value: "after" });
+  expect(await Promise.all([count(peer), countSide(peer)])).toEqual(["2", "2"]);
 });
