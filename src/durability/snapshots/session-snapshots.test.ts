@@ -31,7 +31,7 @@ function counting<C extends typeof probe | typeof side>(table: C, stateVersion =
 
 const both = () => [counting(probe), counting(side)];
 
-/** A store that says of certain records that they are damaged, and outlives the host. */
+/** A store in which the records of `isDamaged` cannot be read, and which can be used after its host was closed. */
 function createFragileStore(): SnapshotStore & { isDamaged: (key: string, id: string | undefined) => boolean } {
   const inner = createMemorySnapshotStore();
   const store = {
@@ -64,7 +64,7 @@ function start(store: SnapshotStore, plugins: readonly (Plugin | PluginEntry)[],
 const modes: SnapshotMode[] = ["host", "plugin", "hybrid"];
 
 test.each(modes)(
-  "in mode %s a session goes back to what was saved, the newest or the named one",
+  "in mode %s a session is restored from the newest snapshot, or from the named one",
   async (snapshotMode) => {
     await using raw = await start(createMemorySnapshotStore(), both(), { snapshotMode });
     const peer = await raw.open();
@@ -84,7 +84,7 @@ test.each(modes)(
 );
 
 test.each(modes)(
-  "in mode %s a plugin that joined later is not given the state of another moment",
+  "in mode %s a plugin that joined the session after a snapshot keeps its state when that snapshot is restored",
   async (snapshotMode) => {
     await using raw = await start(createMemorySnapshotStore(), both(), { snapshotMode });
     const peer = await raw.open({ agent_caps: ["test"] });
@@ -109,7 +109,7 @@ test("snapshots are listed newest first, with their labels", async () => {
   expect(await raw.host.sessions.listSnapshots(peer.session.id)).toHaveLength(2);
 });
 
-test("a capability without state is said to be stateless and keeps what it has", async () => {
+test("a capability without state is reported as stateless by a snapshot and by a restore", async () => {
   await using raw = await start(createMemorySnapshotStore(), [probePlugin()]);
   const peer = await raw.open();
   expect(await save(peer)).toMatchObject({ capabilities: { test: "stateless" } });
@@ -117,7 +117,7 @@ test("a capability without state is said to be stateless and keeps what it has",
 });
 
 test.each(["", "0000000099", "../../etc/passwd", "__proto__"])(
-  "the missing snapshot %j is a clear error",
+  "restoring the snapshot %j, which does not exist, is answered with an error that says so",
   async (id) => {
     await using raw = await start(createMemorySnapshotStore(), both());
     const peer = await raw.open();
@@ -128,7 +128,7 @@ test.each(["", "0000000099", "../../etc/passwd", "__proto__"])(
   },
 );
 
-/** Asks for its state only when it is called: until then it is said to have none. */
+/** Asks for its state only when it is called; until then it has none. */
 const lazy = plugin(probe, {
   session: (context) => {
     const run = ({ name }: { name: string }) => {
@@ -139,17 +139,20 @@ const lazy = plugin(probe, {
   },
 });
 
-test.each(modes)("in mode %s what a plugin began to keep after a snapshot is gone with it", async (snapshotMode) => {
-  await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
-  const peer = await raw.open();
-  const { snapshot_id } = await save(peer);
-  await ask(peer, "test/run/req", { name: "later" });
-  expect(await restore(peer, snapshot_id as string)).toMatchObject({ capabilities: { test: "restored" } });
-  expect(await ask(peer, "test/run/req", { name: "" })).toMatchObject({ value: "nothing" });
-});
+test.each(modes)(
+  "in mode %s a restore deletes state of a plugin that had none when the snapshot was taken",
+  async (snapshotMode) => {
+    await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
+    const peer = await raw.open();
+    const { snapshot_id } = await save(peer);
+    await ask(peer, "test/run/req", { name: "later" });
+    expect(await restore(peer, snapshot_id as string)).toMatchObject({ capabilities: { test: "restored" } });
+    expect(await ask(peer, "test/run/req", { name: "" })).toMatchObject({ value: "nothing" });
+  },
+);
 
 test.each(modes)(
-  "in mode %s a revived session has what a plugin kept that has not asked for it yet",
+  "in mode %s a revived session has the state of a plugin that asks for its state only when it is called",
   async (snapshotMode) => {
     await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
     const peer = await raw.open();
@@ -198,7 +201,7 @@ async function crashAndRestart(
 }
 
 test.each(modes)(
-  "in mode %s a session lives on after its host, under its id and with its state",
+  "in mode %s a session is revived in the next host under its id and with its state",
   async (snapshotMode) => {
     const { raw, sessionId, revive } = await crashAndRestart(createFragileStore(), { options: { snapshotMode } });
     await using _ = raw;
@@ -210,14 +213,14 @@ test.each(modes)(
   },
 );
 
-test("a session that nobody saved is not revived, and one that lives is given as it is", async () => {
+test("a session without a snapshot is not revived, and a live session is returned as it is", async () => {
   await using raw = await start(createMemorySnapshotStore(), both());
   expect(await raw.host.sessions.revive("nobody")).toBeUndefined();
   const peer = await raw.open();
   expect(await raw.host.sessions.revive(peer.session.id)).toBe(peer.session);
 });
 
-test("two who revive a session at once get the same one", async () => {
+test("two calls that revive a session at the same time get the same session", async () => {
   const { raw, sessionId } = await crashAndRestart(createFragileStore(), {});
   await using _ = raw;
   const { sessions } = raw.host;
@@ -226,7 +229,7 @@ test("two who revive a session at once get the same one", async () => {
   expect(sessions.size).toBe(1);
 });
 
-test("a revived session is refused to another principal, who learns nothing of it", async () => {
+test("a revived session refuses the handshake of another principal and reveals nothing", async () => {
   const { raw, revive } = await crashAndRestart(createFragileStore(), {});
   await using _ = raw;
   const peer = await revive();
@@ -240,14 +243,14 @@ test("a revived session is refused to another principal, who learns nothing of i
   expect(await count(peer)).toBe("4");
 });
 
-test("where no handshake is required, a revived session still opens to nobody but its owner", async () => {
+test("if no handshake is required, a revived session still opens only for its owner", async () => {
   const { raw, revive } = await crashAndRestart(createFragileStore(), { options: { isHandshakeRequired: false } });
   await using _ = raw;
   const peer = await revive();
   expect(await ask(peer, "test/run/req")).toMatchObject({ code: "unauthorized" });
 });
 
-test("state of another version is refused by name, and nothing at all is restored", async () => {
+test("a snapshot with another state version of one plugin is refused, and no plugin is restored", async () => {
   const store = createFragileStore();
   const { raw, revive } = await crashAndRestart(store, { after: [counting(probe), counting(side, 2)] });
   await using _ = raw;
@@ -269,7 +272,7 @@ test("state of another version is refused by name, and nothing at all is restore
   expect(await count(fresh)).toBe("3");
 });
 
-test("a snapshot of another format is refused, not misread", async () => {
+test("a snapshot of another format is refused", async () => {
   const store = createFragileStore();
   await using raw = await start(store, both());
   const peer = await raw.open();
@@ -279,7 +282,7 @@ test("a snapshot of another format is refused, not misread", async () => {
   }
 });
 
-test("in mode hybrid a damaged record of the session is made up for by the plugins' own", async () => {
+test("in mode hybrid a session with a damaged record is restored from the records of its plugins", async () => {
   const store = createFragileStore();
   const { raw, sessionId, revive } = await crashAndRestart(store, { options: { snapshotMode: "hybrid" } });
   await using _ = raw;
@@ -290,7 +293,7 @@ test("in mode hybrid a damaged record of the session is made up for by the plugi
   expect([await count(peer), await countSide(peer)]).toEqual(["4", "2"]);
 });
 
-test("in mode hybrid the records that make up for a damaged one are of the same moment", async () => {
+test("in mode hybrid the records of the plugins are taken from the same snapshot as the damaged record", async () => {
   const store = createFragileStore();
   let now = 1_000;
   await using raw = await start(store, both(), { snapshotMode: "hybrid", clock: { now: () => now } });
@@ -309,7 +312,7 @@ test("in mode hybrid the records that make up for a damaged one are of the same 
 });
 
 test.each(["plugin", "hybrid"] as const)(
-  "in mode %s one damaged record costs one plugin, and is said",
+  "in mode %s a damaged record of one plugin is reported, and the other plugins are restored",
   async (snapshotMode) => {
     const store = createFragileStore();
     await using raw = await start(store, both(), { snapshotMode });
@@ -327,7 +330,7 @@ test.each(["plugin", "hybrid"] as const)(
   },
 );
 
-test("in mode host a damaged record is an error, and the session goes on as it was", async () => {
+test("in mode host a damaged record is answered with an error, and the session keeps its state", async () => {
   const store = createFragileStore();
   await using raw = await start(store, both(), { snapshotMode: "host" });
   const peer = await raw.open();
