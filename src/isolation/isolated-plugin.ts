@@ -1,5 +1,5 @@
-// A plugin in a thread of its own. It looks like any other; one that blocks, loops or crashes hurts its own calls alone:
-// they end with `timeout` or `sandbox_crash`, the thread is replaced, and its sessions go on with the state they had.
+// Runs a plugin in a worker thread, behind the same interface as any other plugin. If it blocks or crashes, only its own calls
+// fail, with `timeout` or `sandbox_crash`. The thread is replaced, and its sessions go on with their state.
 import type { ResourceLimits } from "node:worker_threads";
 import type { CallContext } from "../host/call-context.ts";
 import { closeWithin } from "../host/close-within.ts";
@@ -13,20 +13,20 @@ import type { ThreadSetup } from "./plugin-messages.ts";
 import type { PostToThread } from "./thread-requests.ts";
 
 export interface IsolationOptions {
-  /** The plugin as loaded here: only its table and its place are used, never its handlers. */
+  /** The plugin as loaded in the host's thread: its table and options are used, its handlers never run there. */
   plugin: Plugin;
   source: Pick<ThreadSetup, "cls" | "baseDir" | "type" | "options">;
   resourceLimits?: ResourceLimits;
-  /** How long a thread may be silent when asked whether it is there before it counts as blocked and is replaced. */
+  /** A thread that does not answer a ping within this time is blocked and is replaced. */
   stuckAfterMs?: number;
-  /** How often it is asked by somebody who waits for a session to be opened, saved or closed while no call runs. */
+  /** How often the thread is pinged while it opens or closes a session and no call runs, which would have a deadline. */
   watchMs?: number;
 }
 
-/** How long a plugin may take to close in its thread: less than the host waits for it. */
+/** How long a plugin may take to close in its thread; shorter than the time that the host waits for a plugin. */
 const closeMs = 2_000;
 
-/** A thread, and what is open in it. */
+/** A thread and the sessions that are open in it. */
 interface Thread {
   readonly link: PluginLink;
   readonly ready: Promise<unknown>;
@@ -50,7 +50,7 @@ export function isolatePlugin({
   let numbers = 0;
   let isClosed = false;
 
-  /** The thread that serves now, set up; another one where the last was lost. */
+  /** The current thread, set up. Starts another one if the last was lost. */
   async function useThread(): Promise<Thread> {
     if (isClosed || setup === undefined || setup.isReplay)
       throw new A2EError("sandbox_crash", "the plugin is not running");
@@ -72,10 +72,10 @@ export function isolatePlugin({
       onBadMessage: (error) => log.error("a message of a plugin's thread was not taken", { plugin: name, error }),
       onEnded(error) {
         if (current === thread) current = undefined;
-        // Those that are closed and still here have calls in it.
+        // A closed session that is still listed has calls in this thread.
         for (const session of [...sessions.values()])
           if (session.isClosed || thread.opened.has(session.number)) session.lose(error);
-        // One that was never ready is told to whoever started it.
+        // If the thread never became ready, `ready` rejects with the error instead.
         if (isReady && !isClosed) log.error("a plugin's thread was lost", { plugin: name, error });
       },
     });
@@ -84,7 +84,7 @@ export function isolatePlugin({
         isReady = true;
       },
       async (error: Error) => {
-        // A thread whose plugin did not start serves nobody: the next to need it tries again.
+        // The plugin did not start, so the thread is of no use: the next `useThread` starts another one.
         await link.end(error);
         throw error;
       },
@@ -106,7 +106,7 @@ export function isolatePlugin({
     async deliver(session, message, isWanted) {
       if (setup?.isReplay === true) return;
       const link = await openIn(session);
-      // Closed meanwhile, it is open in no thread.
+      // It may have been closed while it was opened, and is then not open in any thread.
       if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
       if (isWanted()) link.post(message);
     },

@@ -1,4 +1,4 @@
-// Runs in a thread of its own: a plugin, all its sessions, and nothing else. What blocks here blocks nobody but them.
+// The entry of a plugin's thread: runs the plugin and its sessions. Code that blocks here blocks only this plugin.
 import { parentPort } from "node:worker_threads";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
 import type { Logger } from "../host/logger.ts";
@@ -22,7 +22,7 @@ import { ThreadStates } from "./thread-states.ts";
 const log: Logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 const nextId = createIdSource();
 const sessions = new Map<number, { info: SessionInfo; part: SessionPart }>();
-/** Of the calls that run, by session and number. */
+/** For each running call, by session and number. */
 const controllers = new Map<string, AbortController>();
 const requests = new HostRequests(post);
 const states = new ThreadStates((message) => parentPort?.postMessage(message));
@@ -94,13 +94,13 @@ async function open({ session, info, state: entries }: Extract<Question, { what:
     random: Math.random,
     state,
     tools: new ToolCatalogue(),
-    // Checked here, where the plugin sees what is wrong.
+    // Checked in this thread, so that the plugin gets the error.
     push: (push, payload) =>
       post({ kind: "push", session, type: push.type, payload: copyJson(push.payload.parse(payload)) as JsonObject }),
-    // Nobody in this thread can know; what it sends is bounded on the other side.
+    // Not known in this thread; the host limits what is sent.
     unsentBytes: () => 0,
     ask: askFrom(session),
-    // What a thread says is recorded on the other side, whatever it comes from.
+    // The host records the messages of the thread, so nothing is recorded here.
     outside: (work) => work(),
     fromOutside: (receive) => receive,
     call: callFrom(session),
@@ -158,7 +158,7 @@ function contextFor(
   };
 }
 
-/** The gate is the host's, so a call of another capability goes there and back. */
+/** A call of another capability is sent to the host, which checks and runs it. */
 function callFrom(session: number, from?: number): CallOther {
   const call = (table: Call | string, request: unknown, { timeoutMs, id, ...options }: CallOptions = {}) =>
     requests.send(
@@ -200,7 +200,7 @@ function logAt(level: "info" | "warn" | "error") {
     post({ kind: "log", level, message: String(message), fields: toLogFields(fields) });
 }
 
-/** Whatever is logged gets across: nothing of it is a reason to fail. */
+/** Replaces values that have no JSON form, so that logging never throws. */
 function toLogFields(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
@@ -225,7 +225,7 @@ function raise(message: string): never {
   throw new A2EError("sandbox_crash", message);
 }
 
-/** What was changed goes ahead of what is said of it. */
+/** Sends changes of states first, so that the host has them before the message. */
 function post(message: FromPluginThread): void {
   states.flush();
   parentPort?.postMessage(message);
