@@ -27,7 +27,7 @@ test("passing the threshold is told once", async () => {
   expect(told).toEqual([{ value: 4, threshold: 3 }]);
 });
 
-test("a snapshot brings the value back", async () => {
+test("a restore puts the value back to what it was in the snapshot", async () => {
   await using testHost = await startHost(createCounter({}));
   const { client } = testHost;
   await client.counter.add({ amount: 5 });
@@ -38,6 +38,19 @@ test("a snapshot brings the value back", async () => {
 
   expect(capabilities).toEqual({ counter: "saved" });
   expect(await client.counter.get()).toEqual({ value: 5 });
+});
+
+test("a fork begins with the value, counts for itself, and is merged into its parent", async () => {
+  await using testHost = await startHost(createCounter({}));
+  const { client } = testHost;
+  await client.counter.add({ amount: 5 });
+  const { session_id } = await client.use(core).fork({});
+  await using fork = await testHost.connect({ sessionId: session_id, agentId: client.agentId });
+
+  expect(await fork.counter.add({ amount: 2 })).toEqual({ value: 7 });
+  expect(await client.counter.get()).toEqual({ value: 5 });
+  await client.use(core).merge({ session_id });
+  expect(await client.counter.get()).toEqual({ value: 7 });
 });
 
 test("a sum beyond what a number can hold is answered with counter_overflow and changes nothing", async () => {

@@ -11,7 +11,7 @@ import { type Plugin, type PluginFactory, plugin } from "../host/plugin.ts";
 import { parsePluginOptions, pluginEntryFields } from "../machinery/options/plugin-options.ts";
 import { capability } from "../protocol/capability.ts";
 import { toHostConfig } from "./parsing.ts";
-import { type LoadedPlugin, loadPlugins, PluginLoadError } from "./plugin-loading.ts";
+import { type ConfiguredPlugin, loadPlugins, PluginLoadError } from "./plugin-loading.ts";
 
 const part = { session: () => ({ handlers: {} }) };
 const toolsPlugin: Plugin = plugin(capability("tools", { doc: "", calls: {} }), {
@@ -67,11 +67,11 @@ const builtin: Record<string, () => Promise<PluginFactory>> = {
   skill: async () => async () => skillPlugin,
 };
 
-function load(plugins: unknown[], log = silentLogger): Promise<LoadedPlugin[]> {
+function load(plugins: unknown[], log = silentLogger): Promise<ConfiguredPlugin[]> {
   return loadPlugins(toHostConfig({ plugins }, { env: {}, baseDir: folder }), { builtin, log });
 }
 
-async function loadCounter(cls: string): Promise<LoadedPlugin> {
+async function loadCounter(cls: string): Promise<ConfiguredPlugin> {
   const [loaded] = await load([{ name: "c", type: "counter", cls, metadata: { step: 2 } }]);
   if (loaded === undefined) throw new Error("nothing was loaded");
   return loaded;

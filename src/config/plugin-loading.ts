@@ -1,5 +1,6 @@
 // From the entries of a config to plugins, ready to be set up. Capabilities are handed in: the host knows none by name.
 
+import type { LoadedPlugin } from "../host/loaded-plugin.ts";
 import type { Logger } from "../host/logger.ts";
 import type { Plugin, PluginFactory } from "../host/plugin.ts";
 import { warnWhileSlow } from "../host/slow-work.ts";
@@ -11,14 +12,11 @@ import type { JsonObject } from "../protocol/json.ts";
 import { concealInError, concealVariables } from "./environment.ts";
 import type { A2EHostConfig } from "./schema.ts";
 
-export interface LoadedPlugin {
-  readonly name: string;
+/** A plugin with the entry of the config that it was created from. */
+export interface ConfiguredPlugin extends LoadedPlugin {
   readonly type: string;
-  readonly plugin: Plugin;
-  readonly priority: number;
-  readonly exclusive: boolean;
   readonly isolation: "none" | "worker";
-  /** What the plugin was made from: its own metadata, and `base_dir`, where its relative paths start. */
+  /** The options it was created with: its own metadata, and `base_dir`, the folder that its relative paths start from. */
   readonly options: JsonObject;
 }
 
@@ -55,7 +53,7 @@ type PluginEntry = A2EHostConfig["plugins"][number];
 export async function loadPlugins(
   config: Pick<A2EHostConfig, "plugins" | "base_dir" | "variables">,
   sources: PluginSources,
-): Promise<LoadedPlugin[]> {
+): Promise<ConfiguredPlugin[]> {
   const loading = config.plugins.map(async (entry, index) => {
     if (!entry.metadata.enabled) return undefined;
     try {
@@ -89,7 +87,7 @@ function toFailure({ name, cls }: PluginEntry, message: string, error: unknown):
   return { name, ...(cls === undefined ? {} : { cls }), message, cause };
 }
 
-async function loadPlugin(entry: PluginEntry, baseDir: string, sources: PluginSources): Promise<LoadedPlugin> {
+async function loadPlugin(entry: PluginEntry, baseDir: string, sources: PluginSources): Promise<ConfiguredPlugin> {
   const { enabled: _, priority, exclusive, isolation, ...own } = entry.metadata;
   // Only where it is asked for: a plugin that checks its options and knows no isolation then says so, rather than run without.
   const wanted = isolation === "none" ? {} : { isolation };

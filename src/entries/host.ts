@@ -3,7 +3,7 @@ export { type ConfiguredHostOptions, startConfiguredHost } from "../compose/conf
 export { type ConfiguredReplayOptions, replayConfigured } from "../compose/replay.ts";
 export { loadHostConfig, parseConfigText } from "../config/file.ts";
 export { toHostConfig } from "../config/parsing.ts";
-export { loadPlugins, PluginLoadError } from "../config/plugin-loading.ts";
+export { type ConfiguredPlugin, loadPlugins, PluginLoadError } from "../config/plugin-loading.ts";
 export type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
 export type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
@@ -12,6 +12,7 @@ export { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
 export { createLogger, type Logger, silentLogger } from "../host/logger.ts";
 export {
   type AskOptions,
+  type Forking,
   type Handlers,
   type Plugin,
   type PluginContext,
@@ -39,6 +40,7 @@ export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } fr
 export type { Principal } from "../host/principal.ts";
 export type { Session } from "../host/session/session.ts";
 export type { SessionManager } from "../host/session/session-manager.ts";
+export type { SessionState } from "../host/session/session-state.ts";
 export type { CatalogueTool, ToolCatalogue, ToolProblem } from "../host/tool-catalogue.ts";
 export type { ToolOutput } from "../host/tool-output.ts";
 export { ConfigError } from "../machinery/options/problem.ts";

@@ -5,7 +5,7 @@ import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../testing/start-host.ts";
 import { plugin } from "./plugin.ts";
 import type { Database } from "./ports/database.ts";
-import { probe, probePlugin, type Run, startRawHost } from "./session/raw-session.suite.ts";
+import { echo, probe, probePlugin, type Run, startRawHost } from "./session/raw-session.suite.ts";
 
 /** A database that can be made to refuse every write, as one does that another process has locked. */
 async function createFailing(): Promise<{ database: Database; fail(isFailing: boolean): void }> {
@@ -40,9 +40,19 @@ async function createFailing(): Promise<{ database: Database; fail(isFailing: bo
 /** Ends once, is gone for its agent, and leaves the rest of the host as it was. Whatever is thrown beside fails the test. */
 async function expectDropped(run: Run, limits: object = {}): Promise<void> {
   const { database, fail } = await createFailing();
-  // One that hands its state over is noted as changed by every end of a call, before it is answered.
-  const part = { snapshot: () => 1, restore() {} };
-  await using raw = await startRawHost([probePlugin(run, undefined, part)], { database, isDurable: true, limits });
+  // Every call changes the state of its session before it is answered.
+  const changing = plugin(probe, {
+    session: ({ state }) => ({
+      handlers: {
+        run(request, context) {
+          state.set("last", context.id);
+          return run(request, context);
+        },
+        other: echo,
+      },
+    }),
+  });
+  await using raw = await startRawHost([changing], { database, isDurable: true, limits });
   const peer = await raw.open();
   const gone = new Promise<void>((resolve) => peer.session.onClosed(resolve));
   fail(true);

@@ -10,7 +10,7 @@ import type {
   ResultOf,
 } from "../protocol/capability.ts";
 import type { Clock, IdSource } from "../protocol/envelope.ts";
-import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type { CallContext, CallOther, SessionInfo } from "./call-context.ts";
 import type { CheckedResult } from "./calls/checked-result.ts";
 import type { Logger } from "./logger.ts";
@@ -59,7 +59,7 @@ export interface SessionContext {
   readonly nextId: IdSource;
   /** From 0 to 1; recorded, so that a replay draws the same. */
   readonly random: () => number;
-  /** What this plugin keeps for the session. Already filled where the session was restored, forked or recovered. */
+  /** What this plugin keeps for the session. Has entries already if the session was restored, forked or recovered. */
   readonly state: SessionState;
   /** Tools that this session sees: those of the host and its own. */
   readonly tools: ToolCatalogue;
@@ -121,7 +121,10 @@ export interface PlainCaller {
   call(tool: CatalogueTool, args: JsonObject, context: CallContext): Awaitable<ToolOutput>;
 }
 
-/** A plugin within one session: its handlers and the state they share. */
+/**
+ * A plugin within one session: its handlers and its hooks. A part keeps what must last in `context.state`. A restore or a
+ * merge closes the part and calls the plugin's `session()` again on the new state.
+ */
 export interface SessionPart<C extends Capability = Capability> {
   readonly handlers: Handlers<C>;
   /**
@@ -131,30 +134,32 @@ export interface SessionPart<C extends Capability = Capability> {
   readonly isOutside?: boolean;
   readonly toolCaller?: ToolCaller;
   /**
-   * What this part holds beside `context.state`, as JSON; with `restore` it is saved with the session. Parts that keep
-   * everything in `context.state` need neither: they are opened anew on the state that is put back.
+   * For a plugin that also keeps data outside of `context.state`, for example in a database: prepares the state with which a
+   * fork of this session begins. `forked` is already a copy of this part's state.
    */
-  snapshot?(): Awaitable<JsonValue>;
-  /** Replaces it by what `snapshot` of the same `stateVersion` returned. */
-  restore?(state: JsonValue): Awaitable<void>;
-  /** Prepares the state with which a fork of this session begins, where a plain copy would share what lies outside of it. */
   fork?(forked: SessionState): void;
-  /** Takes over what a fork of this session changed outside of its state; the state itself is merged by the host. */
+  /** The counterpart of `fork`: applies what a fork changed outside of its state. The host merges the state itself. */
   merge?(fork: SessionState): { merged: number; conflicts: string[] };
-  /** The session is open, so that its capabilities can be called. Told once, also to a part that is opened anew. */
+  /** The session is open and its capabilities can be called. Called once per part, also after a part was reopened. */
   opened?(): void;
   /**
-   * The host stops, and the next one takes this session up again. Begins nothing more, and returns, when `signal` aborts
-   * at the latest, the ids of requests that the next host will answer: they are left open here, so that their agents
-   * repeat them there. Everything else that is in flight then is cancelled.
+   * The host stops, and the next host will recover this session. The part starts nothing new and returns, at the latest when
+   * `signal` aborts, the ids of requests that the next host will answer: they get no answer here, and their agents repeat
+   * them there. All other calls in flight are cancelled.
    */
   leave?(signal: AbortSignal): Awaitable<Iterable<string>>;
   /**
-   * The part ends. Not for good where its session goes on: put back, merged, taken up by the next host, or brought back from a
-   * snapshot of it. For good, what the part keeps outside of its state can go as well.
+   * The part ends. `isForGood` is false if the session may go on: after a restore or a merge, in the next host, or from one
+   * of its snapshots. If it is true, the part can delete what it keeps outside of its state.
    */
   close?(isForGood?: boolean): Awaitable<void>;
 }
+
+/**
+ * `copied`: the fork has a state of its own, equal at first. `overlaid`: the same, and its changes to shared data lie in an
+ * overlay. `shared`: nothing of the plugin belongs to a session. `refused`: the fork does not have the capability.
+ */
+export type Forking = "copied" | "overlaid" | "shared" | "refused";
 
 export interface Plugin<C extends Capability = Capability> {
   readonly capability: C;
@@ -162,10 +167,13 @@ export interface Plugin<C extends Capability = Capability> {
   readonly priority?: number;
   /** The sole handler of its capability, whoever else declares it; the config may override it. */
   readonly exclusive?: boolean;
-  /** Raise it when the shape of snapshots changes; older ones are then refused with a clear error, not misread. */
+  /**
+   * 1 if it is left out. Raise it when you change the keys of `context.state` or the shape of their values: a restore from an
+   * older snapshot is then answered with an error.
+   */
   readonly stateVersion?: number;
-  /** What a fork of a session gets: a copy of the state (the default), nothing of its own, or no fork at all. */
-  readonly forking?: "copied" | "overlaid" | "shared" | "refused";
+  /** What a fork of a session gets of this plugin. The default is "copied", and "shared" for a plugin without state. */
+  readonly forking?: Forking;
   /** Opens what all sessions share. A rejection stops the start of the host. */
   setup?(context: PluginContext): Awaitable<void>;
   /** Called for each session, so it must be cheap: share tables and connections, keep state. */

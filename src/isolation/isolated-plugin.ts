@@ -1,5 +1,5 @@
-// A plugin in a thread of its own. It looks like any other; one that blocks, loops or crashes hurts its own calls alone:
-// they end with `timeout` or `sandbox_crash`, the thread is replaced, and its sessions go on with the state they had.
+// Runs a plugin in a worker thread, behind the same interface as any other plugin. If it blocks or crashes, only its own calls
+// fail, with `timeout` or `sandbox_crash`. The thread is replaced, and its sessions go on with their state.
 import type { ResourceLimits } from "node:worker_threads";
 import type { CallContext } from "../host/call-context.ts";
 import { closeWithin } from "../host/close-within.ts";
@@ -13,25 +13,25 @@ import type { ThreadSetup } from "./plugin-messages.ts";
 import type { PostToThread } from "./thread-requests.ts";
 
 export interface IsolationOptions {
-  /** The plugin as loaded here: only its table and its place are used, never its handlers. */
+  /** The plugin as loaded in the host's thread: its table and options are used, its handlers never run there. */
   plugin: Plugin;
   source: Pick<ThreadSetup, "cls" | "baseDir" | "type" | "options">;
   resourceLimits?: ResourceLimits;
-  /** How long a thread may be silent when asked whether it is there before it counts as blocked and is replaced. */
+  /** A thread that does not answer a ping within this time is blocked and is replaced. */
   stuckAfterMs?: number;
-  /** How often it is asked by somebody who waits for a session to be opened, saved or closed while no call runs. */
+  /** How often the thread is pinged while it opens or closes a session and no call runs, which would have a deadline. */
   watchMs?: number;
 }
 
-/** How long a plugin may take to close in its thread: less than the host waits for it. */
+/** How long a plugin may take to close in its thread; shorter than the time that the host waits for a plugin. */
 const closeMs = 2_000;
 
-/** A thread, and what is open in it. */
+/** A thread and the sessions that are open in it. */
 interface Thread {
   readonly link: PluginLink;
   readonly ready: Promise<unknown>;
-  /** By session: whether it can be saved. */
-  readonly opened: Map<number, Promise<boolean>>;
+  /** By session: settles when the session is open in this thread. */
+  readonly opened: Map<number, Promise<void>>;
 }
 
 /** Wraps a plugin so that it runs in a worker thread. */
@@ -50,7 +50,7 @@ export function isolatePlugin({
   let numbers = 0;
   let isClosed = false;
 
-  /** The thread that serves now, set up; another one where the last was lost. */
+  /** The current thread, set up. Starts another one if the last was lost. */
   async function useThread(): Promise<Thread> {
     if (isClosed || setup === undefined || setup.isReplay)
       throw new A2EError("sandbox_crash", "the plugin is not running");
@@ -72,10 +72,10 @@ export function isolatePlugin({
       onBadMessage: (error) => log.error("a message of a plugin's thread was not taken", { plugin: name, error }),
       onEnded(error) {
         if (current === thread) current = undefined;
-        // Those that are closed and still here have calls in it.
+        // A closed session that is still listed has calls in this thread.
         for (const session of [...sessions.values()])
           if (session.isClosed || thread.opened.has(session.number)) session.lose(error);
-        // One that was never ready is told to whoever started it.
+        // If the thread never became ready, `ready` rejects with the error instead.
         if (isReady && !isClosed) log.error("a plugin's thread was lost", { plugin: name, error });
       },
     });
@@ -84,7 +84,7 @@ export function isolatePlugin({
         isReady = true;
       },
       async (error: Error) => {
-        // A thread whose plugin did not start serves nobody: the next to need it tries again.
+        // The plugin did not start, so the thread is of no use: the next `useThread` starts another one.
         await link.end(error);
         throw error;
       },
@@ -105,8 +105,8 @@ export function isolatePlugin({
     capability,
     async deliver(session, message, isWanted) {
       if (setup?.isReplay === true) return;
-      const { link } = await openIn(session);
-      // Closed meanwhile, it is open in no thread.
+      const link = await openIn(session);
+      // It may have been closed while it was opened, and is then not open in any thread.
       if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
       if (isWanted()) link.post(message);
     },
@@ -114,26 +114,26 @@ export function isolatePlugin({
     forget: ({ number }) => void sessions.delete(number),
   };
 
-  /** Opens the session in the thread that serves now, once. */
-  async function openIn(session: IsolatedSession): Promise<{ link: PluginLink; isSaved: boolean }> {
+  /** Opens the session in the current thread, once. */
+  async function openIn(session: IsolatedSession): Promise<PluginLink> {
     const { link, opened } = await useThread();
     if (session.isClosed) throw new A2EError("sandbox_crash", sessionEnded);
     let opening = opened.get(session.number);
     if (opening === undefined) {
       opening = open(link, session);
       opened.set(session.number, opening);
-      // What failed may be tried again.
+      // After a failure, the next call tries again.
       opening.catch(() => opened.delete(session.number));
     }
-    return { link, isSaved: await opening };
+    await opening;
+    return link;
   }
 
-  async function open(link: PluginLink, { number, context, state, saved }: IsolatedSession): Promise<boolean> {
+  /** The thread gets a copy of the state, and reports every change of it. */
+  async function open(link: PluginLink, { number, context, state }: IsolatedSession): Promise<void> {
     const { id, principal } = context.session;
     const info = { id, principal: { ...principal } };
-    const isSaved = await link.ask({ what: "open", session: number, info, state: [...state.entries()] });
-    if (isSaved === true && saved !== undefined) await link.ask({ what: "restore", session: number, state: saved });
-    return isSaved === true;
+    await link.ask({ what: "open", session: number, info, state: [...state.entries()] });
   }
 
   async function closeSession(session: IsolatedSession, isForGood: boolean): Promise<void> {
@@ -143,31 +143,13 @@ export function isolatePlugin({
     if (thread?.opened.delete(number) === true) await thread.link.ask({ what: "close", session: number, isForGood });
   }
 
-  /** What is asked of the thread is outside of the session: a replay has what came of it. */
-  function createPart(session: IsolatedSession, isSaved: boolean): SessionPart {
-    const { number, context } = session;
+  function createPart(session: IsolatedSession): SessionPart {
     const handle = (name: string) => (request: JsonObject, call: CallContext) => session.call(name, request, call);
     const handlers = Object.fromEntries(Object.keys(capability.calls).map((name) => [name, handle(name)]));
-    const part: SessionPart = {
+    return {
       handlers: handlers as unknown as Handlers<typeof capability>,
       close: (isForGood = false) => closeSession(session, isForGood),
     };
-    if (!isSaved) return part;
-    part.snapshot = async () => {
-      session.saved = await context.outside(async () => {
-        const { link } = await openIn(session);
-        return (await link.ask({ what: "snapshot", session: number })) ?? null;
-      });
-      return session.saved;
-    };
-    part.restore = async (state) => {
-      await context.outside(async () => {
-        const { link } = await openIn(session);
-        await link.ask({ what: "restore", session: number, state });
-      });
-      session.saved = state;
-    };
-    return part;
   }
 
   return {
@@ -184,8 +166,9 @@ export function isolatePlugin({
       const session = new IsolatedSession(numbers, context, port);
       sessions.set(session.number, session);
       try {
-        const isSaved = await context.outside(async () => (await openIn(session)).isSaved);
-        return createPart(session, isSaved);
+        // The thread is outside of the session: a replay has the outcome in its recording and starts no thread.
+        await context.outside(async () => void (await openIn(session)));
+        return createPart(session);
       } catch (error) {
         session.close();
         throw error;

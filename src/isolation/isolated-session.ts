@@ -1,11 +1,11 @@
-// A session of a plugin that runs in a thread, as the host has it: its calls, and what the thread asks and says in its name.
-// All of that comes in by `receive`, which a recording writes down: so a replay has it without a thread.
+// The host's side of one session of a plugin in a thread: its running calls, and the messages of the thread about it. All of
+// these messages pass `receive`, which records them, so that a replay needs no thread.
 import { AsyncResource } from "node:async_hooks";
 import type { CallContext } from "../host/call-context.ts";
 import type { Plugin, SessionContext } from "../host/plugin.ts";
 import type { SessionState } from "../host/session/session-state.ts";
 import { A2EError } from "../protocol/errors.ts";
-import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type {
   AgentRequest,
   NestedRequest,
@@ -20,41 +20,42 @@ import { type PostToThread, ThreadRequests } from "./thread-requests.ts";
 /** What a session needs of the thread in which it is open. */
 export interface ThreadPort {
   readonly capability: Plugin["capability"];
-  /** Opens the session in a thread where it is open in none, and says this there, if it is still wanted then. */
+  /** Posts a message to the thread, after opening the session there if necessary. Not posted if `isWanted` is false by then. */
   deliver(session: IsolatedSession, message: ToPluginThread, isWanted: () => boolean): Promise<void>;
-  /** In the thread that is there now: calls do not outlive theirs. */
+  /** Aborts a call in the current thread; calls of earlier threads have ended with them. */
   abort(session: number, call: number, reason: unknown): void;
-  /** Of one that was closed nothing runs any more. */
+  /** The session is closed and its last call has ended: no more messages will come for it. */
   forget(session: IsolatedSession): void;
 }
 
 interface RunningCall {
   readonly context: CallContext;
-  /** Does something in the name of the call: what comes from a thread comes in nobody's. */
+  /** Runs `work` as part of this call. A message of a thread arrives outside of any call. */
   readonly inScope: <Result>(work: () => Result) => Result;
-  /** Its request is in the thread, and lost with it. */
+  /** The request was posted to the thread: if the thread is lost, so is the call. */
   isSent: boolean;
   resolve(result: JsonObject | undefined): void;
   reject(error: Error): void;
 }
 
-/** Its thread was lost: what that had asked for is nobody's any more. */
+/** The thread was lost: requests that it had made are aborted. */
 type Lost = { kind: "lost" };
 
 export class IsolatedSession {
   readonly number: number;
   readonly context: SessionContext;
-  /** Taken at once: that there is one decides how a session is restored, and a replay opens no thread that would take it. */
+  /**
+   * The host's copy of the state, which outlives the thread. Opened at once, so that a restore finds it: in a replay there is
+   * no thread that would ask for it later.
+   */
   readonly state: SessionState;
-  /** What its part holds beside its state, as of the last snapshot or restore. */
-  saved: JsonValue | undefined;
   readonly #port: ThreadPort;
   readonly #receive: (message: SessionMessage | Lost) => void;
   readonly #calls = new Map<number, RunningCall>();
   readonly #requests = new ThreadRequests();
   #callCount = 0;
   #isClosed = false;
-  /** Answers the thread that has just spoken: a replay has none. */
+  /** Posts to the thread that sent the last message; does nothing in a replay. */
   #post: PostToThread = () => {};
 
   constructor(number: number, context: SessionContext, port: ThreadPort) {
@@ -69,17 +70,17 @@ export class IsolatedSession {
     );
   }
 
-  /** Calls of it run in the thread. Those that are still to be sent there are nobody's to watch. */
+  /** Whether calls of this session run in the thread. Calls that were not posted yet do not count. */
   get isBusy(): boolean {
     return [...this.#calls.values()].some(({ isSent }) => isSent);
   }
 
-  /** Its part was closed: it is over, or opened anew. What runs may come to its end. */
+  /** Its part was closed, because the session ended or the part is being reopened. Running calls may still finish. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** A thread has said this, and is answered by `post`. May throw where it makes no sense. */
+  /** Takes a message of the thread; answers go to `post`. Throws if the message makes no sense. */
   receive(message: SessionMessage, post: PostToThread): void {
     const why = this.#whyRefused(message);
     if (why !== undefined) return refuseRequest(message, why, post);
@@ -87,7 +88,7 @@ export class IsolatedSession {
     this.#receive(message);
   }
 
-  /** What comes of a call that has ended, or from outside of the calls of a closed session, concerns nobody. */
+  /** Messages about a call that has ended are dropped, and so are messages outside of calls if the session is closed. */
   #whyRefused(message: SessionMessage): string | undefined {
     if ("call" in message) return this.#calls.has(message.call) ? undefined : "the call has ended";
     return this.#isClosed && message.kind !== "abortNested" ? sessionEnded : undefined;
@@ -103,7 +104,7 @@ export class IsolatedSession {
     if (this.#isClosed && !this.isBusy) this.#port.forget(this);
   }
 
-  /** The thread is gone, and with it whatever ran there. */
+  /** The thread was lost: fails the calls that ran there. */
   lose(thrown: Error): void {
     const error = toThreadError(thrown);
     this.#receive({ kind: "lost" });
@@ -178,7 +179,7 @@ export class IsolatedSession {
     return running;
   }
 
-  /** The host's copy is the one that lasts: the change is written with whatever is said after it. */
+  /** Applies changes to the host's copy: the journal writes them with the next line that the session sends. */
   #takeState(changes: StateEntries): void {
     for (const [key, value] of changes) {
       if (value === undefined) this.state.delete(key);
@@ -215,10 +216,10 @@ export class IsolatedSession {
   }
 }
 
-/** Why something is refused that a session without a part asks for. */
+/** The reason given for refusing a request of a session that has ended. */
 export const sessionEnded = "the session has ended";
 
-/** Whoever asks for something in the name of what has ended is told so. */
+/** Answers a request of the thread with `cancelled`; messages that expect no answer are dropped. */
 export function refuseRequest(message: SessionMessage, why: string, post: PostToThread): void {
   if (message.kind !== "nested" && message.kind !== "askAgent") return;
   post({ kind: "nested", nested: message.nested, error: toThreadError(new A2EError("cancelled", why)) });

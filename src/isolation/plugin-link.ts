@@ -1,9 +1,8 @@
-// One thread of an isolated plugin, from its start to its end. Whatever was asked of it is answered, or fails with it.
+// One thread of an isolated plugin, from its start to its end. Every question to it is answered, or rejected when it ends.
 import { type ResourceLimits, Worker } from "node:worker_threads";
 import { threadEntry } from "../machinery/threads/thread-entry.ts";
 import { toCrash } from "../machinery/threads/worker-pool.ts";
 import { A2EError } from "../protocol/errors.ts";
-import type { JsonValue } from "../protocol/json.ts";
 import type { FromPluginThread, Question, ToPluginThread } from "./plugin-messages.ts";
 import { fromThreadError, toThreadError } from "./thread-errors.ts";
 
@@ -11,17 +10,17 @@ export interface LinkOptions {
   resourceLimits: ResourceLimits;
   stuckAfterMs: number;
   watchMs: number;
-  /** Whether calls run in the thread: they are watched by their deadlines. */
+  /** Whether calls run in the thread. If so, a blocked thread is noticed by their deadlines. */
   hasCalls(): boolean;
-  /** What answers no question. May throw: it is then reported. */
+  /** Takes a message other than an answer. If it throws, `onBadMessage` is called. */
   receive(message: SaidByThread): void;
-  /** A message could not be taken. */
+  /** `receive` threw. */
   onBadMessage(error: unknown): void;
   onEnded(error: Error): void;
 }
 
-interface Waiting<Result> {
-  resolve(result: Result): void;
+interface Waiting {
+  resolve(): void;
   reject(error: Error): void;
 }
 
@@ -30,10 +29,10 @@ export type SaidByThread = Exclude<FromPluginThread, { kind: "answer" | "pong" }
 export class PluginLink {
   readonly #worker: Worker;
   readonly #options: LinkOptions;
-  readonly #questions = new Map<number, Waiting<JsonValue | undefined>>();
+  readonly #questions = new Map<number, Waiting>();
   #numbers = 0;
   #ended: Error | undefined;
-  /** Runs from when the thread was asked whether it is there until it says so. */
+  /** Runs from a ping until its pong. */
   #stuck: NodeJS.Timeout | undefined;
 
   constructor(options: LinkOptions) {
@@ -54,7 +53,7 @@ export class PluginLink {
     worker.on("error", (error) => this.end(toCrash(error)));
     worker.on("messageerror", (error) => this.end(toCrash(error)));
     worker.on("exit", (code) => this.end(new A2EError("sandbox_crash", `the plugin's thread ended with code ${code}`)));
-    // The thread serves; it is no reason for a process to stay.
+    // The thread must not keep the process alive.
     worker.unref();
     this.#worker = worker;
   }
@@ -63,14 +62,14 @@ export class PluginLink {
     if (this.#ended === undefined) this.#worker.postMessage(message);
   }
 
-  async ask(question: Question): Promise<JsonValue | undefined> {
+  async ask(question: Question): Promise<void> {
     if (this.#ended !== undefined) throw this.#ended;
     const watch = setInterval(() => {
-      // A call that blocks is ended by its deadline, and modules are loaded by a thread that answers nobody.
+      // A blocking call is ended by its deadline, and a thread that is still loading modules cannot answer a ping.
       if (!this.#options.hasCalls() && question.what !== "setup") this.#checkAlive();
     }, this.#options.watchMs).unref();
     try {
-      return await new Promise((resolve, reject) => {
+      await new Promise<void>((resolve, reject) => {
         this.#numbers += 1;
         this.#questions.set(this.#numbers, { resolve, reject });
         this.post({ kind: "ask", ask: this.#numbers, question });
@@ -80,13 +79,13 @@ export class PluginLink {
     }
   }
 
-  /** Nobody waits for a call any more. A handler may take its time to notice; a thread may not. */
+  /** Aborts a call. Its handler may take its time to notice, but the thread must answer a ping. */
   abort(session: number, call: number, reason: unknown): void {
     this.post({ kind: "abort", session, call, error: toThreadError(reason) });
     this.#checkAlive();
   }
 
-  /** A thread that does not even answer this is blocked, and everybody's calls in it with it. */
+  /** Pings the thread; a thread that does not answer is blocked and is ended. */
   #checkAlive(): void {
     if (this.#stuck !== undefined || this.#ended !== undefined) return;
     this.post({ kind: "ping" });
@@ -95,13 +94,13 @@ export class PluginLink {
   }
 
   #receive(message: FromPluginThread): void {
-    // Whatever it was about has ended with it.
+    // The questions and calls of an ended thread have been rejected already.
     if (this.#ended !== undefined) return;
     switch (message.kind) {
       case "answer": {
         const question = this.#questions.get(message.ask);
         this.#questions.delete(message.ask);
-        if (message.error === undefined) return question?.resolve(message.state);
+        if (message.error === undefined) return question?.resolve();
         return question?.reject(fromThreadError(message.error));
       }
       case "pong":
@@ -113,7 +112,7 @@ export class PluginLink {
     }
   }
 
-  /** Ends the thread, and with this error whatever waits for it. Twice is once. */
+  /** Ends the thread and rejects open questions with this error; ending it twice is allowed. */
   async end(error: Error): Promise<void> {
     if (this.#ended === undefined) {
       this.#ended = error;

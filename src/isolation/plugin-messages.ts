@@ -1,9 +1,9 @@
-// What the host and a plugin in a thread of its own say to each other. Sessions, calls and the rest go by number.
+// The messages between the host and a plugin in a thread. Sessions, calls, questions and nested requests have numbers.
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 
 export interface ThreadError {
   message: string;
-  /** Absent where a handler failed in a way its table does not declare. */
+  /** Absent if the error is not an A2EError. */
   code?: string;
   detail?: JsonObject;
   retryable?: boolean;
@@ -20,22 +20,19 @@ export interface ThreadSetup {
   isReplay: boolean;
 }
 
-/** Keys with what they hold, or alone where they are gone. */
+/** Keys with their values; a key without a value was deleted. */
 export type StateEntries = [key: string, value?: JsonValue][];
 
-/** What is asked of the thread; it answers each once. */
+/** What the host asks the thread to do. The thread answers each question once, with an error if it failed. */
 export type Question =
   | { what: "setup"; setup: ThreadSetup }
-  /** Answered with whether the session can be saved and restored. */
   | {
       what: "open";
       session: number;
       info: { id: string; principal: { id: string; isAuthenticated: boolean } };
       state: StateEntries;
     }
-  | { what: "snapshot"; session: number }
   | { what: "close"; session: number; isForGood: boolean }
-  | { what: "restore"; session: number; state: JsonValue }
   | { what: "end" };
 
 export type ToPluginThread =
@@ -46,11 +43,11 @@ export type ToPluginThread =
   | { kind: "nestedEvent"; nested: number; event: { kind: string; data: JsonObject; seq: number } }
   | { kind: "ping" };
 
-/** What the thread asks of the host, which answers each once. */
+/** A call of another capability that the plugin makes. The host answers each once. */
 export interface NestedRequest {
   kind: "nested";
   session: number;
-  /** The call that makes it; absent where the session does so outside of any. */
+  /** The call in which it was made; absent if it was made with `call` of the session. */
   call?: number;
   nested: number;
   type: string;
@@ -59,7 +56,7 @@ export interface NestedRequest {
   id?: string;
 }
 
-/** The same for a question to the agent. */
+/** A question of the plugin to the agent. The host answers each once. */
 export interface AgentRequest {
   kind: "askAgent";
   session: number;
@@ -69,22 +66,22 @@ export interface AgentRequest {
   timeoutMs?: number;
 }
 
-/** What the thread says of one session, whose calls and requests have numbers of their own. */
+/** Messages of the thread about one session. */
 export type SessionMessage =
   | { kind: "result"; session: number; call: number; result: JsonObject | undefined }
   | { kind: "error"; session: number; call: number; error: ThreadError }
   | { kind: "event"; session: number; call: number; event: string; data: JsonObject }
   | { kind: "timeout"; session: number; call: number; timeoutMs: number }
-  /** Comes before whatever the plugin says after the change. */
+  /** Sent ahead of every message that the plugin sends after the change. */
   | { kind: "state"; session: number; changes: StateEntries }
   | { kind: "push"; session: number; type: string; payload: JsonObject }
   | NestedRequest
   | AgentRequest
-  /** Whoever waits for it has given up. */
+  /** The plugin no longer waits for the answer. */
   | { kind: "abortNested"; session: number; nested: number };
 
 export type FromPluginThread =
   | SessionMessage
-  | { kind: "answer"; ask: number; state?: JsonValue; error?: ThreadError }
+  | { kind: "answer"; ask: number; error?: ThreadError }
   | { kind: "log"; level: "info" | "warn" | "error"; message: string; fields: Record<string, unknown> }
   | { kind: "pong" };

@@ -1,4 +1,4 @@
-// Runs in a thread of its own: a plugin, all its sessions, and nothing else. What blocks here blocks nobody but them.
+// The entry of a plugin's thread: runs the plugin and its sessions. Code that blocks here blocks only this plugin.
 import { parentPort } from "node:worker_threads";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
 import type { Logger } from "../host/logger.ts";
@@ -6,7 +6,7 @@ import type { AskOptions, Plugin, SessionContext, SessionPart } from "../host/pl
 import { noDatabase } from "../host/ports/no-database.ts";
 import { noSandboxes } from "../host/ports/sandbox.ts";
 import { createKey, createSecrets } from "../host/ports/secrets.ts";
-import { SessionState } from "../host/session/session-state.ts";
+import { LayeredState } from "../host/session/layered-state.ts";
 import { ToolCatalogue } from "../host/tool-catalogue.ts";
 import { redirectOutput } from "../machinery/threads/thread-output.ts";
 import type { Call } from "../protocol/capability.ts";
@@ -22,7 +22,7 @@ import { ThreadStates } from "./thread-states.ts";
 const log: Logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 const nextId = createIdSource();
 const sessions = new Map<number, { info: SessionInfo; part: SessionPart }>();
-/** Of the calls that run, by session and number. */
+/** For each running call, by session and number. */
 const controllers = new Map<string, AbortController>();
 const requests = new HostRequests(post);
 const states = new ThreadStates((message) => parentPort?.postMessage(message));
@@ -49,23 +49,19 @@ parentPort?.on("message", (message: ToPluginThread) => {
 
 async function answer(ask: number, question: Question): Promise<void> {
   try {
-    const state = await answerTo(question);
-    post(state === undefined ? { kind: "answer", ask } : { kind: "answer", ask, state: copyJson(state) });
+    await answerTo(question);
+    post({ kind: "answer", ask });
   } catch (error) {
     post({ kind: "answer", ask, error: toThreadError(error) });
   }
 }
 
-async function answerTo(question: Question): Promise<JsonValue | undefined> {
+async function answerTo(question: Question): Promise<void> {
   switch (question.what) {
     case "setup":
       return setup(question.setup);
     case "open":
       return open(question);
-    case "snapshot":
-      return (await sessions.get(question.session)?.part.snapshot?.()) ?? null;
-    case "restore":
-      return void (await sessions.get(question.session)?.part.restore?.(question.state));
     case "close": {
       const { session, isForGood } = question;
       const part = sessions.get(session)?.part;
@@ -78,7 +74,7 @@ async function answerTo(question: Question): Promise<JsonValue | undefined> {
   }
 }
 
-async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): Promise<undefined> {
+async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): Promise<void> {
   const made = await createPluginFrom(cls, baseDir, type, options);
   plugin = made;
   const secrets = createSecrets(createKey());
@@ -86,9 +82,9 @@ async function setup({ cls, baseDir, type, options, ...context }: ThreadSetup): 
   await made.setup?.({ ...context, ...ports, tools: new ToolCatalogue() });
 }
 
-async function open({ session, info, state: entries }: Extract<Question, { what: "open" }>): Promise<boolean> {
+async function open({ session, info, state: entries }: Extract<Question, { what: "open" }>): Promise<void> {
   if (plugin === undefined) throw new Error("the plugin is not set up");
-  const state = SessionState.fromLayers([new Map(entries as [string, JsonValue][])]);
+  const state = LayeredState.fromLayers([new Map(entries as [string, JsonValue][])]);
   states.add(session, state);
   const part = await plugin.session({
     session: info,
@@ -98,19 +94,18 @@ async function open({ session, info, state: entries }: Extract<Question, { what:
     random: Math.random,
     state,
     tools: new ToolCatalogue(),
-    // Checked here, where the plugin sees what is wrong.
+    // Checked in this thread, so that the plugin gets the error.
     push: (push, payload) =>
       post({ kind: "push", session, type: push.type, payload: copyJson(push.payload.parse(payload)) as JsonObject }),
-    // Nobody in this thread can know; what it sends is bounded on the other side.
+    // Not known in this thread; the host limits what is sent.
     unsentBytes: () => 0,
     ask: askFrom(session),
-    // What a thread says is recorded on the other side, whatever it comes from.
+    // The host records the messages of the thread, so nothing is recorded here.
     outside: (work) => work(),
     fromOutside: (receive) => receive,
     call: callFrom(session),
   });
   sessions.set(session, { info, part });
-  return part.snapshot !== undefined && part.restore !== undefined;
 }
 
 async function call(message: Extract<ToPluginThread, { kind: "call" }>): Promise<void> {
@@ -163,7 +158,7 @@ function contextFor(
   };
 }
 
-/** The gate is the host's, so a call of another capability goes there and back. */
+/** A call of another capability is sent to the host, which checks and runs it. */
 function callFrom(session: number, from?: number): CallOther {
   const call = (table: Call | string, request: unknown, { timeoutMs, id, ...options }: CallOptions = {}) =>
     requests.send(
@@ -205,7 +200,7 @@ function logAt(level: "info" | "warn" | "error") {
     post({ kind: "log", level, message: String(message), fields: toLogFields(fields) });
 }
 
-/** Whatever is logged gets across: nothing of it is a reason to fail. */
+/** Replaces values that have no JSON form, so that logging never throws. */
 function toLogFields(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
@@ -230,7 +225,7 @@ function raise(message: string): never {
   throw new A2EError("sandbox_crash", message);
 }
 
-/** What was changed goes ahead of what is said of it. */
+/** Sends changes of states first, so that the host has them before the message. */
 function post(message: FromPluginThread): void {
   states.flush();
   parentPort?.postMessage(message);

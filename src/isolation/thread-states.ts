@@ -1,29 +1,29 @@
-// What a plugin in a thread keeps for its sessions. The host has the copy that lasts; it is sent every change before anything
-// that the plugin says after it.
+// The states of a plugin in a thread. The host has the copy that lasts: every change is sent to it ahead of any message that
+// the plugin sends after the change.
 
-import type { SessionState } from "../host/session/session-state.ts";
+import type { LayeredState } from "../host/session/layered-state.ts";
 import { copyJson, type JsonValue } from "../protocol/json.ts";
 import type { FromPluginThread, StateEntries } from "./plugin-messages.ts";
 import { toThreadError } from "./thread-errors.ts";
 
 export class ThreadStates {
   readonly #send: (message: FromPluginThread) => void;
-  readonly #changed = new Map<number, SessionState>();
+  readonly #changed = new Map<number, LayeredState>();
   #flushing: NodeJS.Immediate | undefined;
 
   constructor(send: (message: FromPluginThread) => void) {
     this.#send = send;
   }
 
-  add(session: number, state: SessionState): void {
+  add(session: number, state: LayeredState): void {
     state.track(() => {
       this.#changed.set(session, state);
-      // For a change after which nothing is said.
+      // In case the plugin sends nothing after this change.
       this.#flushing ??= setImmediate(() => this.flush());
     });
   }
 
-  delete(session: number): undefined {
+  delete(session: number): void {
     this.flush();
     this.#changed.delete(session);
   }
@@ -38,7 +38,7 @@ export class ThreadStates {
         this.#changed.delete(session);
         this.#send({ kind: "state", session, changes });
       } catch (error) {
-        // A live value that cannot be had now is asked for again with the next message.
+        // The read function of a live value threw: it is called again with the next message.
         this.#complain(error);
       }
     }

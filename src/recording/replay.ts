@@ -1,10 +1,10 @@
 // Runs a recorded session again, apart from everything real, and finds the first line in which it differs.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SessionState as SavedState } from "../durability/snapshots/session-snapshots.ts";
+import type { SessionSnapshot } from "../durability/snapshots/session-snapshots.ts";
 import type { A2EHost, HostOptions } from "../host/host.ts";
+import { LayeredState } from "../host/session/layered-state.ts";
 import type { Session } from "../host/session/session.ts";
 import type { SessionBeginning } from "../host/session/session-origin.ts";
-import { SessionState } from "../host/session/session-state.ts";
 import type { Dialect } from "../protocol/dialects.ts";
 import { createIdSource, type Message, systemClock } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
@@ -274,7 +274,7 @@ function toBeginning({ origin, restore_from }: RecordingHeader): SessionBeginnin
         states: new Map(
           Object.entries(states).map(([name, state]) => [
             name,
-            SessionState.fromLayers([new Map(Object.entries(state))]),
+            LayeredState.fromLayers([new Map(Object.entries(state))]),
           ]),
         ),
         stored: { layers: [], lines, lastSeq: last_seq, acknowledged },
@@ -283,5 +283,5 @@ function toBeginning({ origin, restore_from }: RecordingHeader): SessionBeginnin
     };
   }
   if (restore_from === undefined) return {};
-  return { restoreFrom: { snapshot_id: restore_from.snapshot_id, state: restore_from.state as SavedState } };
+  return { restoreFrom: { snapshot_id: restore_from.snapshot_id, state: restore_from.state as SessionSnapshot } };
 }

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallContext } from "../../host/call-context.ts";
 import { anonymous } from "../../host/principal.ts";
+import { LayeredState } from "../../host/session/layered-state.ts";
 import { createPluginContext, createSessionContext } from "../../host/session/plugin-contexts.suite.ts";
-import { SessionState } from "../../host/session/session-state.ts";
 import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { Clock } from "../../protocol/envelope.ts";
 import { type EnvPluginOptions, envPlugin } from "./plugin.ts";
@@ -32,7 +32,7 @@ export async function startEnv(options: EnvPluginOptions = {}, clock: Clock = { 
   let sessions = 0;
   return {
     folder,
-    async open({ state = new SessionState(), granted = ["env"] }: { state?: SessionState; granted?: string[] } = {}) {
+    async open({ state = new LayeredState(), granted = ["env"] }: { state?: LayeredState; granted?: string[] } = {}) {
       const pushed: unknown[] = [];
       sessions += 1;
       const session = { id: `session-${sessions}`, principal: anonymous, granted: new Set(granted) };
@@ -79,9 +79,9 @@ export async function startEnv(options: EnvPluginOptions = {}, clock: Clock = { 
 }
 
 /** A state as a restart finds it: through JSON and back. */
-export function reload(state: SessionState): SessionState {
+export function reload(state: LayeredState): LayeredState {
   const entries = JSON.parse(JSON.stringify([...state.entries()])) as [string, never][];
-  const fresh = new SessionState();
+  const fresh = new LayeredState();
   fresh.replace(entries);
   return fresh;
 }

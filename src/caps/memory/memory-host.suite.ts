@@ -4,8 +4,8 @@ import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/calls/checked-result.ts";
 import type { SessionPart } from "../../host/plugin.ts";
 import type { Database } from "../../host/ports/database.ts";
+import { LayeredState } from "../../host/session/layered-state.ts";
 import { createPluginContext, createSessionContext } from "../../host/session/plugin-contexts.suite.ts";
-import { SessionState } from "../../host/session/session-state.ts";
 import type { Call, RequestInputOf, ResultOf } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -22,13 +22,13 @@ export interface MemoryHost {
   readonly database: Database;
   readonly clock: FakeClock;
   /** A new session of an agent, or one on a state that is already filled. */
-  open(agent: string, state?: SessionState): MemorySession;
+  open(agent: string, state?: LayeredState): MemorySession;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface MemorySession {
-  readonly state: SessionState;
+  readonly state: LayeredState;
   readonly part: SessionPart<typeof memory>;
   init(request?: RequestInputOf<Calls["init"]>): Promise<ResultOf<Calls["init"]>>;
   store(request: RequestInputOf<Calls["store"]>): Promise<ResultOf<Calls["store"]>>;
@@ -50,7 +50,7 @@ export async function startMemory(options: MemoryPluginOptions = {}, database?: 
   const plugin = memoryPlugin(options);
   await plugin.setup?.(createPluginContext({ name: "memory", clock, database: shared }));
 
-  const open = (agent: string, state = new SessionState()): MemorySession => {
+  const open = (agent: string, state = new LayeredState()): MemorySession => {
     const session = { id: nextId(), principal: { id: agent, isAuthenticated: agent !== "" } };
     const context = createSessionContext({ clock, session, nextId, state });
     const part = plugin.session(context) as SessionPart<typeof memory>;

@@ -9,7 +9,6 @@ import { RawPeer } from "../../host/session/raw-session.suite.ts";
 import type { Session } from "../../host/session/session.ts";
 import { call, capability } from "../../protocol/capability.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import type { JsonValue } from "../../protocol/json.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
@@ -50,29 +49,22 @@ const counterPlugin = plugin(counter, {
   }),
 });
 
-/** Keeps its count to itself and hands it over when asked, at once or later: the other way to be saved. */
-function createOwnCounterPlugin(save: (count: number) => JsonValue | Promise<JsonValue>, restored: JsonValue[] = []) {
-  return plugin(counter, {
-    session: () => {
-      let count = 0;
-      return {
-        handlers: {
-          add({ by }) {
-            count += by;
-            return { value: count };
-          },
-          drop: () => ({}),
+/** Keeps its count in a variable and reports it as a live value, which the host reads when it writes the session. */
+const liveCounterPlugin = plugin(counter, {
+  session: ({ state }) => {
+    let count = Number(state.get("count") ?? 0);
+    return {
+      handlers: {
+        add({ by }) {
+          count += by;
+          state.setLive("count", () => count);
+          return { value: count };
         },
-        snapshot: () => save(count),
-        restore: (state: JsonValue) => {
-          restored.push(state);
-          count = state as number;
-        },
-      };
-    },
-  });
-}
-const ownCounterPlugin = createOwnCounterPlugin((count) => count);
+        drop: () => ({}),
+      },
+    };
+  },
+});
 
 let folder = "";
 beforeEach(async () => {
@@ -102,9 +94,9 @@ async function shakeHands(session: Session): Promise<RawPeer> {
 }
 
 test.each([
-  ["that keeps its state with the host", counterPlugin],
-  ["that hands its state over", ownCounterPlugin],
-])("a session of a plugin %s goes on after the host was restarted, without a new handshake", async (_, which) => {
+  ["that sets its values", counterPlugin],
+  ["with a live value", liveCounterPlugin],
+])("a session of a plugin %s goes on after a restart of the host, without a new handshake", async (_, which) => {
   const first = await start(which);
   const { id } = first.sessions.create();
   const peer = await shakeHands(first.sessions.get(id) as Session);
@@ -114,22 +106,6 @@ test.each([
   const second = await start(which);
   const again = new RawPeer(second.sessions.get(id) as Session);
   expect(await ask(again, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 7 });
-  await second.close(0);
-});
-
-test("a plugin that needs time to save itself begins anew after a crash, and its session goes on", async () => {
-  const restored: JsonValue[] = [];
-  const lateCounterPlugin = createOwnCounterPlugin(async (count) => count, restored);
-  const first = await start(lateCounterPlugin);
-  const { id } = first.sessions.create();
-  const peer = await shakeHands(first.sessions.get(id) as Session);
-  expect(await ask(peer, { type: "counter/add/req", by: 5 })).toMatchObject({ value: 5 });
-  await first.close(0);
-
-  const second = await start(lateCounterPlugin);
-  const again = new RawPeer(second.sessions.get(id) as Session);
-  expect(await ask(again, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 2 });
-  expect(restored).toEqual([]);
   await second.close(0);
 });
 
@@ -252,8 +228,8 @@ test("a fork sees what was there, and neither side sees what the other does afte
   await third.close(0);
 });
 
-test("what was answered as a session was forked is there after a restart, also of a plugin that hands its state over", async () => {
-  const first = await start(ownCounterPlugin);
+test("a value that was answered while a session was forked is there after a restart, also a live one", async () => {
+  const first = await start(liveCounterPlugin);
   const { id } = first.sessions.create();
   const peer = await shakeHands(first.sessions.get(id) as Session);
   const forking = ask(peer, { type: "session/fork/req" });
@@ -261,7 +237,7 @@ test("what was answered as a session was forked is there after a restart, also o
   await forking;
   await first.close(0);
 
-  const second = await start(ownCounterPlugin);
+  const second = await start(liveCounterPlugin);
   const again = new RawPeer(second.sessions.get(id) as Session);
   expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 5 });
   await second.close(0);
@@ -588,9 +564,9 @@ test("a part is told whether its session has ended for good", async () => {
 });
 
 test.each([
-  ["that keeps its state with the host", counterPlugin],
-  ["that hands its state over", ownCounterPlugin],
-])("what a session of a plugin %s was put back to is there after a restart", async (_, which) => {
+  ["that sets its values", counterPlugin],
+  ["with a live value", liveCounterPlugin],
+])("after a restart, a session of a plugin %s still has what it was restored to", async (_, which) => {
   const snapshots = { ...createMemorySnapshotStore(), async close() {} };
   const first = await start(which, { snapshots });
   const session = first.sessions.create();
@@ -607,32 +583,33 @@ test.each([
   await second.close(0);
 });
 
-test("a part that cannot read what was saved says so, and is there all the same, also after a restart", async () => {
+test("a plugin that cannot open on the restored state keeps the state it had, also after a restart", async () => {
   const snapshots = { ...createMemorySnapshotStore(), async close() {} };
+  let isPicky = false;
   const picky = plugin(counter, {
-    session: (context) => ({
-      ...(ownCounterPlugin.session(context) as SessionPart<typeof counter>),
-      restore: (state) => {
-        if (state === 5) throw new Error("not five");
-      },
-    }),
+    session: (context) => {
+      if (isPicky && context.state.get("count") === 5) throw new Error("not five");
+      return counterPlugin.session(context);
+    },
   });
   const first = await start(picky, { snapshots });
   const session = first.sessions.create();
   const peer = await shakeHands(session);
   await ask(peer, { type: "counter/add/req", by: 5 });
   await ask(peer, { type: "session/snapshot/req" });
+  await ask(peer, { type: "counter/add/req", by: 1 });
+  isPicky = true;
   expect(await ask(peer, { type: "session/restore/req" })).toMatchObject({ code: "internal_error" });
-  expect(await ask(peer, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 2 });
+  expect(await ask(peer, { type: "counter/add/req", by: 2 })).toMatchObject({ value: 8 });
   await first.close(0);
 
   const second = await start(picky, { snapshots });
   const again = new RawPeer(second.sessions.get(session.id) as Session);
-  expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ type: "counter/add/resp" });
+  expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 8 });
   await second.close(0);
 });
 
-test("a crash in the middle of a restore finds every plugin put back", async () => {
+test("after a crash in the middle of a restore, every plugin has its restored state", async () => {
   const tally = capability("tally", {
     doc: "Counts as well.",
     calls: {

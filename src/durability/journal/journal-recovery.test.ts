@@ -3,7 +3,7 @@ import { copyFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import type { Database } from "../../host/ports/database.ts";
-import { SessionState } from "../../host/session/session-state.ts";
+import { LayeredState } from "../../host/session/layered-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
@@ -28,7 +28,7 @@ interface Told {
 
 interface Live {
   entry: JournalEntry;
-  state: SessionState;
+  state: LayeredState;
   lines: string[];
   acknowledged: number;
 }
@@ -74,7 +74,7 @@ class Host {
   open(
     id: string,
     layers = [this.#journal.createLayer()],
-    state = new SessionState(),
+    state = new LayeredState(),
     lines: string[] = [],
     acknowledged = 0,
   ): Live {
@@ -145,7 +145,7 @@ class Host {
     this.live.clear();
     for (const { id, record } of this.#journal.list()) {
       const stored = this.#journal.load(id);
-      const state = SessionState.fromLayers(stored?.state.get("counter") ?? []);
+      const state = LayeredState.fromLayers(stored?.state.get("counter") ?? []);
       this.open(id, record.layers, state, this.told.get(id)?.lines, stored?.acknowledged);
     }
   }
@@ -166,7 +166,7 @@ class Host {
       const needed = Math.max(told.lines.length - told.acknowledged, Math.min(told.lines.length, keptLines));
       expect(lines.length).toBeGreaterThanOrEqual(needed);
       const layers = stored?.state.get("counter") ?? [];
-      expect(Object.fromEntries(SessionState.fromLayers(layers).entries())).toEqual(told.state);
+      expect(Object.fromEntries(LayeredState.fromLayers(layers).entries())).toEqual(told.state);
     }
   }
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Database } from "../../host/ports/database.ts";
-import { SessionState } from "../../host/session/session-state.ts";
+import { LayeredState } from "../../host/session/layered-state.ts";
 import { defaultLimits } from "../../protocol/limits.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { type JournalEntry, SessionJournal } from "./session-journal.ts";
@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 afterEach(() => database.close());
 
-function open(id: string, layers = [journal.createLayer()]): { entry: JournalEntry; state: SessionState } {
+function open(id: string, layers = [journal.createLayer()]): { entry: JournalEntry; state: LayeredState } {
   const start = { layers, lastSeq: 0, acknowledged: 0 };
   const entry = journal.open(
     id,
@@ -36,7 +36,7 @@ function open(id: string, layers = [journal.createLayer()]): { entry: JournalEnt
     () => record,
     (lines, error) => void released.push({ lines, error }),
   );
-  const state = new SessionState();
+  const state = new LayeredState();
   entry.track("counter", state);
   return { entry, state };
 }
@@ -178,9 +178,9 @@ test("a database that cannot begin loses the turn as one that cannot commit does
 });
 
 test.each([
-  ["that throws", (state: SessionState) => state.setLive("key", () => failWith("no JSON form"))],
-  ["without a key", (state: SessionState) => state.set(undefined as never, 1)],
-  ["that is no JSON", (state: SessionState) => state.set("key", (() => {}) as never)],
+  ["that throws", (state: LayeredState) => state.setLive("key", () => failWith("no JSON form"))],
+  ["without a key", (state: LayeredState) => state.set(undefined as never, 1)],
+  ["that is no JSON", (state: LayeredState) => state.set("key", (() => {}) as never)],
 ])("a state %s costs its own session and no other", async (_what, breakState) => {
   const broken = open("broken");
   const sound = open("sound");

@@ -2,7 +2,7 @@
 // and no line leaves before that is durable: what a peer has seen has happened.
 
 import type { Database, TurnLog } from "../../host/ports/database.ts";
-import type { SessionState } from "../../host/session/session-state.ts";
+import type { LayeredState } from "../../host/session/layered-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { defaultLimits, type Limits } from "../../protocol/limits.ts";
 import { RecentLines } from "./recent-lines.ts";
@@ -25,7 +25,7 @@ export interface JournalEntry {
   /** Of lines that wait to be written. */
   readonly stagedBytes: number;
   /** Collects the changes of a plugin's state from now on. */
-  track(plugin: string, state: SessionState): void;
+  track(plugin: string, state: LayeredState): void;
   /** The session's record has changed. */
   touch(): void;
   /** Calls back when everything said so far has left or failed. */
@@ -186,7 +186,7 @@ export class SessionJournal {
     released: (lines: readonly string[], error?: Error) => void,
   ): JournalEntry {
     const database = this.#database;
-    const tracked = new Map<string, SessionState>();
+    const tracked = new Map<string, LayeredState>();
     let { layers, lastSeq, acknowledged } = start;
     let staged: string[] = [];
     let isScheduled = false;
@@ -329,7 +329,7 @@ function lengthOf(lines: readonly string[]): number {
 }
 
 /** What changed in the states of one session, as text. Throws where a plugin's value has no JSON form. */
-function writeDown(states: ReadonlyMap<string, SessionState>, isAbove: boolean): WrittenChange[] {
+function writeDown(states: ReadonlyMap<string, LayeredState>, isAbove: boolean): WrittenChange[] {
   const written: WrittenChange[] = [];
   for (const [plugin, state] of states) {
     for (const { key, value } of state.takeChanges()) {

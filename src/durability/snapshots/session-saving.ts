@@ -1,5 +1,5 @@
-// What is kept of a session beside its journal: snapshots that its agent asks for, and those that the host takes by itself.
-
+// When snapshots are taken: `SessionSaving` saves and restores one session, `AutomaticSnapshots` saves the sessions of a host
+// on a schedule and before the host stops.
 import type { SessionInfo } from "../../host/call-context.ts";
 import type { Kernel } from "../../host/kernel.ts";
 import { shortId } from "../../host/logger.ts";
@@ -9,8 +9,10 @@ import type { ResultInputOf } from "../../protocol/capability.ts";
 import type { restore, snapshot } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { Sources } from "../../recording/tape.ts";
-import { automaticLabel } from "./automatic-snapshots.ts";
 import { type SavedSession, SessionSnapshots } from "./session-snapshots.ts";
+
+/** The host takes snapshots under labels with this prefix, and deletes them again. */
+const automaticLabel = "auto:";
 
 /** What saving needs of its session. */
 export interface SavingPort {
@@ -18,22 +20,22 @@ export interface SavingPort {
   readonly info: SessionInfo;
   readonly parts: SessionParts;
   readonly sources: Sources;
-  /** It has ended, and nobody comes back to it. */
+  /** The session has ended for good: no agent can return to it. */
   readonly isGone: boolean;
 }
 
 export class SessionSaving {
   readonly #kernel: Kernel;
   readonly #session: SavingPort;
-  /** Made when first needed, as most sessions are never saved. */
+  /** Created when first needed: most sessions are never saved. */
   #snapshots: SessionSnapshots | undefined;
-  /** When it was last saved without being asked to, or began. */
+  /** When the last automatic snapshot was taken; before the first one, when the session began. */
   savedAt: number;
-  /** Whether anything may have changed since then: a call of a capability has ended, if only one in the background. */
+  /** Whether the session may have changed since then: a call of a capability has ended, or a restore or a merge has begun. */
   isChanged = false;
-  /** Whether the host may have saved it on its own, now or in an earlier life. */
+  /** Whether there may be automatic snapshots, also from an earlier process. */
   #isKept: boolean;
-  /** How many snapshots that somebody asked for are being saved. */
+  /** How many snapshots that an agent asked for are being written. */
   #underWay = 0;
 
   constructor(kernel: Kernel, session: SavingPort, isKept: boolean) {
@@ -87,10 +89,10 @@ export class SessionSaving {
     return { snapshot_id: found.snapshot_id, capabilities };
   }
 
-  /** Not as an agent would: nothing of it is part of a recording. Of those that were taken so, only the newest are kept. */
+  /** Takes an automatic snapshot and deletes all but the newest `keep` of them. It is not part of a recording. */
   async saveAutomatically(label: string, keep: number): Promise<void> {
     const session = this.#session;
-    if (!session.parts.isStateful) return;
+    if (session.parts.states.isEmpty) return;
     this.#isKept = true;
     this.savedAt = this.#kernel.clock.now();
     this.isChanged = false;
@@ -100,28 +102,27 @@ export class SessionSaving {
       this.isChanged = true;
       throw error;
     }
-    // One that has ended for good meanwhile has removed what there was by then.
+    // A session that ended meanwhile has run `forget` before this snapshot was written.
     await this.#prune(session.isGone ? 0 : keep);
   }
 
-  /** Whether there may be snapshots of it, be it from an earlier life. */
   get mayHaveSnapshots(): boolean {
     return this.#snapshots !== undefined || this.#isKept;
   }
 
-  /** Whether its agent saved it, or is about to, and so may bring it back though it has ended. */
+  /** Whether its agent has saved the session, or is saving it, and so may revive it after its end. */
   async hasSnapshots(): Promise<boolean> {
     if (this.#underWay > 0) return true;
     try {
       const all = await this.#unrecorded(() => this.listSnapshots());
       return all.some(({ label }) => !label.startsWith(automaticLabel));
     } catch {
-      // What cannot be read may be there.
+      // If the store cannot be read, there may be one.
       return true;
     }
   }
 
-  /** It has ended for good: nobody comes back to what the host kept of it on its own. */
+  /** The session has ended for good: deletes its automatic snapshots. */
   async forget(): Promise<void> {
     if (!this.#isKept) return;
     try {
@@ -132,7 +133,7 @@ export class SessionSaving {
     }
   }
 
-  /** For what a replay could not give back: there, the host has kept nothing of the session by itself. */
+  /** Runs `work` outside of the recording: a replayed session has no automatic snapshots. */
   #unrecorded<Result>(work: () => Promise<Result>): Promise<Result> {
     const { scopes } = this.#kernel;
     return scopes === undefined ? work() : scopes.run(undefined, work);
@@ -140,5 +141,83 @@ export class SessionSaving {
 
   #prune(keep: number): Promise<void> {
     return this.#saved.prune(this.#session.id, this.#kernel.pluginNames, automaticLabel, keep);
+  }
+}
+
+/** What automatic snapshots need of a session. */
+interface SavableSession {
+  readonly id: string;
+  readonly isOpen: boolean;
+  readonly saving: Pick<SessionSaving, "isChanged" | "savedAt" | "saveAutomatically">;
+}
+
+export class AutomaticSnapshots {
+  readonly #kernel: Kernel;
+  /** The running pass over the due sessions, which saves one session at a time so that calls are not held up. */
+  #saving: Promise<void> | undefined;
+  #forgetting: Promise<void> = Promise.resolve();
+  #drainUntil = 0;
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  /** Saves the sessions that are due. Called every second; does nothing while the last pass is still running. */
+  saveDue(sessions: Iterable<SavableSession>, now: number): void {
+    const { everyMs } = this.#kernel.snapshotSchedule;
+    if (everyMs === 0 || this.#saving !== undefined) return;
+    const due = [...sessions].filter(
+      ({ isOpen, saving }) => isOpen && saving.isChanged && now - saving.savedAt >= everyMs,
+    );
+    if (due.length === 0) return;
+    this.#saving = this.#saveAll(due).finally(() => {
+      this.#saving = undefined;
+    });
+  }
+
+  async #saveAll(sessions: readonly SavableSession[]): Promise<void> {
+    for (const session of sessions) if (session.isOpen) await this.#save(session, `${automaticLabel}schedule`);
+  }
+
+  /** The host stops: sessions that end within `drainMs` are saved first. If it is called twice, the shorter time counts. */
+  beginDrain(drainMs: number): void {
+    this.#drainUntil = Math.min(this.#drainUntil || Number.POSITIVE_INFINITY, performance.now() + drainMs);
+  }
+
+  async saveDraining(session: SavableSession): Promise<void> {
+    if (!this.#kernel.snapshotSchedule.onDrain || !session.saving.isChanged) return;
+    if (performance.now() < this.#drainUntil) return this.#save(session, `${automaticLabel}drain`);
+    if (this.#drainUntil > 0)
+      this.#kernel.log.warn("a session was not saved: the time to shut down is over", { session: shortId(session.id) });
+  }
+
+  /** Deletes the automatic snapshots of sessions that are gone. */
+  forget(sessionIds: readonly string[]): void {
+    this.#forgetting = this.#forgetting.then(async () => {
+      for (const id of sessionIds) await this.#forget(id);
+    });
+  }
+
+  async #forget(sessionId: string): Promise<void> {
+    const { snapshots, snapshotMode, pluginNames, log } = this.#kernel;
+    try {
+      await new SessionSnapshots(snapshots, snapshotMode).prune(sessionId, pluginNames, automaticLabel, 0);
+    } catch (error) {
+      log.error("snapshots of a session could not be removed", { session: shortId(sessionId), error });
+    }
+  }
+
+  /** Resolves when no snapshot is being written or deleted. */
+  async settled(): Promise<void> {
+    await this.#saving;
+    await this.#forgetting;
+  }
+
+  async #save(session: SavableSession, label: string): Promise<void> {
+    try {
+      await session.saving.saveAutomatically(label, this.#kernel.snapshotSchedule.keep);
+    } catch (error) {
+      this.#kernel.log.error("a session could not be saved", { session: shortId(session.id), label, error });
+    }
   }
 }

@@ -1,35 +1,37 @@
 import { expect, test } from "vitest";
 import type { HostOptions, PluginEntry } from "../../host/host.ts";
-import { type Plugin, plugin } from "../../host/plugin.ts";
+import { type Plugin, plugin, type SessionContext } from "../../host/plugin.ts";
 import type { SnapshotMode, SnapshotStore } from "../../host/ports/snapshot-store.ts";
-import { probe, probePlugin, type RawHost, RawPeer, side, startRawHost } from "../../host/session/raw-session.suite.ts";
-import type { JsonValue } from "../../protocol/json.ts";
+import {
+  echo,
+  probe,
+  probePlugin,
+  type RawHost,
+  RawPeer,
+  side,
+  startRawHost,
+} from "../../host/session/raw-session.suite.ts";
+import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 
 /** Counts its calls, per session: the smallest state worth saving. */
 function counting<C extends typeof probe | typeof side>(table: C, stateVersion = 1): Plugin {
   return plugin(table, {
     stateVersion,
-    session: () => {
-      let count = 0;
+    session: ({ state }: SessionContext) => {
       const run = () => {
-        count += 1;
+        const count = Number(state.get("count") ?? 0) + 1;
+        state.set("count", count);
         return { value: `${count}` };
       };
-      return {
-        handlers: { run, other: run },
-        snapshot: () => ({ count }),
-        restore: async (state: JsonValue) => {
-          count = (state as { count: number }).count;
-        },
-      };
+      return { handlers: { run, other: run } };
     },
   } as never) as Plugin;
 }
 
 const both = () => [counting(probe), counting(side)];
 
-/** A store that says of certain records that they are damaged, and outlives the host. */
+/** A store in which the records of `isDamaged` cannot be read, and which can be used after its host was closed. */
 function createFragileStore(): SnapshotStore & { isDamaged: (key: string, id: string | undefined) => boolean } {
   const inner = createMemorySnapshotStore();
   const store = {
@@ -62,7 +64,7 @@ function start(store: SnapshotStore, plugins: readonly (Plugin | PluginEntry)[],
 const modes: SnapshotMode[] = ["host", "plugin", "hybrid"];
 
 test.each(modes)(
-  "in mode %s a session goes back to what was saved, the newest or the named one",
+  "in mode %s a session is restored from the newest snapshot, or from the named one",
   async (snapshotMode) => {
     await using raw = await start(createMemorySnapshotStore(), both(), { snapshotMode });
     const peer = await raw.open();
@@ -82,7 +84,7 @@ test.each(modes)(
 );
 
 test.each(modes)(
-  "in mode %s a plugin that joined later is not given the state of another moment",
+  "in mode %s a plugin that joined the session after a snapshot keeps its state when that snapshot is restored",
   async (snapshotMode) => {
     await using raw = await start(createMemorySnapshotStore(), both(), { snapshotMode });
     const peer = await raw.open({ agent_caps: ["test"] });
@@ -107,7 +109,7 @@ test("snapshots are listed newest first, with their labels", async () => {
   expect(await raw.host.sessions.listSnapshots(peer.session.id)).toHaveLength(2);
 });
 
-test("a capability without state is said to be stateless and keeps what it has", async () => {
+test("a capability without state is reported as stateless by a snapshot and by a restore", async () => {
   await using raw = await start(createMemorySnapshotStore(), [probePlugin()]);
   const peer = await raw.open();
   expect(await save(peer)).toMatchObject({ capabilities: { test: "stateless" } });
@@ -115,7 +117,7 @@ test("a capability without state is said to be stateless and keeps what it has",
 });
 
 test.each(["", "0000000099", "../../etc/passwd", "__proto__"])(
-  "the missing snapshot %j is a clear error",
+  "restoring the snapshot %j, which does not exist, is answered with an error that says so",
   async (id) => {
     await using raw = await start(createMemorySnapshotStore(), both());
     const peer = await raw.open();
@@ -126,7 +128,7 @@ test.each(["", "0000000099", "../../etc/passwd", "__proto__"])(
   },
 );
 
-/** Asks for its state only when it is called: until then it is said to have none. */
+/** Asks for its state only when it is called; until then it has none. */
 const lazy = plugin(probe, {
   session: (context) => {
     const run = ({ name }: { name: string }) => {
@@ -137,17 +139,20 @@ const lazy = plugin(probe, {
   },
 });
 
-test.each(modes)("in mode %s what a plugin began to keep after a snapshot is gone with it", async (snapshotMode) => {
-  await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
-  const peer = await raw.open();
-  const { snapshot_id } = await save(peer);
-  await ask(peer, "test/run/req", { name: "later" });
-  expect(await restore(peer, snapshot_id as string)).toMatchObject({ capabilities: { test: "restored" } });
-  expect(await ask(peer, "test/run/req", { name: "" })).toMatchObject({ value: "nothing" });
-});
+test.each(modes)(
+  "in mode %s a restore deletes state of a plugin that had none when the snapshot was taken",
+  async (snapshotMode) => {
+    await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
+    const peer = await raw.open();
+    const { snapshot_id } = await save(peer);
+    await ask(peer, "test/run/req", { name: "later" });
+    expect(await restore(peer, snapshot_id as string)).toMatchObject({ capabilities: { test: "restored" } });
+    expect(await ask(peer, "test/run/req", { name: "" })).toMatchObject({ value: "nothing" });
+  },
+);
 
 test.each(modes)(
-  "in mode %s a revived session has what a plugin kept that has not asked for it yet",
+  "in mode %s a revived session has the state of a plugin that asks for its state only when it is called",
   async (snapshotMode) => {
     await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
     const peer = await raw.open();
@@ -196,7 +201,7 @@ async function crashAndRestart(
 }
 
 test.each(modes)(
-  "in mode %s a session lives on after its host, under its id and with its state",
+  "in mode %s a session is revived in the next host under its id and with its state",
   async (snapshotMode) => {
     const { raw, sessionId, revive } = await crashAndRestart(createFragileStore(), { options: { snapshotMode } });
     await using _ = raw;
@@ -208,14 +213,14 @@ test.each(modes)(
   },
 );
 
-test("a session that nobody saved is not revived, and one that lives is given as it is", async () => {
+test("a session without a snapshot is not revived, and a live session is returned as it is", async () => {
   await using raw = await start(createMemorySnapshotStore(), both());
   expect(await raw.host.sessions.revive("nobody")).toBeUndefined();
   const peer = await raw.open();
   expect(await raw.host.sessions.revive(peer.session.id)).toBe(peer.session);
 });
 
-test("two who revive a session at once get the same one", async () => {
+test("two calls that revive a session at the same time get the same session", async () => {
   const { raw, sessionId } = await crashAndRestart(createFragileStore(), {});
   await using _ = raw;
   const { sessions } = raw.host;
@@ -224,7 +229,7 @@ test("two who revive a session at once get the same one", async () => {
   expect(sessions.size).toBe(1);
 });
 
-test("a revived session is refused to another principal, who learns nothing of it", async () => {
+test("a revived session refuses the handshake of another principal and reveals nothing", async () => {
   const { raw, revive } = await crashAndRestart(createFragileStore(), {});
   await using _ = raw;
   const peer = await revive();
@@ -238,14 +243,14 @@ test("a revived session is refused to another principal, who learns nothing of i
   expect(await count(peer)).toBe("4");
 });
 
-test("where no handshake is required, a revived session still opens to nobody but its owner", async () => {
+test("if no handshake is required, a revived session still opens only for its owner", async () => {
   const { raw, revive } = await crashAndRestart(createFragileStore(), { options: { isHandshakeRequired: false } });
   await using _ = raw;
   const peer = await revive();
   expect(await ask(peer, "test/run/req")).toMatchObject({ code: "unauthorized" });
 });
 
-test("state of another version is refused by name, and nothing at all is restored", async () => {
+test("a snapshot with another state version of one plugin is refused, and no plugin is restored", async () => {
   const store = createFragileStore();
   const { raw, revive } = await crashAndRestart(store, { after: [counting(probe), counting(side, 2)] });
   await using _ = raw;
@@ -267,7 +272,7 @@ test("state of another version is refused by name, and nothing at all is restore
   expect(await count(fresh)).toBe("3");
 });
 
-test("a snapshot of another format is refused, not misread", async () => {
+test("a snapshot of another format is refused", async () => {
   const store = createFragileStore();
   await using raw = await start(store, both());
   const peer = await raw.open();
@@ -277,7 +282,7 @@ test("a snapshot of another format is refused, not misread", async () => {
   }
 });
 
-test("in mode hybrid a damaged record of the session is made up for by the plugins' own", async () => {
+test("in mode hybrid a session with a damaged record is restored from the records of its plugins", async () => {
   const store = createFragileStore();
   const { raw, sessionId, revive } = await crashAndRestart(store, { options: { snapshotMode: "hybrid" } });
   await using _ = raw;
@@ -288,7 +293,7 @@ test("in mode hybrid a damaged record of the session is made up for by the plugi
   expect([await count(peer), await countSide(peer)]).toEqual(["4", "2"]);
 });
 
-test("in mode hybrid the records that make up for a damaged one are of the same moment", async () => {
+test("in mode hybrid the records of the plugins are taken from the same snapshot as the damaged record", async () => {
   const store = createFragileStore();
   let now = 1_000;
   await using raw = await start(store, both(), { snapshotMode: "hybrid", clock: { now: () => now } });
@@ -307,7 +312,7 @@ test("in mode hybrid the records that make up for a damaged one are of the same 
 });
 
 test.each(["plugin", "hybrid"] as const)(
-  "in mode %s one damaged record costs one plugin, and is said",
+  "in mode %s a damaged record of one plugin is reported, and the other plugins are restored",
   async (snapshotMode) => {
     const store = createFragileStore();
     await using raw = await start(store, both(), { snapshotMode });
@@ -325,7 +330,7 @@ test.each(["plugin", "hybrid"] as const)(
   },
 );
 
-test("in mode host a damaged record is an error, and the session goes on as it was", async () => {
+test("in mode host a damaged record is answered with an error, and the session keeps its state", async () => {
   const store = createFragileStore();
   await using raw = await start(store, both(), { snapshotMode: "host" });
   const peer = await raw.open();
@@ -336,19 +341,79 @@ test("in mode host a damaged record is an error, and the session goes on as it w
   expect(await count(peer)).toBe("2");
 });
 
-test("a plugin whose snapshot fails fails the snapshot, and nothing is saved", async () => {
+test("a live value that throws fails the snapshot, and nothing is saved", async () => {
   const failing = plugin(probe, {
-    session: () => ({
-      handlers: { run: () => ({ value: "" }), other: () => ({ value: "" }) },
-      snapshot: () => {
+    session: ({ state }) => {
+      state.setLive("count", () => {
         throw new Error("cannot");
-      },
-    }),
+      });
+      return { handlers: { run: echo, other: echo } };
+    },
   });
   await using raw = await start(createMemorySnapshotStore(), [failing]);
   const peer = await raw.open();
   expect(await save(peer)).toMatchObject({ code: "internal_error" });
   expect(await raw.host.sessions.listSnapshots(peer.session.id)).toEqual([]);
+});
+
+/** Adds what an earlier version saved for plugins that had a `snapshot()` function. */
+async function addOwnState(store: SnapshotStore, sessionId: string, plugin: string, own: JsonValue): Promise<void> {
+  const record = (await store.load(sessionId))?.state as { plugins: Record<string, { state: JsonObject }> };
+  Object.assign(record.plugins[plugin]?.state as object, { own });
+  await store.save(sessionId, record as unknown as JsonObject, { label: "", created_at: 1 });
+}
+
+test.each([{ count: 7 }, null])(
+  "a snapshot in which a plugin has state from its former snapshot() function, such as %j, is refused by name",
+  async (own) => {
+    const store = createFragileStore();
+    await using raw = await start(store, both());
+    const peer = await raw.open();
+    await count(peer);
+    await countSide(peer);
+    await save(peer);
+    await addOwnState(store, peer.session.id, "env", own);
+    await count(peer);
+    expect(await restore(peer)).toMatchObject({
+      code: "runtime_error",
+      message: expect.stringMatching(/plugin "env".*snapshot\(\).*context\.state/),
+      retryable: false,
+    });
+    expect([await count(peer), await countSide(peer)]).toEqual(["3", "2"]);
+  },
+);
+
+test("a session that is revived without a plugin that cannot read its state is restored for the others", async () => {
+  const store = createFragileStore();
+  const { raw, sessionId, revive } = await crashAndRestart(store, {});
+  await using _ = raw;
+  await addOwnState(store, sessionId, "env", 7);
+  const peer = await revive();
+  expect(await peer.shakeHands()).toMatchObject({ ok: false, reason: "server_error" });
+  expect(JSON.stringify(raw.log.entries.map(({ fields }) => String(fields.error)))).toContain("context.state");
+  await peer.session.close();
+  const other = await revive();
+  expect(await other.shakeHands({ agent_caps: ["test"] })).toMatchObject({ ok: true });
+  expect(await count(other)).toBe("4");
+});
+
+test("a snapshot as earlier versions wrote it for a plugin that keeps its state with the host is restored", async () => {
+  const store = createFragileStore();
+  await using raw = await start(store, both());
+  const peer = await raw.open();
+  const { snapshot_id } = await store.save(
+    peer.session.id,
+    {
+      format: 2,
+      principal_id: "agent",
+      granted: ["test", "env"],
+      plugins: { test: { version: 1, state: { entries: { count: 41 } } } },
+      records: {},
+    },
+    { label: "", created_at: 1 },
+  );
+  expect(await restore(peer, snapshot_id)).toMatchObject({ capabilities: { test: "restored", env: "restored" } });
+  expect([await count(peer), await countSide(peer)]).toEqual(["42", "1"]);
 });
 
 test("two plugins of one capability are saved and restored each by its own name", async () => {
@@ -364,58 +429,21 @@ test("two plugins of one capability are saved and restored each by its own name"
   expect(await count(peer)).toBe("2");
 });
 
-/** Takes its time to say what it holds; `go` lets it. */
-function createSlow(): { plugin: Plugin; go(): void } {
+test.each(modes)("in mode %s a snapshot is of one moment, though the store takes its time", async (snapshotMode) => {
   let go = () => {};
   const mayGo = new Promise<void>((resolve) => {
     go = resolve;
   });
-  const handlers = { run: () => ({ value: "" }), other: () => ({ value: "" }) };
-  const slow = plugin(probe, {
-    session: () => ({ handlers, snapshot: () => mayGo.then(() => null), restore() {} }),
-  });
-  return { plugin: slow, go: () => go() };
-}
-
-const keeping = plugin(side, {
-  session: ({ state }) => ({
-    handlers: {
-      run({ name }) {
-        const before = String(state.get("name"));
-        state.set("name", name);
-        return { value: before };
-      },
-    },
-  }),
-});
-
-test("a snapshot is of one moment, though a plugin takes its time to hand over what it holds", async () => {
-  const slow = createSlow();
-  await using raw = await start(createMemorySnapshotStore(), [slow.plugin, keeping]);
+  const inner = createMemorySnapshotStore();
+  const save: SnapshotStore["save"] = (...args) => mayGo.then(() => inner.save(...args));
+  await using raw = await start({ ...inner, save }, both(), { snapshotMode });
   const peer = await raw.open();
-  const keep = (name: string) => ask(peer, "env/run/req", { name });
-  await keep("before");
-  const saving = save(peer);
-  await keep("after");
-  slow.go();
+  await Promise.all([count(peer), countSide(peer)]);
+  const saving = ask(peer, "session/snapshot/req");
+  expect(await Promise.all([count(peer), countSide(peer)])).toEqual(["2", "2"]);
+  go();
   const { snapshot_id } = await saving;
 
   await restore(peer, snapshot_id as string);
-  expect(await keep("")).toMatchObject({ value: "before" });
-});
-
-test("a fork is of one moment as well", async () => {
-  const slow = createSlow();
-  await using raw = await start(createMemorySnapshotStore(), [keeping, slow.plugin]);
-  const peer = await raw.open();
-  const keep = (at: RawPeer, name: string) => ask(at, "env/run/req", { name });
-  await keep(peer, "before");
-  const forking = ask(peer, "session/fork/req");
-  await keep(peer, "after");
-  slow.go();
-  const { session_id } = await forking;
-
-  const fork = new RawPeer(raw.host.sessions.get(String(session_id)) as never);
-  // Of the moment in which the last of them was ready: what was acknowledged by then is in it.
-  expect(await keep(fork, "")).toMatchObject({ value: "after" });
+  expect(await Promise.all([count(peer), countSide(peer)])).toEqual(["2", "2"]);
 });

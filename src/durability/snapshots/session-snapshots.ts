@@ -1,33 +1,33 @@
-// Saving and restoring a session across its plugins.
-
+// Writes snapshots of a session to the snapshot store, and restores a session from them.
 import type { LoadedPlugin } from "../../host/loaded-plugin.ts";
 import type { SnapshotMode, SnapshotStore, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
-import type { SavedPart, SessionParts } from "../../host/session/session-parts.ts";
+import type { SessionParts } from "../../host/session/session-parts.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 
-/** Version 2: a plugin's state is what it keeps with the host and what its part holds beside it. */
+/** Version 2: the state of a plugin is an object with `entries`. */
 const formatVersion = 2;
 
-/** What is saved: who the session belongs to, and each plugin's state with the version of its shape. */
-export interface SessionState extends JsonObject {
+/** The content of a snapshot: who owns the session, and the state of each plugin with its `stateVersion`. */
+export interface SessionSnapshot extends JsonObject {
   format: number;
   principal_id: string;
   granted: string[];
-  plugins: { [name: string]: PluginState };
-  /** Ids of the plugins' own records of this moment, where the mode keeps them. */
+  plugins: { [name: string]: PluginSnapshot };
+  /** If the mode writes a record per plugin: the ids of the records that belong to this snapshot. */
   records?: { [name: string]: string };
 }
 
-type PluginState = { version: number; state: SavedPart };
+/** `own` was written by earlier versions for plugins with a `snapshot()` function, and is no longer read. */
+type PluginSnapshot = { version: number; state: { entries: JsonObject; own?: JsonValue } };
 
-/** A snapshot as it came back from the store. */
+/** A snapshot as it was read from the store. */
 export interface SavedSession {
   readonly snapshot_id: string;
-  readonly state: SessionState;
+  readonly state: SessionSnapshot;
 }
 
-export type Restoration = "restored" | "stateless" | "damaged";
+type Restoration = "restored" | "stateless" | "damaged";
 
 export class SessionSnapshots {
   readonly #store: SnapshotStore;
@@ -38,7 +38,7 @@ export class SessionSnapshots {
     this.#mode = mode;
   }
 
-  /** Takes the state of every part and saves it. */
+  /** Saves the states of all plugins of a session, as they are at the moment of the call. */
   async save(
     sessionId: string,
     parts: SessionParts,
@@ -46,37 +46,35 @@ export class SessionSnapshots {
   ): Promise<{ info: StoredSnapshot; capabilities: Record<string, "saved" | "stateless"> }> {
     const { principal_id, granted, label, created_at } = about;
     const capabilities: Record<string, "saved" | "stateless"> = {};
-    const plugins: SessionState["plugins"] = {};
-    // All at once, so that it is one moment: what a call changes while a plugin takes its time is not in it.
-    const saving = Array.from(parts.all.keys(), async (loaded) => ({ loaded, state: await parts.save(loaded) }));
-    for (const { loaded, state } of await Promise.all(saving)) {
-      const name = loaded.plugin.capability.name;
-      if (state === undefined) {
-        capabilities[name] ??= "stateless";
+    const plugins: SessionSnapshot["plugins"] = {};
+    for (const { name, plugin } of parts.all.keys()) {
+      const entries = parts.states.save(name);
+      if (entries === undefined) {
+        capabilities[plugin.capability.name] ??= "stateless";
         continue;
       }
-      plugins[loaded.name] = { version: loaded.plugin.stateVersion ?? 1, state };
-      capabilities[name] = "saved";
+      plugins[name] = { version: versionOf(plugin), state: { entries } };
+      capabilities[plugin.capability.name] = "saved";
     }
     const head = { format: formatVersion, principal_id, granted };
     const records: Record<string, string> = {};
     if (this.#mode !== "host") {
       for (const [name, state] of Object.entries(plugins)) {
-        const own = { ...head, plugins: { [name]: state } };
-        const saved = await this.#store.save(pluginKey(sessionId, name), own, { label, created_at });
+        const record = { ...head, plugins: { [name]: state } };
+        const saved = await this.#store.save(pluginKey(sessionId, name), record, { label, created_at });
         records[name] = saved.snapshot_id;
       }
     }
-    const record: SessionState = { ...head, plugins: this.#mode === "plugin" ? {} : plugins, records };
+    const record: SessionSnapshot = { ...head, plugins: this.#mode === "plugin" ? {} : plugins, records };
     const info = await this.#store.save(sessionId, record, { label, created_at });
     return { info, capabilities };
   }
 
-  /** Removes the oldest snapshots whose label begins like this, and the plugins' own records of them. */
+  /** Deletes the snapshots whose label begins with `label`, with their records per plugin, except for the newest `keep`. */
   async prune(sessionId: string, pluginNames: readonly string[], label: string, keep: number): Promise<void> {
     for (const key of [sessionId, ...pluginNames.map((name) => pluginKey(sessionId, name))]) {
-      const automatic = (await this.#store.list(key)).filter((info) => info.label.startsWith(label));
-      for (const { snapshot_id } of automatic.slice(keep)) await this.#store.delete(key, snapshot_id);
+      const labelled = (await this.#store.list(key)).filter((info) => info.label.startsWith(label));
+      for (const { snapshot_id } of labelled.slice(keep)) await this.#store.delete(key, snapshot_id);
     }
   }
 
@@ -84,7 +82,10 @@ export class SessionSnapshots {
     return this.#store.list(sessionId);
   }
 
-  /** The saved state. Where its record is damaged and the mode keeps records per plugin, it is put together from those. */
+  /**
+   * Reads a snapshot; the newest for the id "". If its record is damaged and the mode writes a record per plugin, the
+   * snapshot is put together from those.
+   */
   async load(sessionId: string, snapshotId: string, pluginNames: readonly string[]): Promise<SavedSession | undefined> {
     const wanted = snapshotId === "" ? undefined : snapshotId;
     let found: Awaited<ReturnType<SnapshotStore["load"]>>;
@@ -96,10 +97,10 @@ export class SessionSnapshots {
       return pieced;
     }
     if (found === undefined) return undefined;
-    return { snapshot_id: found.info.snapshot_id, state: toState(found.state, found.info.snapshot_id) };
+    return { snapshot_id: found.info.snapshot_id, state: toSnapshot(found.state, found.info.snapshot_id) };
   }
 
-  /** Records of one moment carry the same time; each has the head of the session's own. */
+  /** Records of one snapshot have the same `created_at`, and each of them has the head of the session's record. */
   async #pieceTogether(
     sessionId: string,
     snapshotId: string | undefined,
@@ -108,75 +109,101 @@ export class SessionSnapshots {
     const all = await this.#store.list(sessionId);
     const about = snapshotId === undefined ? all[0] : all.find((info) => info.snapshot_id === snapshotId);
     if (about === undefined) return undefined;
-    let pieced: SessionState | undefined;
+    let pieced: SessionSnapshot | undefined;
     const records: Record<string, string> = {};
     for (const name of pluginNames) {
       const key = pluginKey(sessionId, name);
-      const own = (await this.#store.list(key)).find((info) => info.created_at === about.created_at);
-      if (own === undefined) continue;
-      records[name] = own.snapshot_id;
-      const loaded = await this.#store.load(key, own.snapshot_id).catch(() => undefined);
-      if (loaded !== undefined) pieced = { ...toState(loaded.state, own.snapshot_id), plugins: {}, records };
+      const record = (await this.#store.list(key)).find((info) => info.created_at === about.created_at);
+      if (record === undefined) continue;
+      records[name] = record.snapshot_id;
+      const loaded = await this.#store.load(key, record.snapshot_id).catch(() => undefined);
+      if (loaded !== undefined) pieced = { ...toSnapshot(loaded.state, record.snapshot_id), plugins: {}, records };
     }
     return pieced === undefined ? undefined : { snapshot_id: about.snapshot_id, state: pieced };
   }
 
   /**
-   * Puts each part back to its saved state. A part that was not saved keeps what it has, and so does one whose own
-   * record is damaged. Nothing is restored where a part cannot read what was saved for it.
+   * Restores the state of each plugin and reopens its part. A plugin that is not in the snapshot, or whose record is damaged,
+   * keeps its state. Nothing at all is restored if one plugin cannot read what was saved for it.
    */
   async apply(sessionId: string, { state }: SavedSession, parts: SessionParts): Promise<Record<string, Restoration>> {
     const capabilities: Record<string, Restoration> = {};
-    const restoring: [LoadedPlugin, SavedPart][] = [];
+    const restoring: [LoadedPlugin, JsonObject][] = [];
     for (const loaded of parts.all.keys()) {
-      const name = loaded.plugin.capability.name;
+      const capability = loaded.plugin.capability.name;
       const saved = await this.#find(sessionId, state, loaded);
-      if (saved === undefined || saved === "damaged" || !parts.canRestore(loaded, saved.state)) {
-        if (saved === "damaged") capabilities[name] = "damaged";
-        else capabilities[name] ??= "stateless";
+      if (saved === "damaged") {
+        capabilities[capability] = "damaged";
         continue;
       }
-      const expected = loaded.plugin.stateVersion ?? 1;
-      if (saved.version !== expected) {
-        const message = `plugin "${loaded.name}" reads state version ${expected}; the snapshot has ${saved.version}`;
-        throw new A2EError("runtime_error", message, { retryable: false });
+      if (saved === undefined || (isEmpty(saved) && parts.states.get(loaded.name) === undefined)) {
+        capabilities[capability] ??= "stateless";
+        continue;
       }
-      restoring.push([loaded, saved.state]);
-      if (capabilities[name] !== "damaged") capabilities[name] = "restored";
+      checkReadable(loaded, saved);
+      restoring.push([loaded, saved.state.entries]);
+      if (capabilities[capability] !== "damaged") capabilities[capability] = "restored";
     }
-    await parts.restore(restoring);
+    await parts.reopenAfter(() =>
+      restoring.map(([plugin, entries]) => ({ plugin, undo: parts.states.restore(plugin.name, entries) })),
+    );
     return capabilities;
   }
 
   async #find(
     sessionId: string,
-    state: SessionState,
-    loaded: LoadedPlugin,
-  ): Promise<PluginState | "damaged" | undefined> {
-    const { name, plugin } = loaded;
-    const saved = state.plugins[name] ?? (await this.#ownRecord(sessionId, state, name));
-    // One that was there and had kept nothing yet goes back to that; one that joined later has no such moment.
-    const isEmpty = saved === undefined && state.granted.includes(plugin.capability.name);
-    return isEmpty ? { version: plugin.stateVersion ?? 1, state: { entries: {} } } : saved;
+    snapshot: SessionSnapshot,
+    { name, plugin }: LoadedPlugin,
+  ): Promise<PluginSnapshot | "damaged" | undefined> {
+    const saved = snapshot.plugins[name] ?? (await this.#ownRecord(sessionId, snapshot, name));
+    // A plugin that was there and had no state yet is restored to that. One that joined the session later keeps its state.
+    const wasEmpty = saved === undefined && snapshot.granted.includes(plugin.capability.name);
+    return wasEmpty ? { version: versionOf(plugin), state: { entries: {} } } : saved;
   }
 
-  async #ownRecord(sessionId: string, state: SessionState, name: string): Promise<PluginState | "damaged" | undefined> {
-    const id = state.records?.[name];
+  async #ownRecord(
+    sessionId: string,
+    snapshot: SessionSnapshot,
+    name: string,
+  ): Promise<PluginSnapshot | "damaged" | undefined> {
+    const id = snapshot.records?.[name];
     if (id === undefined) return undefined;
     try {
-      const own = await this.#store.load(pluginKey(sessionId, name), id);
-      return own === undefined ? "damaged" : (toState(own.state, id).plugins[name] ?? "damaged");
+      const record = await this.#store.load(pluginKey(sessionId, name), id);
+      return record === undefined ? "damaged" : (toSnapshot(record.state, id).plugins[name] ?? "damaged");
     } catch {
       return "damaged";
     }
   }
 }
 
-function toState(value: JsonValue, snapshotId: string): SessionState {
-  const state = value as Partial<SessionState> | null;
-  if (state?.format === formatVersion) return state as SessionState;
-  const message = `snapshot ${snapshotId} has format ${state?.format}; this host reads ${formatVersion}`;
-  throw new A2EError("runtime_error", message, { retryable: false });
+function versionOf({ stateVersion = 1 }: LoadedPlugin["plugin"]): number {
+  return stateVersion;
+}
+
+function isEmpty({ state: { entries, own } }: PluginSnapshot): boolean {
+  return Object.keys(entries).length === 0 && own === undefined;
+}
+
+function checkReadable({ name, plugin }: LoadedPlugin, { version, state }: PluginSnapshot): void {
+  const expected = versionOf(plugin);
+  if (version !== expected)
+    throw unreadable(`plugin "${name}" reads state version ${expected}; the snapshot has ${version}`);
+  if (state.own !== undefined)
+    throw unreadable(
+      `the snapshot has a state of plugin "${name}" that its snapshot() returned in an earlier version of a2e; ` +
+        "this version restores only what plugins keep in context.state",
+    );
+}
+
+function toSnapshot(value: JsonValue, snapshotId: string): SessionSnapshot {
+  const snapshot = value as Partial<SessionSnapshot> | null;
+  if (snapshot?.format === formatVersion) return snapshot as SessionSnapshot;
+  throw unreadable(`snapshot ${snapshotId} has format ${snapshot?.format}; this host reads ${formatVersion}`);
+}
+
+function unreadable(message: string): A2EError {
+  return new A2EError("runtime_error", message, { retryable: false });
 }
 
 function pluginKey(sessionId: string, pluginName: string): string {

@@ -1,4 +1,4 @@
-// The port behind which session snapshots are kept.
+// The port of the store for session snapshots.
 import type { JsonValue } from "../../protocol/json.ts";
 
 export interface StoredSnapshot {
@@ -10,32 +10,32 @@ export interface StoredSnapshot {
   readonly bytes: number;
 }
 
-/** Keeps snapshots by key (a session). Any string is a key; none of them reaches outside the store. */
+/** Stores snapshots by key; a key stands for a session, or for a plugin of a session. Any string is a valid key. */
 export interface SnapshotStore {
-  /** Resolves once the snapshot would survive a crash of this process; a half-written one is never seen. */
+  /** Resolves when the snapshot would survive a crash of this process. A partly written snapshot is never returned. */
   save(key: string, state: JsonValue, about: { label: string; created_at: number }): Promise<StoredSnapshot>;
-  /** The named snapshot, the newest where none is named, or undefined. Rejects on a damaged one, and says which. */
+  /** The named snapshot, or the newest; undefined if there is none. Rejects with an error that names a damaged snapshot. */
   load(key: string, snapshotId?: string): Promise<{ info: StoredSnapshot; state: JsonValue } | undefined>;
   /** Newest first. */
   list(key: string): Promise<StoredSnapshot[]>;
-  /** Forgets one snapshot, or all of the key. */
+  /** Deletes one snapshot, or all of the key. */
   delete(key: string, snapshotId?: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * `host` writes one record per session, all plugins in it. `plugin` writes one record per plugin, so that one damaged
- * record costs one plugin. `hybrid` writes both and restores from the first, falling back to the second plugin by plugin.
+ * `host` writes one record per session with the states of all plugins. `plugin` writes one record per plugin, so that a
+ * damaged record affects one plugin. `hybrid` writes both, and uses the second kind only if the first is damaged.
  */
 export type SnapshotMode = "host" | "plugin" | "hybrid";
 
-/** When sessions are saved without anybody asking. */
+/** When the host saves sessions by itself. */
 export interface SnapshotSchedule {
-  /** How long a session that is used may go without a snapshot; 0 takes none. */
+  /** The longest time that a session in use goes without a snapshot; 0 turns scheduled snapshots off. */
   everyMs: number;
-  /** Whether a host that shuts down in peace saves its sessions first. */
+  /** Whether a host that shuts down with time to drain saves its sessions first. */
   onDrain: boolean;
-  /** How many of these are kept of a session; older ones go. Those that an agent took stay. */
+  /** How many automatic snapshots of a session are kept. Snapshots that an agent took are never deleted. */
   keep: number;
 }
 

@@ -10,10 +10,11 @@ import type { LoadedPlugin } from "../loaded-plugin.ts";
 import type { Logger } from "../logger.ts";
 import type { AskOptions, SessionContext } from "../plugin.ts";
 import type { ToolCatalogue } from "../tool-catalogue.ts";
+import type { StateListener } from "./plugin-states.ts";
 import type { SessionState } from "./session-state.ts";
 
 /** What parts need of their session. */
-export interface SessionPartsPort {
+export interface SessionPartsPort extends StateListener {
   readonly info: SessionInfo;
   readonly sources: Sources;
   readonly tape: Tape | undefined;
@@ -21,8 +22,6 @@ export interface SessionPartsPort {
   readonly unsentBytes: number;
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
   callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
-  /** Told of each state there is, before anybody changes it. */
-  onState(plugin: string, state: SessionState): void;
 }
 
 /** What a part shares with the other parts of its session, or keeps there. */

@@ -6,7 +6,7 @@ import { noSandboxes } from "../ports/sandbox.ts";
 import { createKey, createSecrets } from "../ports/secrets.ts";
 import { anonymous } from "../principal.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
-import { SessionState } from "./session-state.ts";
+import { LayeredState } from "./layered-state.ts";
 
 const clock = { now: () => 1_000_000 };
 
@@ -36,7 +36,7 @@ export function createSessionContext(given: Partial<SessionContext> = {}): Sessi
       return `id-${ids}`;
     },
     random: () => 0.5,
-    state: new SessionState(),
+    state: new LayeredState(),
     tools: new ToolCatalogue(),
     push() {},
     unsentBytes: () => 0,

@@ -1,4 +1,4 @@
-// What happens while a restore or a merge opens parts anew.
+// What happens while a restore reopens parts.
 import { expect, test } from "vitest";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { plugin, type SessionPart } from "../plugin.ts";
@@ -6,7 +6,7 @@ import { type RawHost, RawPeer, side, startRawHost } from "./raw-session.suite.t
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Keeps what it is told. Takes a while to close and, as a plugin in a thread does, to open, if it is not quick. */
+/** Keeps the name of the last call. Closes a turn later; opens a turn later as well unless `isQuick`, like a plugin in a thread. */
 function createLate(isQuick = false) {
   const open = new Set<object>();
   const late = plugin(side, {
@@ -42,11 +42,11 @@ async function ask(peer: RawPeer, type: string, fields: object = {}) {
 }
 const keep = async (peer: RawPeer, name: string) => (await ask(peer, "env/run/req", { name })).value;
 
-/** Each of them finds the others at another step. */
+/** After how many turns the second request meets the restore, so that it meets each of its steps. */
 const steps = [0, 1, 2, 3];
 
 test.each(steps)(
-  "a fork and a snapshot have all of a session that is being put back, after %i turns",
+  "a fork and a snapshot of a session that is being restored have its whole state: after %i turns",
   async (turns) => {
     const late = createLate();
     await using raw = await start(late);
@@ -69,7 +69,7 @@ test.each(steps)(
   },
 );
 
-test.each(steps)("a second restore comes after the first, and no part is left open: after %i turns", async (turns) => {
+test.each(steps)("a second restore runs after the first, and no part is left open: after %i turns", async (turns) => {
   const late = createLate();
   await using raw = await start(late);
   const peer = await raw.open({ agent_caps: ["env"] });
@@ -84,15 +84,18 @@ test.each(steps)("a second restore comes after the first, and no part is left op
   expect(late.open.size).toBe(1);
 });
 
-test.each(steps)("a session that ends while it is put back leaves no part open: after %i turns", async (turns) => {
-  for (const late of [createLate(), createLate(true)]) {
-    await using raw = await start(late);
-    const peer = await raw.open({ agent_caps: ["env"] });
-    await ask(peer, "session/snapshot/req");
-    peer.send({ type: "session/restore/req", id: "restore" });
-    for (let turn = 0; turn < turns; turn++) await nextTurn();
-    await peer.session.close();
-    for (let turn = 0; turn < 10; turn++) await nextTurn();
-    expect(late.open.size).toBe(0);
-  }
-});
+test.each(steps)(
+  "a session that ends while it is being restored leaves no part open: after %i turns",
+  async (turns) => {
+    for (const late of [createLate(), createLate(true)]) {
+      await using raw = await start(late);
+      const peer = await raw.open({ agent_caps: ["env"] });
+      await ask(peer, "session/snapshot/req");
+      peer.send({ type: "session/restore/req", id: "restore" });
+      for (let turn = 0; turn < turns; turn++) await nextTurn();
+      await peer.session.close();
+      for (let turn = 0; turn < 10; turn++) await nextTurn();
+      expect(late.open.size).toBe(0);
+    }
+  },
+);

@@ -5,9 +5,8 @@ import type { SessionSaving } from "../../durability/snapshots/session-saving.ts
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
 import type { Sources } from "../../recording/tape.ts";
-import type { Handlers } from "../plugin.ts";
+import type { Forking, Handlers } from "../plugin.ts";
 import type { HandshakeAnswer } from "./session-opening.ts";
-import type { Forking } from "./session-parts.ts";
 
 /** What the core calls need of their session. */
 export interface CorePort {

@@ -1,6 +1,6 @@
 // Creates, finds, lists and ends sessions, and ends those that nobody uses any more.
 import { AsyncResource } from "node:async_hooks";
-import { AutomaticSnapshots } from "../../durability/snapshots/automatic-snapshots.ts";
+import { AutomaticSnapshots } from "../../durability/snapshots/session-saving.ts";
 import { SessionSnapshots } from "../../durability/snapshots/session-snapshots.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
 import { A2EError } from "../../protocol/errors.ts";
@@ -9,9 +9,9 @@ import type { Tape } from "../../recording/tape.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
+import { LayeredState } from "./layered-state.ts";
 import { Session } from "./session.ts";
 import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
-import { SessionState } from "./session-state.ts";
 
 /** How often sessions are looked over for expiry. */
 const sweepMs = 1_000;
@@ -58,7 +58,7 @@ export class SessionManager {
     if (stored === undefined) return undefined;
     const { record, state, lines, lastSeq, acknowledged } = stored;
     const states = new Map(
-      [...state].map(([plugin, layers]) => [plugin, SessionState.fromLayers(layers, record.ground)]),
+      [...state].map(([plugin, layers]) => [plugin, LayeredState.fromLayers(layers, record.ground)]),
     );
     return this.#add(sessionId, {
       origin: {

@@ -3,7 +3,7 @@
 import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
 import type { Principal } from "../principal.ts";
-import type { SessionState } from "./session-state.ts";
+import type { LayeredState } from "./layered-state.ts";
 
 /** What a session begins with, where it is not new. */
 export interface SessionOrigin {
@@ -11,7 +11,7 @@ export interface SessionOrigin {
   granted: ReadonlySet<string>;
   dialect: Dialect;
   createdAt: number;
-  states: Map<string, SessionState>;
+  states: Map<string, LayeredState>;
   /** Its place in the journal; absent where sessions end with the process. */
   stored?: {
     layers: number[];

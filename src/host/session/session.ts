@@ -1,7 +1,7 @@
 // One agent's place on the host: an executor, an outbound log, the plugins' state, a principal. Transports come and go.
 
+import { type ForkHolder, type ForkingPort, forkSession, mergeFork } from "../../durability/forks/session-forking.ts";
 import type { JournalEntry } from "../../durability/journal/session-journal.ts";
-import { type ForkHolder, type ForkingPort, forkSession, mergeFork } from "../../durability/session-forking.ts";
 import { type SavingPort, SessionSaving } from "../../durability/snapshots/session-saving.ts";
 import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
 import type { Call, Capability, RequestOf, ResultInputOf } from "../../protocol/capability.ts";
@@ -24,16 +24,16 @@ import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
 import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
 import { type DirectEnd, Outbox, type OutboxPort } from "../outbound/outbox.ts";
-import type { AskOptions, SessionPart } from "../plugin.ts";
+import type { AskOptions, Forking, SessionPart } from "../plugin.ts";
 import { anonymous, type Principal } from "../principal.ts";
 import { AgentAsks } from "./agent-asks.ts";
 import { DrainTime } from "./drain-time.ts";
+import type { LayeredState } from "./layered-state.ts";
 import type { SessionPartsPort } from "./part-context.ts";
 import { type CorePort, SessionCore } from "./session-core.ts";
 import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
 import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
-import { type Forking, SessionParts } from "./session-parts.ts";
-import type { SessionState } from "./session-state.ts";
+import { SessionParts } from "./session-parts.ts";
 import { type StreamOptions, streamSession } from "./session-stream.ts";
 
 export type SessionStatus = "new" | "open" | "closing" | "closed";
@@ -153,7 +153,7 @@ export class Session
     return this.#executor.calls.startInBackground(call, request, options);
   }
 
-  onState(plugin: string, state: SessionState): void {
+  onState(plugin: string, state: LayeredState): void {
     this.#journal?.track(plugin, state);
   }
 
@@ -401,10 +401,9 @@ export class Session
     return this.tape === undefined ? this.#outbox.answer(answer, nextId) : this.send(answer.toMessage(nextId()));
   }
 
-  /** A call has ended: what its capability holds may have changed with it. */
+  /** A call has ended and may have changed the state of its capability: the next automatic snapshot is due. */
   noteChange(capability: string): void {
     if (capability !== core.name) this.saving.isChanged = true;
-    if (this.#journal !== undefined) this.parts.noteChange(capability);
   }
 
   resend(answer: Answer): void {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { SessionState } from "../../../host/session/session-state.ts";
+import { LayeredState } from "../../../host/session/layered-state.ts";
 import { findUnfinished, forgetAll, forgetRuns, keepAnswer, keptAnswers, takeAnswer } from "./state-journal.ts";
 
 test("so many answers wait for their agents, and each is taken once", () => {
-  const state = new SessionState();
+  const state = new LayeredState();
 
   for (const id of ["a", "b", "c"]) keepAnswer(state, id, { id }, 2);
 
@@ -12,7 +12,7 @@ test("so many answers wait for their agents, and each is taken once", () => {
 });
 
 test("runs are found with their steps, whatever their ids look like, and steps of nobody are not", () => {
-  const state = new SessionState();
+  const state = new LayeredState();
   state.set("local:run:a:b", { chain_id: "x" });
   state.set("local:step:0:a:b", { output: 1 });
   state.set("local:step:1.2:a:b", { output: 2 });
@@ -30,7 +30,7 @@ test("runs are found with their steps, whatever their ids look like, and steps o
 
 test("a session that is put back keeps the answers that wait, a fork keeps nothing", () => {
   const fill = () => {
-    const state = new SessionState();
+    const state = new LayeredState();
     state.set("local:run:a", {});
     state.set("local:step:0:a", { output: 1 });
     state.set("local:answer:b", {});

@@ -2,7 +2,7 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { SessionState } from "../../../host/session/session-state.ts";
+import type { LayeredState } from "../../../host/session/layered-state.ts";
 import { defineEnv } from "../define-env.ts";
 import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
@@ -121,7 +121,7 @@ test("an environment of a fork writes to files of its own", async () => {
 test("files go with a session that has ended for good, and with no other; what a fork reads from stays", async () => {
   await using setup = await startData();
   const root = join(setup.host.folder, "data", "env-data");
-  const stage = async (state?: SessionState) => {
+  const stage = async (state?: LayeredState) => {
     const session = await setup.host.open(state === undefined ? {} : { state });
     await session.call("addData", { parts: [{ src: "orders.csv" }] });
     return session;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SessionState } from "../../../host/session/session-state.ts";
+import { LayeredState } from "../../../host/session/layered-state.ts";
 import { envLimits } from "../limits.ts";
 import type { Experience } from "../protocol.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
@@ -24,7 +24,7 @@ test("every reward that an agent reports is kept, up to the limit", async () => 
 
   expect(episodes.map(({ feedback }) => feedback?.[0])).toEqual(Array.from({ length: 300 }, (_, step) => step));
 
-  const few = new Experiences(new SessionState(), 10);
+  const few = new Experiences(new LayeredState(), 10);
   few.add(experienceOf(1));
   for (let count = 0; count <= envLimits.maxFeedback; count++) few.addFeedback("e", 1, count);
   expect(few.list("e", 1).experiences[0]?.feedback?.[0]).toBe(1);
@@ -72,7 +72,7 @@ test("a reward for a step that was not taken is refused", async () => {
 });
 
 test("an answer carries as many experiences as fit, and an export goes on where it ended", () => {
-  const experiences = new Experiences(new SessionState(), 100);
+  const experiences = new Experiences(new LayeredState(), 100);
   const text = "ä".repeat(envLimits.maxAnswerBytes / 32);
   for (let step = 1; step <= 40; step++) experiences.add(experienceOf(step, text));
 
@@ -92,7 +92,7 @@ test("an answer carries as many experiences as fit, and an export goes on where 
 });
 
 test("one experience that is larger than an answer is sent all the same", () => {
-  const experiences = new Experiences(new SessionState(), 100);
+  const experiences = new Experiences(new LayeredState(), 100);
   experiences.add(experienceOf(1, "x".repeat(envLimits.maxAnswerBytes)));
 
   expect(experiences.list("", 10).experiences).toHaveLength(1);

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { plugin } from "../../host/plugin.ts";
 import type { SnapshotSchedule, SnapshotStore } from "../../host/ports/snapshot-store.ts";
-import { probePlugin, startRawHost } from "../../host/session/raw-session.suite.ts";
+import { echo, probe, startRawHost } from "../../host/session/raw-session.suite.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
 
@@ -8,25 +9,22 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A host that remembers the last name it was given, and whose clock and sweep move together. */
+/** A host whose sessions keep the last name they were given, and whose clock and sweep advance together. */
 async function start(snapshotSchedule: SnapshotSchedule, snapshots: SnapshotStore = createMemorySnapshotStore()) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const clock = createFakeClock();
-  let last = "";
-  const keep = probePlugin(
-    ({ name }) => {
-      const before = last;
-      last = name;
-      return { value: before };
-    },
-    undefined,
-    {
-      snapshot: () => last,
-      restore: (state) => {
-        last = state as string;
+  const keep = plugin(probe, {
+    session: ({ state }) => ({
+      handlers: {
+        run({ name }) {
+          const before = String(state.get("last") ?? "");
+          state.set("last", name);
+          return { value: before };
+        },
+        other: echo,
       },
-    },
-  );
+    }),
+  });
   // What is saved when the host closes must still be readable afterwards.
   const raw = await startRawHost([keep], { clock, snapshotSchedule, snapshots: { ...snapshots, async close() {} } });
   const pass = async (ms: number) => {
@@ -39,7 +37,7 @@ async function start(snapshotSchedule: SnapshotSchedule, snapshots: SnapshotStor
 
 const labels = async (snapshots: SnapshotStore, id: string) => (await snapshots.list(id)).map(({ label }) => label);
 
-test("a session that is used is saved once in a while, and one that is not is left alone", async () => {
+test("a session that is used is saved on schedule, and an idle session is not saved", async () => {
   const { raw, pass, snapshots } = await start({ everyMs: 60_000, onDrain: false, keep: 2 });
   await using _ = raw;
   const peer = await raw.open();
@@ -54,7 +52,7 @@ test("a session that is used is saved once in a while, and one that is not is le
   expect(await labels(snapshots, idle.session.id)).toEqual([]);
 });
 
-test("only so many are kept, and those that the agent took all stay", async () => {
+test("only the newest `keep` automatic snapshots are kept, and all snapshots of the agent", async () => {
   const { raw, pass, snapshots } = await start({ everyMs: 60_000, onDrain: false, keep: 2 });
   await using _ = raw;
   const peer = await raw.open();
@@ -69,7 +67,7 @@ test("only so many are kept, and those that the agent took all stay", async () =
   expect(await labels(snapshots, own)).toEqual(["auto:schedule", "auto:schedule", "mine"]);
 });
 
-test("a session that ends takes the host's own snapshots with it", async () => {
+test("the automatic snapshots of a session are deleted when it ends", async () => {
   const { raw, pass, snapshots } = await start({ everyMs: 1_000, onDrain: true, keep: 2 });
   await using _ = raw;
   const peer = await raw.open();
@@ -81,7 +79,7 @@ test("a session that ends takes the host's own snapshots with it", async () => {
   expect(await labels(snapshots, peer.session.id)).toEqual([]);
 });
 
-test("a host that shuts down in peace saves its sessions, and the next one brings them back", async () => {
+test("a host that drains saves its sessions, and the next host can revive them", async () => {
   const { raw, pass, snapshots } = await start({ everyMs: 0, onDrain: true, keep: 2 });
   const peer = await raw.open();
   await pass(1);
@@ -95,7 +93,7 @@ test("a host that shuts down in peace saves its sessions, and the next one bring
   expect(revived?.id).toBe(peer.session.id);
 });
 
-test("a host that is cut off saves nothing", async () => {
+test("a host that closes without drain time saves nothing", async () => {
   const { raw, pass, snapshots } = await start({ everyMs: 0, onDrain: true, keep: 2 });
   const peer = await raw.open();
   await pass(1);
@@ -104,7 +102,7 @@ test("a host that is cut off saves nothing", async () => {
   expect(await labels(snapshots, peer.session.id)).toEqual([]);
 });
 
-test("a store that fails costs a line in the log and nothing else", async () => {
+test("a failed automatic snapshot is logged, and the session goes on", async () => {
   const broken = { ...createMemorySnapshotStore(), save: () => Promise.reject(new Error("disk full")) };
   const { raw, pass } = await start({ everyMs: 1_000, onDrain: true, keep: 2 }, broken);
   const peer = await raw.open();
@@ -116,7 +114,7 @@ test("a store that fails costs a line in the log and nothing else", async () => 
   await raw.host.close(1_000);
 });
 
-test("what could not be saved by the clock is saved when the host shuts down", async () => {
+test("a session whose scheduled snapshot failed is saved when the host drains", async () => {
   const store = createMemorySnapshotStore();
   let isBroken = true;
   const save: SnapshotStore["save"] = (...args) =>
@@ -131,7 +129,7 @@ test("what could not be saved by the clock is saved when the host shuts down", a
   expect(await labels(store, peer.session.id)).toEqual(["auto:drain"]);
 });
 
-test("a session that ends while it is being saved leaves nothing behind", async () => {
+test("a session that ends while it is being saved leaves no automatic snapshot behind", async () => {
   const store = createMemorySnapshotStore();
   let go = () => {};
   const save: SnapshotStore["save"] = async (...args) => {
