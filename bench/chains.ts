@@ -75,7 +75,13 @@ async function startChains(shape: Shape, isNew = false): Promise<RunningCase> {
     name: "nothing",
     deps: depsOf(shape, index).map(idOf),
   }));
-  const nothing = defineTool({ name: "nothing", description: "Does nothing.", input: z.object({}), run: () => ({}) });
+  const nothing = defineTool({
+    name: "nothing",
+    description: "Does nothing.",
+    input: z.object({}),
+    pure: true,
+    run: () => ({}),
+  });
   return {
     /** A host per round: its audit log is counted afterwards, and must tell of every chain. */
     async round(ms) {

@@ -5,7 +5,6 @@ import type { Clock } from "../protocol/envelope.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Logger } from "./logger.ts";
 import type { Principal } from "./principal.ts";
-import type { ToolOutput } from "./tool-output.ts";
 
 export interface SessionInfo {
   readonly id: string;
@@ -47,12 +46,16 @@ export interface CallContext {
   setTimeout(timeoutMs: number): void;
   /** Calls any capability of this session as its agent could: same gate, same limits, same audit. */
   readonly call: CallOther;
-  /** The same for whoever makes many calls: the result itself where it is there at once. Throws an A2EError. */
+  /** As `call`, for handlers that make many calls: returns the result itself if it is there at once. Throws an A2EError. */
   callNow(type: string, request: JsonObject, options?: CallOptions): JsonObject | Promise<JsonObject>;
   /**
-   * Calls a tool in the same way, for what it returns and without a message around it. It has the time of its tool where no
-   * other is given. Undefined where nobody in this session calls tools for others, as where several plugins answer for
-   * them: there it takes a message.
+   * Runs `work` in place of a nested call of this type, which then costs no request, no result and no call object: chains
+   * run pure tools this way (`isPure` of CatalogueTool). Admitted like the call itself, so it throws the same errors; if
+   * `work` returns a value, that counts as one of `nested_calls` in the audit entry of this call.
+   *
+   * Returns undefined if the call has to be made with `callNow` after all: because `work` returned undefined, or without
+   * running `work` because the call itself matters (the session is recorded, or several plugins serve the capability).
+   * So `work` must be free of effects and must not throw.
    */
-  callTool(name: string, args: JsonObject, options?: CallOptions): ToolOutput | Promise<ToolOutput> | undefined;
+  inlineCall<Result>(type: string, work: () => Result | undefined): Result | undefined;
 }

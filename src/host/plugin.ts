@@ -18,8 +18,7 @@ import type { Database } from "./ports/database.ts";
 import type { Sandboxes } from "./ports/sandbox.ts";
 import type { Secrets } from "./ports/secrets.ts";
 import type { SessionState } from "./session/session-state.ts";
-import type { CatalogueTool, ToolCatalogue } from "./tool-catalogue.ts";
-import type { ToolOutput } from "./tool-output.ts";
+import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -104,23 +103,6 @@ export type Handlers<C extends Capability> = {
   ) => Awaitable<ResultInputOf<C["calls"][Name]> | CheckedResult<ResultOf<C["calls"][Name]>> | undefined>;
 };
 
-/** How the part that answers for tools calls one for other parts: as its call does for agents, without a message around it. */
-export interface ToolCaller {
-  /** The call of its table that does the same: by this it is let through, limited and audited. */
-  readonly call: Call;
-  /** The arguments are the tool's to keep, and what is returned is the caller's. `isTimed` where the caller has limited the time. */
-  callTool(name: string, args: JsonObject, isTimed: boolean, context: CallContext): Awaitable<ToolOutput>;
-  /** Where it can call tools that take no context without one: most end at once, and then nobody has made any for them. */
-  readonly plain?: PlainCaller;
-}
-
-export interface PlainCaller {
-  /** A tool that may be called and takes no context; undefined for any other. */
-  find(name: string): CatalogueTool | undefined;
-  /** As `callTool`, but for the time, which is the host's to limit. The context is that of the caller. */
-  call(tool: CatalogueTool, args: JsonObject, context: CallContext): Awaitable<ToolOutput>;
-}
-
 /**
  * A plugin within one session: its handlers and its hooks. A part keeps what must last in `context.state`. A restore or a
  * merge closes the part and calls the plugin's `session()` again on the new state.
@@ -132,7 +114,6 @@ export interface SessionPart<C extends Capability = Capability> {
    * replay gives them back without asking. They emit nothing, and what this part pushes is on behalf of no call.
    */
   readonly isOutside?: boolean;
-  readonly toolCaller?: ToolCaller;
   /**
    * For a plugin that also keeps data outside of `context.state`, for example in a database: prepares the state with which a
    * fork of this session begins. `forked` is already a copy of this part's state.

@@ -1,5 +1,5 @@
 // Tools that plugins contribute, whichever capability they belong to. The kernel neither lists nor calls them.
-import type { JsonObject } from "../protocol/json.ts";
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { CallContext } from "./call-context.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
@@ -27,6 +27,11 @@ export interface CatalogueTool {
    * it. A replay takes that from there, and nobody adds such a tool to its catalogues.
    */
   readonly isOutside?: boolean;
+  /**
+   * Its data follows from its arguments alone: `run` returns at once, uses no context and has no effects, so it may also run
+   * twice. Other capabilities can then have it run without a call of its own (`runPure` of the catalogue).
+   */
+  readonly isPure?: boolean;
   readonly annotations?: JsonObject;
   readonly timeoutMs?: number;
   /** Returns what is wrong with the arguments, or the arguments with defaults filled. */
@@ -40,11 +45,15 @@ export interface ToolProblem {
   message: string;
 }
 
+/** Runs a pure tool under the policy and limits of `tool/call`. Returns undefined if the tool has to be called: that call tells why. */
+export type PureRunner = (tool: CatalogueTool, args: JsonObject, context: CallContext) => JsonValue | undefined;
+
 export class ToolCatalogue {
   readonly #tools = new Map<string, CatalogueTool>();
   readonly #parent: ToolCatalogue | undefined;
   readonly #wrap: ((tool: CatalogueTool) => CatalogueTool) | undefined;
   readonly #listeners = new Set<() => void>();
+  #pureRunner: PureRunner | undefined;
   #listed: { inherited: readonly CatalogueTool[]; tools: readonly CatalogueTool[] } | undefined;
 
   /** A session's catalogue shows its parent's tools beneath its own. `wrap` is given each tool that is added. */
@@ -82,6 +91,22 @@ export class ToolCatalogue {
   get(name: string): CatalogueTool | undefined {
     const own = this.#tools.size === 0 ? undefined : this.#tools.get(name);
     return own ?? this.#parent?.get(name);
+  }
+
+  /** Set by the plugin that serves `tool/call` in this session, until the returned function is called. */
+  setPureRunner(run: PureRunner): () => void {
+    this.#pureRunner = run;
+    return () => {
+      if (this.#pureRunner === run) this.#pureRunner = undefined;
+    };
+  }
+
+  /**
+   * The data of a pure tool, without a call of its own; for use within `inlineCall` of the caller's context, which admits and
+   * counts it. Returns undefined if the tool has to be called: it is not pure, not allowed, refuses its arguments, or fails.
+   */
+  runPure(tool: CatalogueTool, args: JsonObject, context: CallContext): JsonValue | undefined {
+    return tool.isPure === true ? this.#pureRunner?.(tool, args, context) : undefined;
   }
 
   /** What others offer comes last, so that it moves nothing else when it comes and goes. */

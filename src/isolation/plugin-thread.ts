@@ -154,7 +154,7 @@ function contextFor(
     setTimeout: (timeoutMs) => post({ kind: "timeout", session, call: number, timeoutMs }),
     call: callFrom(session, number),
     callNow: callFrom(session, number),
-    callTool: () => undefined,
+    inlineCall: () => undefined,
   };
 }
 

@@ -1,7 +1,6 @@
 // The ports of a host, such that what they return to a session goes through its tape. Code that runs on nobody's behalf
 // reaches them as they are.
 import { createHash } from "node:crypto";
-import { usesContext, withoutContext } from "../host/calls/context-free.ts";
 import type { Database, SqlRow, SqlStatement, SqlValue } from "../host/ports/database.ts";
 import type { SnapshotStore } from "../host/ports/snapshot-store.ts";
 import type { CatalogueTool } from "../host/tool-catalogue.ts";
@@ -10,18 +9,17 @@ import type { Scopes, Tape } from "./tape.ts";
 
 export function recordTool(tool: CatalogueTool, scopes: Scopes): CatalogueTool {
   const isOutside = tool.isOutside === true;
-  const run: CatalogueTool["run"] = (args, context) => {
-    const scope = scopes.getStore();
-    if (scope === undefined) return tool.run(args, context);
-    return scope.tape.effect(isOutside ? "outside" : "tool", (watched) => tool.run(args, watched), context);
-  };
   return {
     ...tool,
     check(args) {
       const scope = scopes.getStore();
       return scope === undefined || !isOutside ? tool.check(args) : checkOutside(tool, args, scope.tape);
     },
-    run: usesContext(tool) ? run : withoutContext(run),
+    run(args, context) {
+      const scope = scopes.getStore();
+      if (scope === undefined) return tool.run(args, context);
+      return scope.tape.effect(isOutside ? "outside" : "tool", (watched) => tool.run(args, watched), context);
+    },
   };
 }
 

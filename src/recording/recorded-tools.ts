@@ -1,6 +1,5 @@
 // The tools that others offer to a session, as they stand in a recording: what they were, and whenever they changed.
 import { z } from "zod";
-import { usesContext, withoutContext } from "../host/calls/context-free.ts";
 import type { CatalogueTool, ToolCatalogue } from "../host/tool-catalogue.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { jsonObject } from "../protocol/json.ts";
@@ -15,7 +14,6 @@ const recordedTool = z.object({
   outputSchema: jsonObject.optional(),
   isIdempotent: z.boolean(),
   isStreaming: z.boolean(),
-  usesContext: z.boolean().optional(),
   isDeferred: z.boolean(),
   toolkit: z.string().optional(),
   source: z.string(),
@@ -54,7 +52,7 @@ export class ToolsOnRecord {
     if (tools.length === this.#known?.length && tools.every((tool, at) => tool === this.#known?.[at])) return undefined;
     const known = new Set(this.#known);
     this.#known = tools;
-    return tools.map((tool) => (known.has(tool) ? tool.name : toRecordedTool(tool)));
+    return tools.map((tool) => (known.has(tool) ? tool.name : (tool as RecordedTool)));
   }
 
   close(): void {
@@ -79,20 +77,14 @@ export class ToolsFromRecord {
   }
 }
 
-/** Its functions are left out, as JSON leaves them out. */
-function toRecordedTool(tool: CatalogueTool): RecordedTool {
-  return usesContext(tool) ? (tool as RecordedTool) : { ...(tool as RecordedTool), usesContext: false };
-}
-
-function toCatalogueTool({ usesContext, ...recorded }: RecordedTool): CatalogueTool {
-  // What came of its calls is in the recording, too.
-  const run = () => {
-    throw new A2EError("runtime_error", `what offered "${recorded.name}" is not there in a replay`);
-  };
+function toCatalogueTool(recorded: RecordedTool): CatalogueTool {
   return {
     ...(recorded as Omit<CatalogueTool, "check" | "run">),
     isOutside: true,
     check: (value) => ({ value }),
-    run: usesContext === false ? withoutContext(run) : run,
+    // Never called: the recording has the results of its calls.
+    run() {
+      throw new A2EError("runtime_error", `what offered "${recorded.name}" is not there in a replay`);
+    },
   };
 }

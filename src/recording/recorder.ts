@@ -136,10 +136,6 @@ export class Recorder implements Tape {
           callingBack();
           return context.callNow;
         },
-        get callTool() {
-          callingBack();
-          return context.callTool;
-        },
       });
     try {
       // In a scope of its own: what it draws is not drawn again where its result is taken from the recording.

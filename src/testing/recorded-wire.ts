@@ -1,3 +1,4 @@
+import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { encodeMessage } from "../protocol/codec.ts";
 import type { Message } from "../protocol/envelope.ts";
 import type { Transport } from "../protocol/transport.ts";
@@ -16,7 +17,11 @@ export interface RecordedWire {
   readonly records: readonly WireRecord[];
 }
 
-/** Keeps every message that passes a transport, in both directions and in order. */
+/**
+ * Keeps every message that passes a transport, in both directions and in order. An answer that a host in the same process
+ * hands over without making a message of it is handed on the same way; its record is the message that it would have been,
+ * with an id made of its `req_id` since it never got one.
+ */
 export function recordWire(transport: Transport): RecordedWire {
   const records: WireRecord[] = [];
   const record = (direction: WireRecord["direction"], message: Message) => {
@@ -33,6 +38,14 @@ export function recordWire(transport: Transport): RecordedWire {
             record("received", message);
             events.receive(message);
           },
+          ...(events.answer === undefined
+            ? {}
+            : {
+                answer(answer: CheckedAnswer) {
+                  record("received", answer.toMessage(`answer-${answer.req_id}`));
+                  events.answer?.(answer);
+                },
+              }),
           restored: () => events.restored(),
           closed: (reason) => events.closed(reason),
         }),

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { A2EClient } from "../client/client.ts";
+import { CheckedResult } from "../host/calls/checked-result.ts";
 import { plugin } from "../host/plugin.ts";
 import { call, capability } from "../protocol/capability.ts";
+import { createDirectTransport } from "../transports/direct.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { createFakeIds } from "./fake-ids.ts";
 import { watchResources } from "./leaks.ts";
@@ -57,6 +60,21 @@ test("what passes between client and host is recorded in both directions", async
     ["received", "echo/say/resp", "agent-2"],
   ]);
   expect(JSON.parse(testHost.wire[2]?.line ?? "")).toMatchObject({ text: "hello" });
+});
+
+test("an answer is handed to the client as by the direct transport alone: the object that passed the host's table", async () => {
+  const result = { text: "hello", at: 1 };
+  const say = () => new CheckedResult(result);
+  await using testHost = await startHost(plugin(echo, { session: () => ({ handlers: { say } }) }));
+  const transport = createDirectTransport(() => testHost.host.sessions.create());
+  const client = await A2EClient.connect({ transport, capabilities: ["echo"] });
+
+  const alone = await client.use(echo).say({ text: "hello" });
+  const recorded = await testHost.client.echo.say({ text: "hello" });
+  await client.disconnect();
+
+  expect([alone === result, recorded === result]).toEqual([true, true]);
+  expect(testHost.wire.at(-1)?.message).toMatchObject({ type: "echo/say/resp", ...result });
 });
 
 test("what plugins log can be looked at", async () => {

@@ -298,20 +298,29 @@ test("a map that fails at once keeps no timer", async () => {
   expect(timers()).toBeLessThan(before + 20);
 });
 
-test("a node cannot call what the plugin that answers for tools denies", async () => {
-  const danger = defineTool({ name: "danger", description: "Not for all.", input: z.object({}), run: () => ({}) });
-  const careful = toolsPlugin({ builtin: false, deny: ["danger"], exclusive: true, priority: 10 });
-  await using host = await startChains({ tools: [danger], plugins: [{ plugin: careful, name: "careful" }] });
+test.each([false, true])(
+  "a node cannot call what the plugin that answers for tools denies (pure: %s)",
+  async (pure) => {
+    const danger = defineTool({
+      name: "danger",
+      description: "Not for all.",
+      input: z.object({}),
+      pure,
+      run: () => ({}),
+    });
+    const careful = toolsPlugin({ builtin: false, deny: ["danger"], exclusive: true, priority: 10 });
+    await using host = await startChains({ tools: [danger], plugins: [{ plugin: careful, name: "careful" }] });
 
-  const { error } = await host.api.run({ nodes: [tool("a", "danger")] });
+    const { error } = await host.api.run({ nodes: [tool("a", "danger")] });
 
-  expect(error).toMatchObject({ node_id: "a", detail: { code: "tool_denied" } });
-});
+    expect(error).toMatchObject({ node_id: "a", detail: { code: "tool_denied" } });
+  },
+);
 
-test("a node's time ends a tool that blocks a thread, also one that takes no context", async () => {
+test("a node's time ends a tool that blocks a thread, also one that is declared pure", async () => {
   await using folder = await mkdtempDisposable();
   const toolText = (name: string, run: string) => `{
-    name: "${name}", description: "d", kind: "function", tags: [], version: "1.0.0", source: "", usesContext: false,
+    name: "${name}", description: "d", kind: "function", tags: [], version: "1.0.0", source: "", isPure: true,
     inputSchema: { type: "object" }, isIdempotent: false, isStreaming: false, isDeferred: false,
     check: (value) => ({ value }), run: ${run},
   }`;

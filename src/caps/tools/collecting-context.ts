@@ -57,8 +57,8 @@ export class CollectingContext implements CallContext {
     return (type, request, options) => this.#context.callNow(type, request, options);
   }
 
-  get callTool(): CallContext["callTool"] {
-    return (name, args, options) => this.#context.callTool(name, args, options);
+  get inlineCall(): CallContext["inlineCall"] {
+    return (type, work) => this.#context.inlineCall(type, work);
   }
 
   /** The events so far, and a last one that counts those for which there was no room. */

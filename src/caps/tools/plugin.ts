@@ -18,7 +18,7 @@ import { type ParsedToolsOptions, parseToolsOptions, type ToolsOptions } from ".
 import { type ToolDefinition, tools, toolsChanged } from "./protocol.ts";
 import { callTool } from "./tool-call.ts";
 import { createToolPolicy } from "./tool-policy.ts";
-import { findPlain, runOwn, runToolWithin } from "./tool-run.ts";
+import { runPureTool } from "./tool-run.ts";
 import { searchTools } from "./tool-search.ts";
 
 export interface ToolsPluginOptions extends ToolsOptions {
@@ -94,20 +94,16 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
       const stopWatching = watchCatalogue(catalogue, isAllowed, (change) =>
         aside(() => context.push(toolsChanged, change)),
       );
+      const removeRunner = catalogue.setPureRunner((tool, args, call) => runPureTool(tool, args, call, settings));
       return {
         handlers: {
           list: (request) => ({ tools: listTools(catalogue, isAllowed, request).map(define) }),
           call: (request, call) => callTool(request, call, settings),
         },
-        toolCaller: {
-          call: tools.calls.call,
-          callTool: (name, args, isTimed, call) => runToolWithin(name, args, isTimed, call, settings),
-          plain: {
-            find: (name) => findPlain(name, settings),
-            call: (tool, args, call) => runOwn(tool, args, call, settings.maxResultBytes),
-          },
+        close() {
+          stopWatching();
+          removeRunner();
         },
-        close: stopWatching,
       };
     },
 

@@ -44,7 +44,7 @@ export function createTestCall(): TestCall {
     },
     call: () => Promise.reject(new Error("no other capability here")),
     callNow: () => Promise.reject(new Error("no other capability here")),
-    callTool: () => undefined,
+    inlineCall: () => undefined,
     abort: (reason) => controller.abort(reason),
   };
   return call;

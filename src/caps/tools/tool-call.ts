@@ -1,7 +1,6 @@
 // One tool for one request: what comes of it is shaped into the answer.
 import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/calls/checked-result.ts";
-import { usesContext } from "../../host/calls/context-free.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { hasFailed, type ToolOutput } from "../../host/tool-output.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
@@ -24,7 +23,7 @@ export function callTool(
   settings: ToolCallSettings,
 ): CallResult | Promise<CallResult> {
   const tool = findTool(request.tool_name, settings);
-  const isSilent = request.streaming || !usesContext(tool);
+  const isSilent = request.streaming || tool.isPure === true;
   const collector = isSilent ? undefined : new CollectingContext(context, settings.maxCollectedEvents);
   const output = runTool(tool, request.arguments, collector ?? context);
   if (!(output instanceof Promise)) return toResult(output, tool, context, collector, settings.maxResultBytes);

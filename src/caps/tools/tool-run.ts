@@ -1,6 +1,5 @@
 // Finds, checks and runs one tool, and limits what comes of it. A synchronous tool is answered synchronously.
 import type { CallContext } from "../../host/call-context.ts";
-import { usesContext } from "../../host/calls/context-free.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../host/tool-output.ts";
 import { cutText, isLargerThan } from "../../machinery/validation/json-size.ts";
@@ -18,31 +17,6 @@ export interface ToolRunSettings {
   readonly maxResultBytes: number;
 }
 
-/** Runs a tool for another part of the session. */
-export function runToolWithin(
-  name: string,
-  args: JsonObject,
-  isTimed: boolean,
-  context: CallContext,
-  settings: ToolRunSettings,
-): ToolOutput | Promise<ToolOutput> {
-  const tool = findTool(name, settings);
-  const output = runOwn(tool, args, context, settings.maxResultBytes);
-  if (output instanceof Promise && !isTimed && tool.timeoutMs !== undefined) context.setTimeout(tool.timeoutMs);
-  return output;
-}
-
-/** Runs a tool for an output of which it holds nothing. */
-export function runOwn(
-  tool: CatalogueTool,
-  args: JsonObject,
-  context: CallContext,
-  maxResultBytes: number,
-): ToolOutput | Promise<ToolOutput> {
-  const output = runTool(tool, args, context);
-  return output instanceof Promise ? ownLater(tool, output, maxResultBytes) : toOwnOutput(tool, output, maxResultBytes);
-}
-
 /** Throws an A2EError. What a promise is rejected with still has to become one, by `toToolError`. */
 export function runTool(tool: CatalogueTool, args: JsonObject, context: CallContext): ToolOutput | Promise<ToolOutput> {
   const checked = tool.check(args);
@@ -54,22 +28,32 @@ export function runTool(tool: CatalogueTool, args: JsonObject, context: CallCont
   }
 }
 
-/** Apart from `runOwn`, which every call would pay for its variables otherwise. */
-function ownLater(tool: CatalogueTool, output: Promise<ToolOutput>, maxResultBytes: number): Promise<ToolOutput> {
-  return output.then(
-    (settled) => toOwnOutput(tool, settled, maxResultBytes),
-    (error: unknown) => {
-      throw toToolError(error, tool);
-    },
-  );
+/**
+ * Runs a pure tool in place of a call, within `inlineCall`. Undefined for anything but plain data: the call that follows runs
+ * the tool again, answers with its error or its cut text, and is audited. Only plain data is worth a way of its own.
+ */
+export function runPureTool(
+  tool: CatalogueTool,
+  args: JsonObject,
+  context: CallContext,
+  settings: ToolRunSettings,
+): JsonValue | undefined {
+  if (isDenied(tool.name, settings)) return undefined;
+  try {
+    const checked = tool.check(copyJson(args));
+    if ("problems" in checked) return undefined;
+    const output = tool.run(checked.value, context);
+    if (output instanceof Promise) return forget(output);
+    const isPlain = hasDataOnly(output) && !isLargerThan(output.data, settings.maxResultBytes);
+    return isPlain ? copyJson(output.data) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
-function toOwnOutput(tool: CatalogueTool, output: ToolOutput, maxResultBytes: number): ToolOutput {
-  const limited = limitData(tool, output.data, maxResultBytes);
-  const data = copyJson(limited);
-  if (data === undefined) throw new TypeError(`"${tool.name}" returned what has no JSON form`);
-  const own = hasDataOnly(output) ? { data } : { ...copyJson({ ...output, data: null }), data };
-  return Object.is(limited, output.data) ? own : { ...own, truncated: true };
+/** A tool that wraps a pure one may wait for something; its promise is not used, and its rejection must not end the process. */
+function forget(output: Promise<ToolOutput>): undefined {
+  output.catch(() => {});
 }
 
 /** Whether all the rest is ours: what tools say beside their data may be anything, whatever its type promises. */
@@ -110,12 +94,6 @@ export function findTool(name: string, { catalogue, isAllowed, deniedNames }: To
   throw tools.error("unknown_tool", `there is no tool "${name.slice(0, 128)}"; ${hint}`, {
     detail: { tool_name: name.slice(0, 128), similar },
   });
-}
-
-/** A tool that takes no context. Undefined also where a call is refused: the reason comes with the call. */
-export function findPlain(name: string, settings: ToolRunSettings): CatalogueTool | undefined {
-  const tool = settings.catalogue.get(name);
-  return tool !== undefined && !usesContext(tool) && !isDenied(name, settings) ? tool : undefined;
 }
 
 function isDenied(name: string, { isAllowed, deniedNames }: ToolRunSettings): boolean {

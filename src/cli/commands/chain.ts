@@ -2,7 +2,6 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { drawChain, type NodeTiming } from "../../caps/chains/drawing/draw-chain.ts";
 import { createExpressionParser } from "../../caps/chains/expressions/expression.ts";
 import { chainLimits } from "../../caps/chains/limits.ts";
 import { compileChain } from "../../caps/chains/plan/compile.ts";
@@ -15,6 +14,7 @@ import { parseSeconds } from "../arguments/seconds.ts";
 import { answerApprovals } from "../chain/approvals.ts";
 import { type ChainFile, parseChainFile, parseInput } from "../chain/chain-file.ts";
 import { withLargeOutputs } from "../chain/chain-outputs.ts";
+import { drawChain, type NodeTiming } from "../chain/drawing/draw-chain.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
 import { examples } from "../help-text.ts";

@@ -8,7 +8,6 @@ import type { TypeEntry } from "../../protocol/registry.ts";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import type { Logger } from "../logger.ts";
 import { toPromise } from "../thenable.ts";
-import type { ToolOutput } from "../tool-output.ts";
 import type { Expirable } from "./deadlines.ts";
 
 export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
@@ -27,13 +26,8 @@ export interface CallOwner {
     request: JsonObject,
     options?: CallOptions,
   ): JsonObject | Promise<JsonObject>;
-  /** The same for a tool; undefined where nobody calls tools for others. */
-  startTool(
-    parent: CallParent,
-    name: string,
-    args: JsonObject,
-    options?: CallOptions,
-  ): ToolOutput | Promise<ToolOutput> | undefined;
+  /** Runs `work` in place of a nested call; see `inlineCall` of CallContext. */
+  inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined;
   /** Answers the call, now: its time is over. */
   expire(call: ActiveCall): void;
 }
@@ -79,10 +73,6 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   nestedCalls = 0;
   /** How often the same request has come again while this one was in flight: each is owed an answer. */
   repeats = 0;
-  /** Of a nested call that has no message around it: `request` is then the tool's arguments. */
-  toolName: string | undefined;
-  /** The time that the caller of such a tool gives it. */
-  callerTimeoutMs: number | undefined;
   /** What a nested call came to. */
   outcome: JsonObject | A2EError | undefined;
   /** Told of the outcome by whoever has to wait for it. */
@@ -148,8 +138,8 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return (type, request, options) => this.#owner.startNested(this, type, request, options);
   }
 
-  get callTool(): CallContext["callTool"] {
-    return (name, args, options) => this.#owner.startTool(this, name, args, options);
+  get inlineCall(): CallContext["inlineCall"] {
+    return (type, work) => this.#owner.inlineCall(this, type, work);
   }
 
   /** How many calls this one is in. */

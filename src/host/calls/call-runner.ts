@@ -11,7 +11,6 @@ import type { Kernel } from "../kernel.ts";
 import { type Logger, shortId } from "../logger.ts";
 import type { SessionPart } from "../plugin.ts";
 import { toPromise } from "../thenable.ts";
-import type { ToolOutput } from "../tool-output.ts";
 import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
 import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
 import { sendEvent } from "./call-events.ts";
@@ -19,14 +18,7 @@ import { CallSlots } from "./call-slots.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { CheckedResult } from "./checked-result.ts";
 import { dispatch } from "./dispatch.ts";
-import {
-  type BegunTool,
-  endedWithCaller,
-  type NestedPort,
-  startNested,
-  startTool,
-  type ToolDoor,
-} from "./nested-calls.ts";
+import { admit, endedWithCaller, type NestedPort, startNested } from "./nested-calls.ts";
 
 /** What running calls needs of their session. */
 export interface RunnerPort {
@@ -36,8 +28,6 @@ export interface RunnerPort {
   readonly tape: Tape | undefined;
   /** Why this message type may not be served now, or undefined. A nested one comes from a call in flight. */
   refuse(entry: RequestEntry, isNested: boolean): A2EError | undefined;
-  /** Who calls tools for other parts of the session, and by which call agents do. */
-  readonly toolCaller: ToolDoor | undefined;
   /** Parts that handle a capability, in the order in which they are asked. */
   partsOf(capability: string): readonly SessionPart[];
   /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
@@ -158,17 +148,17 @@ export class CallRunner implements NestedPort {
 
   #run(call: ActiveCall, now: number): void {
     const { tape } = this.#port;
-    if (tape === undefined) this.#runNow(call, now, undefined);
-    else tape.within(call.scope, () => this.#runNow(call, now, undefined));
+    if (tape === undefined) this.#runNow(call, now);
+    else tape.within(call.scope, () => this.#runNow(call, now));
   }
 
-  #runNow(call: ActiveCall, now: number, begun: BegunTool | undefined): void {
+  #runNow(call: ActiveCall, now: number): void {
     // Control calls must get through when all slots are taken; a nested call runs in the slot of its parent.
     if (call.parent === undefined && !call.entry.call.isControl) this.#slots.take(call);
     call.startedAt = now;
     if (call.timeoutMs === 0) call.timeoutMs = this.#kernel.limits.callTimeoutMs;
     try {
-      const outcome = begun === undefined ? this.#dispatch(call) : begun();
+      const outcome = this.#dispatch(call);
       if (!(outcome instanceof Promise)) return this.#succeed(call, outcome);
       if (!call.isEnded) {
         call.startDeadline();
@@ -184,20 +174,10 @@ export class CallRunner implements NestedPort {
   }
 
   #dispatch(call: ActiveCall): ReturnType<typeof dispatch> {
-    if (call.toolName !== undefined) return this.#callTool(call, call.toolName);
     const parts = this.#port.partsOf(call.entry.capability.name);
     const { tape } = this.#port;
     if (tape === undefined || !parts.some(({ isOutside }) => isOutside)) return dispatch(parts, call);
     return tape.effect("outside", () => dispatch(parts, call));
-  }
-
-  #callTool(call: ActiveCall, name: string): JsonObject | Promise<JsonObject> {
-    const { callerTimeoutMs } = call;
-    const isTimed = callerTimeoutMs !== undefined;
-    const output: unknown = this.#port.toolCaller?.caller.callTool(name, call.request, isTimed, call);
-    // Whatever time the tool has asked for meanwhile.
-    if (isTimed && output instanceof Promise) call.limitTime(callerTimeoutMs);
-    return output as JsonObject | Promise<JsonObject>;
   }
 
   #succeed(call: ActiveCall, result: Awaited<ReturnType<typeof dispatch>>): void {
@@ -208,7 +188,6 @@ export class CallRunner implements NestedPort {
       return this.#fail(call, new A2EError("runtime_error", message, { retryable: false }));
     }
     if (result instanceof CheckedResult) return this.#end(call, result.fields);
-    if (call.toolName !== undefined) return this.#end(call, result);
     const fields = table.parseResult(result, capability.name);
     if (fields instanceof A2EError) {
       this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });
@@ -329,16 +308,13 @@ export class CallRunner implements NestedPort {
     return startNested(this.#kernel, this, parent, call, request, options);
   }
 
-  startTool(
-    parent: CallParent,
-    name: string,
-    args: JsonObject,
-    options?: CallOptions,
-  ): ToolOutput | Promise<ToolOutput> | undefined {
-    const { toolCaller } = this.#port;
-    if (toolCaller === undefined) return undefined;
-    const output: unknown = startTool(this.#kernel, this, parent, toolCaller, name, args, options);
-    return output as ToolOutput | Promise<ToolOutput>;
+  inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined {
+    const { capability } = admit(this.#kernel, this, parent, type, undefined);
+    // A recording has an entry for every call, and if several plugins serve a capability, all of them are asked.
+    if (this.tape !== undefined || this.#port.partsOf(capability.name).length !== 1) return undefined;
+    const result = work();
+    if (result !== undefined) parent.nestedCalls += 1;
+    return result;
   }
 
   refuse(entry: RequestEntry): A2EError | undefined {
@@ -347,14 +323,6 @@ export class CallRunner implements NestedPort {
 
   run(call: ActiveCall): void {
     this.#run(call, this.clock.now());
-  }
-
-  takeOver(call: ActiveCall, startedAt: number, begun: BegunTool): void {
-    this.#runNow(call, startedAt, begun);
-  }
-
-  noteChange(entry: RequestEntry): void {
-    this.#port.noteChange(entry.capability.name);
   }
 
   /** Ends a call of the agent; false where no such call is in flight. */

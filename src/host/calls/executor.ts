@@ -29,8 +29,7 @@ export class Executor {
     this.#auditId = kernel.auditSessionId(port.info.id);
     this.calls = new CallRunner(kernel, port, (call, endedAt, errorCode, answer) => {
       const duration_ms = call.startedAt === 0 ? 0 : endedAt - call.startedAt;
-      // The arguments of a tool are no request, and nothing of them is written down.
-      const { correlation_id } = call.toolName === undefined ? call.request : {};
+      const { correlation_id } = call.request;
       const correlation = typeof correlation_id === "string" ? correlation_id : "";
       const { call: table, capability } = call.entry;
       this.#audit(

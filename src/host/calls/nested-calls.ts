@@ -2,23 +2,11 @@
 // from the wire, within the slot of the call that made them, and ended with it.
 import type { Call } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import { copyJson, type JsonObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import type { Sources, Tape } from "../../recording/tape.ts";
 import type { CallOptions } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
-import type { PlainCaller, ToolCaller } from "../plugin.ts";
-import type { CatalogueTool } from "../tool-catalogue.ts";
-import type { ToolOutput } from "../tool-output.ts";
 import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
-
-/** Who calls tools for others, and the call by which agents do. */
-export interface ToolDoor {
-  readonly entry: RequestEntry;
-  readonly caller: ToolCaller;
-}
-
-/** Gives what a tool has come to, or throws what it has thrown. */
-export type BegunTool = () => JsonObject | Promise<JsonObject>;
 
 /** What nested calls need of the runner. */
 export interface NestedPort extends CallOwner {
@@ -26,9 +14,6 @@ export interface NestedPort extends CallOwner {
   readonly tape: Tape | undefined;
   refuse(entry: RequestEntry): A2EError | undefined;
   run(call: ActiveCall): void;
-  /** The same for one whose tool was begun before. */
-  takeOver(call: ActiveCall, startedAt: number, begun: BegunTool): void;
-  noteChange(entry: RequestEntry): void;
   endWithError(call: ActiveCall, error: A2EError): void;
 }
 
@@ -47,91 +32,6 @@ export function startNested(
   const call = createCall(port, parent, entry, parsed, options);
   if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
   return start(port, parent, call, options.signal);
-}
-
-/** The same for a tool, which has all the time of its caller unless it or the caller says otherwise. */
-export function startTool(
-  kernel: Kernel,
-  port: NestedPort,
-  parent: CallParent,
-  { entry, caller }: ToolDoor,
-  name: string,
-  args: JsonObject,
-  options: CallOptions = {},
-): ToolOutput | JsonObject | Promise<JsonObject> {
-  const { timeoutMs, signal } = options;
-  admitEntry(kernel, port, parent, entry, signal);
-  const { plain } = caller;
-  // On a tape every call has a scope, and what a session does in the background has an entry of its own.
-  if (plain !== undefined && signal === undefined && port.tape === undefined && parent instanceof ActiveCall) {
-    const tool = plain.find(name);
-    if (tool !== undefined) return startPlain(port, parent, entry, plain, tool, copyArguments(name, args), options);
-  }
-  const call = createCall(port, parent, entry, copyArguments(name, args), options);
-  call.toolName = name;
-  call.callerTimeoutMs = timeoutMs;
-  call.limitTime(timeoutMs ?? Number.MAX_SAFE_INTEGER);
-  return start(port, parent, call, signal);
-}
-
-function copyArguments(name: string, args: JsonObject): JsonObject {
-  try {
-    return copyJson(args);
-  } catch (cause) {
-    throw new A2EError("schema_violation", `the arguments of "${name}" have no JSON form`, { cause });
-  }
-}
-
-/** A tool that sees nothing of the call it runs in: that is only made where the tool does not end well, or not at once. */
-function startPlain(
-  port: NestedPort,
-  parent: ActiveCall,
-  entry: RequestEntry,
-  plain: PlainCaller,
-  tool: CatalogueTool,
-  args: JsonObject,
-  options: CallOptions,
-): ToolOutput | JsonObject | Promise<JsonObject> {
-  const isTimed = options.timeoutMs !== undefined || tool.timeoutMs !== undefined;
-  // Looking at the clock takes a tenth of the whole call. Without a limit it is looked at where the caller begins to wait.
-  const startedAt = isTimed ? port.clock.now() : undefined;
-  let output: ToolOutput | Promise<ToolOutput> | undefined;
-  let thrown: unknown;
-  try {
-    output = plain.call(tool, args, parent);
-  } catch (error) {
-    thrown = error;
-  }
-  if (output === undefined || output instanceof Promise || parent.isEnded) {
-    const call = createCall(port, parent, entry, args, options);
-    call.toolName = tool.name;
-    call.limitTime(options.timeoutMs ?? Number.MAX_SAFE_INTEGER);
-    if (options.timeoutMs === undefined && tool.timeoutMs !== undefined) call.limitTime(tool.timeoutMs);
-    return takeOver(port, parent, call, startedAt ?? port.clock.now(), output, thrown);
-  }
-  parent.nestedCalls += 1;
-  port.noteChange(entry);
-  return output;
-}
-
-function takeOver(
-  port: NestedPort,
-  parent: ActiveCall,
-  call: ActiveCall,
-  startedAt: number,
-  output: ToolOutput | Promise<ToolOutput> | undefined,
-  thrown: unknown,
-): JsonObject | Promise<JsonObject> {
-  const { isEnded } = parent;
-  // Nobody waits for it.
-  if (isEnded && output instanceof Promise) output.catch(() => {});
-  port.takeOver(call, startedAt, () => {
-    if (isEnded) throw endedWithCaller();
-    if (output === undefined) throw thrown;
-    return output as unknown as JsonObject | Promise<JsonObject>;
-  });
-  if (!call.isEnded) addChild(parent, call);
-  return outcomeOf(call, undefined);
 }
 
 function createCall(
@@ -205,31 +105,21 @@ function endWith(port: NestedPort, signal: AbortSignal, call: ActiveCall): () =>
   return () => signal.removeEventListener("abort", stop);
 }
 
-/** The same gate as for a message from the wire, and an end to calls that call themselves. */
-function admit(
-  kernel: Kernel,
+/** The same gate as for a message from the wire, and a limit on calls that call themselves. Throws an A2EError. */
+export function admit(
+  { registry, limits }: Kernel,
   port: NestedPort,
   parent: CallParent,
   type: string,
   signal: AbortSignal | undefined,
 ): RequestEntry {
-  const entry = kernel.registry.get(type);
+  const entry = registry.get(type);
   if (entry?.kind !== "request")
     throw new A2EError("unknown_type", `no capability of this host has a message "${type}"`);
-  admitEntry(kernel, port, parent, entry, signal);
-  return entry;
-}
-
-function admitEntry(
-  { limits }: Kernel,
-  port: NestedPort,
-  parent: CallParent,
-  entry: RequestEntry,
-  signal: AbortSignal | undefined,
-): void {
   if (parent.isEnded || signal?.aborted === true) throw new A2EError("cancelled", "cancelled by its caller");
   if (parent.depth >= limits.maxCallDepth)
     throw new A2EError("runtime_error", `calls are nested deeper than ${limits.maxCallDepth}`, { retryable: false });
   const refusal = port.refuse(entry);
   if (refusal !== undefined) throw refusal;
+  return entry;
 }

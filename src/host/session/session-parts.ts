@@ -1,11 +1,10 @@
 // Opens, reopens and closes the parts of one session. A part is what a plugin's `session()` returned for this session: its
 // handlers and its hooks. The parts' states are in plugin-states.ts, and outlive the parts that are opened on them.
-import type { RunnerPort } from "../calls/call-runner.ts";
 import { closeWithin } from "../close-within.ts";
 import type { Kernel } from "../kernel.ts";
 import type { LoadedPlugin } from "../loaded-plugin.ts";
 import { shortId } from "../logger.ts";
-import type { SessionPart, ToolCaller } from "../plugin.ts";
+import type { SessionPart } from "../plugin.ts";
 import { isThenable } from "../thenable.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
 import type { LayeredState } from "./layered-state.ts";
@@ -26,8 +25,6 @@ export class SessionParts {
   readonly #parts = new Map<LoadedPlugin, SessionPart>();
   readonly #byCapability = new Map<string, readonly SessionPart[]>();
   #tools: ToolCatalogue | undefined;
-  /** The part that calls tools for other parts, and the call of its table by which agents do the same. */
-  toolCaller: RunnerPort["toolCaller"];
   /** Parts whose `opened()` has not been called yet. */
   #unopened: SessionPart[] = [];
   #opening: Promise<unknown> | undefined;
@@ -104,9 +101,6 @@ export class SessionParts {
     const order = this.#kernel.handlersOf.get(name) ?? [];
     const parts = order.length === 1 ? [part] : order.flatMap((ranked) => this.#parts.get(ranked) ?? []);
     this.#byCapability.set(name, parts);
-    // If several parts are asked, or their answers are recorded, tools are called by message.
-    if (parts.some(({ toolCaller }) => toolCaller !== undefined))
-      this.toolCaller = parts.length === 1 && part.isOutside !== true ? this.#resolve(part.toolCaller) : undefined;
   }
 
   #remove(loaded: LoadedPlugin, part: SessionPart): void {
@@ -116,13 +110,6 @@ export class SessionParts {
       name,
       this.of(name).filter((other) => other !== part),
     );
-    if (part.toolCaller !== undefined) this.toolCaller = undefined;
-  }
-
-  #resolve(caller: ToolCaller | undefined): RunnerPort["toolCaller"] {
-    const entry = caller && this.#kernel.registry.get(caller.call.type);
-    if (caller === undefined || entry?.kind !== "request") return undefined;
-    return { entry, caller };
   }
 
   /** The session is open: calls `opened()` of every part that has not been told yet. */

@@ -17,7 +17,6 @@ import { replaySession } from "../../recording/session-replay.ts";
 import type { Sources, Tape } from "../../recording/tape.ts";
 import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { RequestEntry } from "../calls/active-call.ts";
-import type { RunnerPort } from "../calls/call-runner.ts";
 import type { Answer } from "../calls/call-table.ts";
 import { Executor, type ExecutorPort } from "../calls/executor.ts";
 import type { Kernel } from "../kernel.ts";
@@ -379,10 +378,6 @@ export class Session
     }
     const message = `the capability "${capability.name}" was not negotiated: name it in agent_caps of the handshake`;
     return new A2EError("capability_missing", message, { capability_name: capability.name });
-  }
-
-  get toolCaller(): RunnerPort["toolCaller"] {
-    return this.parts.toolCaller;
   }
 
   partsOf(capability: string): readonly SessionPart[] {

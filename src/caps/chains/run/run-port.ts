@@ -1,6 +1,5 @@
 // What a run needs of the session it belongs to.
 import type { CallOptions } from "../../../host/call-context.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { NodeError } from "./nodes/node-error.ts";
 import type { OutputReference } from "./output-store.ts";
@@ -23,8 +22,8 @@ export interface RunPort {
   /** Whether the request of the run was answered by somebody else, as where it was cancelled or had no time left. */
   readonly isEnded: boolean;
   call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject>;
-  /** A tool, for what it returns and without a message; undefined where it takes one. */
-  callTool(name: string, args: JsonObject, options: CallOptions): Awaitable<ToolOutput> | undefined;
+  /** The data of a pure tool, without a call of its own; undefined if the tool has to be called. */
+  runPure(name: string, args: JsonObject): JsonValue | undefined;
   /** As `call`, for what goes on although the run has ended. */
   callBeside(type: string, request: JsonObject, id?: string): Promise<JsonObject>;
   ask(request: ApprovalRequest, options: { signal: AbortSignal; timeoutMs?: number }): Promise<Approval>;

@@ -1,9 +1,9 @@
 // A run's way to its session: through the request that waits for it, or through the session itself once that is gone.
 import type { CallContext, CallOptions } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
-import type { JsonObject } from "../../../protocol/json.ts";
+import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { chains } from "../protocol.ts";
+import { callTypes } from "./nodes/capability-calls.ts";
 import type { Approval, ApprovalRequest, Awaitable, RunPort } from "./run-port.ts";
 import { startTimer } from "./waiting.ts";
 
@@ -12,7 +12,9 @@ export class SessionPort implements RunPort {
   readonly #chainId: string;
   readonly #runId: string;
   readonly #request: CallContext | undefined;
-  readonly #callTool: CallContext["callTool"] | undefined;
+  // Getters of the request that make a function each time: taken once, since a run may make thousands of calls.
+  readonly #callNow: CallContext["callNow"] | undefined;
+  readonly #inlineCall: CallContext["inlineCall"] | undefined;
   #over: AbortController | undefined;
 
   /** Without a request nobody waits for the run: what it has begun is stopped by a signal of its own. */
@@ -21,7 +23,8 @@ export class SessionPort implements RunPort {
     this.#chainId = chainId;
     this.#runId = runId;
     this.#request = request;
-    this.#callTool = request?.callTool;
+    this.#callNow = request?.callNow;
+    this.#inlineCall = request?.inlineCall;
     if (request === undefined) this.#over = new AbortController();
   }
 
@@ -32,14 +35,18 @@ export class SessionPort implements RunPort {
 
   call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject> {
     // Ends with the request that it belongs to, so that nothing has to be told to stop.
-    if (this.#request !== undefined) return this.#request.callNow(type, request, options);
+    if (this.#callNow !== undefined) return this.#callNow(type, request, options);
     const over = (this.#over as AbortController).signal;
     const signal = options.signal === undefined ? over : AbortSignal.any([options.signal, over]);
     return this.#context.call(type, request, { ...options, signal });
   }
 
-  callTool(name: string, args: JsonObject, options: CallOptions): Awaitable<ToolOutput> | undefined {
-    return this.#callTool?.(name, args, options);
+  runPure(name: string, args: JsonObject): JsonValue | undefined {
+    const request = this.#request;
+    const { tools } = this.#context;
+    const tool = tools.get(name);
+    if (request === undefined || tool?.isPure !== true) return undefined;
+    return this.#inlineCall?.(callTypes.tool, () => tools.runPure(tool, args, request));
   }
 
   callBeside(type: string, request: JsonObject, id?: string): Promise<JsonObject> {

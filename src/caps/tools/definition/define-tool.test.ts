@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { usesContext } from "../../../host/calls/context-free.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import { maxProblems } from "../../../machinery/validation/problem-text.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
@@ -194,38 +193,24 @@ test("a synchronous tool is run without a promise, an asynchronous one with", ()
   expect(run(Promise.resolve({ a: 1 }))).toBeInstanceOf(Promise);
 });
 
-test("a tool is known to take no context only where it cannot look at one", () => {
-  type Run = (args: JsonObject, context: unknown) => JsonObject;
-  const isGivenOne = (run: (...args: never[]) => JsonObject) =>
-    usesContext(defineTool({ name: "a", description: "A.", input: { type: "object" }, run: run as Run }));
-  const methods = {
-    plain(args: JsonObject) {
-      return args;
-    },
-    sly(args: JsonObject) {
-      // biome-ignore lint/complexity/noArguments: what this is about
-      return { args, more: arguments.length };
-    },
-  };
+test("a pure tool is given its arguments and no context, and must return its data at once", () => {
+  const seen: unknown[][] = [];
+  const define = (run: (...args: unknown[]) => unknown) =>
+    defineTool({ name: "a", description: "", input: { type: "object" }, pure: true, run: run as () => JsonObject });
+  const tool = define((...args) => {
+    seen.push(args);
+    return 1;
+  });
 
-  const without = [
-    () => ({}),
-    (args: JsonObject) => args,
-    ({ a = {}, ...rest }: JsonObject) => ({ a, rest }),
-    ({ a = "some text", b = "more" }: JsonObject) => ({ a, b }),
-    methods.plain,
-  ];
-  expect(without.map(isGivenOne)).toEqual(without.map(() => false));
-  const looking = [
-    (args: JsonObject, context = {}) => ({ args, context }),
-    (args: JsonObject, ...rest: JsonObject[]) => ({ args, rest }),
-    (...all: JsonObject[]) => ({ all }),
-    ({ a = "}) => " }: JsonObject, context = {}) => ({ a, context }),
-    ({ a = "{" }: JsonObject, { b = "}" }: JsonObject) => ({ a, b }),
-    // Some compilers keep comments.
-    new Function("return ({ a /* }) => */ }, context) => ({ a, context })")() as (args: JsonObject) => JsonObject,
-    methods.sly,
-    methods.plain.bind(methods),
-  ];
-  expect(looking.map(isGivenOne)).toEqual(looking.map(() => true));
+  expect(tool.isPure).toBe(true);
+  expect(tool.run({ b: 1 }, createTestCall())).toEqual({ data: 1 });
+  expect(seen).toEqual([[{ b: 1 }]]);
+  expect(() => define(async () => 1).run({}, createTestCall())).toThrow(
+    'tool "a" is declared pure and returned a promise',
+  );
+});
+
+test("a pure tool cannot be declared to stream", () => {
+  const both = { name: "a", description: "", input: z.object({}), pure: true, streaming: true, run: () => null };
+  expect(() => defineTool(both)).toThrow("cannot emit events");
 });

@@ -25,8 +25,9 @@ export async function loadIsolatedTools(module: ModuleReference, pool: WorkerPoo
 function createIsolatedTool(tool: DescribedTool, module: ModuleReference, pool: WorkerPool): CatalogueTool {
   return {
     ...tool,
+    // Whatever the tool declares, its thread is waited for, and ended through the context.
+    isPure: false,
     check: createSchemaCheck(tool.inputSchema),
-    // Not without context, whatever the tool itself does with it: by that the thread is ended.
     async run(args, context) {
       const job = {
         module: siblingModule("tool-worker", import.meta.url),

@@ -62,7 +62,7 @@ function createContext({ callId, session }: RunToolArguments, { signal, send }: 
     setTimeout: (timeoutMs) => post({ timeoutMs }),
     call: refuseCall,
     callNow: refuseCall,
-    callTool: () => undefined,
+    inlineCall: () => undefined,
   };
 }
 

@@ -1,5 +1,4 @@
 // How nodes call other capabilities: by their types on the wire, as an agent would.
-import { hasFailed, type ToolOutput } from "../../../../host/tool-output.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../protocol/json.ts";
 import { toolFailed } from "./node-error.ts";
 
@@ -16,12 +15,6 @@ export function toRequest(
   const timeout = timeoutMs / 1000;
   if (kind === "tool") return { tool_name: name, arguments: args, timeout, streaming };
   return { name, arguments: args, timeout, streaming };
-}
-
-/** What a tool returned that was called without a message. Throws where that says that it has failed. */
-export function toData(name: string, output: ToolOutput): JsonValue {
-  if (hasFailed(output)) throw toolFailed(name, output.error, output.error_code ?? "tool_error");
-  return output.data;
 }
 
 /** What a tool or skill returned, out of its answer. Throws where that says that it has failed. */

@@ -1,6 +1,5 @@
 // Does what nodes are there for, with their retries and their time, and stops all of it when the run is over.
 import type { CallOptions } from "../../../../host/call-context.ts";
-import type { ToolOutput } from "../../../../host/tool-output.ts";
 import { A2EError } from "../../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../../protocol/json.ts";
 import { isTrue, type Scope } from "../../expressions/expression.ts";
@@ -13,7 +12,7 @@ import { toInput, withItem } from "../run-scope.ts";
 import type { RunSettings } from "../run-settings.ts";
 import { Slots } from "../slots.ts";
 import { pause, startTime } from "../waiting.ts";
-import { callTypes, isTruncated, toData, toOutput, toRequest } from "./capability-calls.ts";
+import { callTypes, isTruncated, toOutput, toRequest } from "./capability-calls.ts";
 import { runMap } from "./map-node.ts";
 import { approvalDenied, isRetryable, noList, tooManyItems, tooManyItemsInAll } from "./node-error.ts";
 import { runProgram } from "./proc-node.ts";
@@ -155,22 +154,16 @@ export class NodeWorker {
     signal: AbortSignal | undefined,
   ): Awaitable<JsonValue> {
     const { emit, port } = this.#settings;
+    const data = kind === "tool" && signal?.aborted !== true ? port.runPure(name, args) : undefined;
+    if (data !== undefined) return data;
     const options: CallOptions = { id: key };
     if (signal !== undefined) options.signal = signal;
     if (timeoutMs > 0) options.timeoutMs = timeoutMs;
     if (emit !== undefined) options.onEvent = createEventListener(emit, id);
-    const output = kind === "tool" ? port.callTool(name, args, options) : undefined;
-    if (output !== undefined)
-      return output instanceof Promise ? this.#takeDataLater(id, key, output) : this.#takeData(id, key, output);
     // A node without a time of its own has that of the chain, not that of a call which names none.
     options.timeoutMs ??= Number.MAX_SAFE_INTEGER;
     const answer = port.call(callTypes[kind], toRequest(kind, name, args, timeoutMs, emit !== undefined), options);
     return answer instanceof Promise ? this.#takeOutputLater(id, key, answer) : this.#takeOutput(id, key, answer);
-  }
-
-  #takeData(id: string, key: string, output: ToolOutput): JsonValue {
-    if (output.truncated === true) this.#addTruncated(key);
-    return toData(id, output);
   }
 
   #takeOutput(id: string, key: string, answer: JsonObject): JsonValue {
@@ -178,12 +171,7 @@ export class NodeWorker {
     return toOutput(id, answer);
   }
 
-  // Apart from their caller, which would pay for their variables with every call.
-
-  #takeDataLater(id: string, key: string, output: Promise<ToolOutput>): Promise<JsonValue> {
-    return output.then((settled) => this.#takeData(id, key, settled));
-  }
-
+  /** Apart from `#call`, which would otherwise allocate the variables of this closure with every call. */
   #takeOutputLater(id: string, key: string, answer: Promise<JsonObject>): Promise<JsonValue> {
     return answer.then((settled) => this.#takeOutput(id, key, settled));
   }

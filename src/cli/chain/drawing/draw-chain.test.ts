@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createExpressionParser } from "../expressions/expression.ts";
-import { compileChain } from "../plan/compile.ts";
-import type { Plan } from "../plan/plan.ts";
-import type { ChainNode } from "../protocol.ts";
+import { createExpressionParser } from "../../../caps/chains/expressions/expression.ts";
+import { compileChain } from "../../../caps/chains/plan/compile.ts";
+import type { Plan } from "../../../caps/chains/plan/plan.ts";
+import type { ChainNode } from "../../../caps/chains/protocol.ts";
 import { drawChain, type NodeTiming } from "./draw-chain.ts";
 import { layOut } from "./layout.ts";
 

@@ -1,5 +1,5 @@
 // A chain as a picture: boxes, the ways between them, and after a run when each node worked and what became of it.
-import type { Edge, Plan, PlannedNode } from "../plan/plan.ts";
+import type { Edge, Plan, PlannedNode } from "../../../caps/chains/plan/plan.ts";
 import { type LayoutSizes, layOut, type Point } from "./layout.ts";
 
 export interface NodeTiming {
