@@ -29,7 +29,7 @@ const limits = z.strictObject({
   file_bytes: limit.default(defaultSandboxLimits.fileBytes).describe("The largest file it may write."),
   workspace_bytes: limit
     .default(defaultSandboxLimits.workspaceBytes)
-    .describe("What programs may add to a workspace while the host runs, all together."),
+    .describe("By how much programs may make a workspace grow while the host runs, all together."),
   scratch_bytes: limit.default(defaultSandboxLimits.scratchBytes).describe("What its private /tmp holds."),
   open_files: limit.default(defaultSandboxLimits.openFiles).describe("Open files of each process."),
 });

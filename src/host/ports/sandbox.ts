@@ -10,7 +10,7 @@ export interface SandboxLimits {
   processes: number;
   /** The largest file that it may write. */
   fileBytes: number;
-  /** What programs may add to a workspace, all together and since its first one: then those that write to it are ended. */
+  /** By how much a workspace may grow since its first program. Beyond it, all programs that may write to it are ended. */
   workspaceBytes: number;
   /** What its private /tmp holds. */
   scratchBytes: number;

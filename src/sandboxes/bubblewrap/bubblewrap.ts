@@ -3,20 +3,14 @@
 import { randomUUID } from "node:crypto";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type {
-  ConfinedCommand,
-  Confinement,
-  ProcessSandbox,
-  SandboxLimits,
-  SandboxPolicy,
-} from "../../host/ports/sandbox.ts";
+import type { ConfinedCommand, ProcessSandbox, SandboxLimits, SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { exitBehindShell } from "../../machinery/processes/program-end.ts";
 import type { ControlGroups } from "../control-groups/control-groups.ts";
 import { LiveConfinements } from "../live-confinements.ts";
 import { makePrivateFolder, removeAbandonedFolders } from "../processes/private-folder.ts";
 import { assumeIdentity, type Identity, writeAccounts } from "../workspace/identity.ts";
 import { checkCommand, checkWorkingDirectory, findProgram } from "../workspace/visible-paths.ts";
-import { confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts";
+import { type ControlledConfinement, confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts";
 import {
   filterDescriptor,
   innerScript,
@@ -67,6 +61,7 @@ export async function createBubblewrap(options: BubblewrapOptions): Promise<Proc
       ),
     async close() {
       await live.close();
+      await watch.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -79,7 +74,11 @@ interface Context extends BubblewrapOptions {
 
 type LimitedPolicy = SandboxPolicy & { limits: SandboxLimits };
 
-async function confine(command: ConfinedCommand, policy: LimitedPolicy, context: Context): Promise<Confinement> {
+async function confine(
+  command: ConfinedCommand,
+  policy: LimitedPolicy,
+  context: Context,
+): Promise<ControlledConfinement> {
   const { tools, groups, hidden = [] } = context;
   const { limits } = policy;
   checkCommand(command);

@@ -1,13 +1,14 @@
 // How a program in bubblewrap ended, and how what is left of it is removed.
 import { constants } from "node:os";
-import type { Confinement, SandboxLimits, SandboxVerdict } from "../../host/ports/sandbox.ts";
+import type { SandboxLimits, SandboxVerdict } from "../../host/ports/sandbox.ts";
 import { exitBehindShell } from "../../machinery/processes/program-end.ts";
 import type { ControlGroup } from "../control-groups/control-groups.ts";
 import { verdictOfSignal } from "../processes/process-exit.ts";
+import type { ControlledConfinement } from "../workspace/workspace-watch.ts";
 import { killByArgument } from "./kill-by-argument.ts";
 
-type Ending = Pick<Confinement, "verdict" | "release">;
-type Exit = Parameters<Confinement["verdict"]>[0];
+type Ending = Pick<ControlledConfinement, "verdict" | "release" | "control">;
+type Exit = Parameters<ControlledConfinement["verdict"]>[0];
 
 const cpuCheckMs = 200;
 
@@ -29,6 +30,7 @@ export function endWithGroup(group: ControlGroup, { cpuSeconds }: SandboxLimits)
   }, cpuCheckMs);
   watch.unref();
   return {
+    control: { freezer: group.freezer, processorMs: () => group.cpuSeconds() * 1000 },
     async verdict(exit) {
       const { code, signal } = exit;
       if (isOverdue || (signal === "SIGKILL" && group.cpuSeconds() >= cpuSeconds)) return "timeout";

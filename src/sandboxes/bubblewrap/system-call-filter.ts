@@ -48,12 +48,15 @@ const absentCalls: Record<string, readonly [number, number]> = {
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
+  // Sets what `fileAttributes` sets.
+  file_setattr: [469, 469],
 };
 
 const unshareCall = [272, 97] as const;
 const cloneCall = [56, 220] as const;
 const ioctlCall = [16, 29] as const;
 const socketCall = [41, 198] as const;
+const fallocateCall = [285, 47] as const;
 
 /**
  * AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK: those that a network namespace confines and programs use. Of the others, some
@@ -67,6 +70,16 @@ const namespaceFlags = 0x7e020000;
 const typeIntoTerminal = 0x5412;
 /** Selects and pastes on a console. */
 const consoleControl = 0x541c;
+/** Modes of `fallocate` that give room back: FALLOC_FL_PUNCH_HOLE and FALLOC_FL_COLLAPSE_RANGE. */
+const freeingModes = 0x02 | 0x08;
+/**
+ * Taking room on the disk without writing to it would fill a workspace faster than the host can count it, and in one mode
+ * passes by the limit of a file. These ioctls do it too: FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE and the
+ * XFS_IOC_ALLOCSP of older kernels.
+ */
+const reservingControls = [0x40305828, 0x4030582a, 0x40305839, 0x4030580a, 0x40305824];
+/** FS_IOC_FSSETXATTR: on XFS, a file can be told to take gibibytes for its first byte. */
+const fileAttributes = 0x401c5820;
 /** Calls of another calling convention begin here on x64. */
 const foreignCalls = 0x40000000;
 
@@ -75,6 +88,8 @@ const fail = (errorNumber: number) => 0x00050000 | errorNumber;
 const notPermitted = fail(1);
 const notImplemented = fail(38);
 const noSuchFamily = fail(97);
+/** As file systems answer that cannot reserve room: libraries then write zeros. */
+const notSupported = fail(95);
 
 type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number];
 
@@ -114,6 +129,10 @@ export function createSystemCallFilter({ architecture, allowsUnshare }: FilterOp
   const at = architecture === "x64" ? 0 : 1;
   const refuse = (call: number | undefined, how: number) =>
     call === undefined ? [] : [jumpIfEqual(call, 0, 1), answer(how)];
+  const controls = [
+    ...[typeIntoTerminal, consoleControl].flatMap((control) => refuse(control, notPermitted)),
+    ...[...reservingControls, fileAttributes].flatMap((control) => refuse(control, notSupported)),
+  ];
   const program: Instruction[] = [
     load(offsets.architecture),
     jumpIfEqual(auditNames[architecture], 1, 0),
@@ -125,8 +144,9 @@ export function createSystemCallFilter({ architecture, allowsUnshare }: FilterOp
     ...(allowsUnshare ? [] : refuse(unshareCall[at], notPermitted)),
     ...[jumpIfEqual(cloneCall[at], 0, 4), load(offsets.first), jumpIfAnyBit(namespaceFlags, 0, 1)],
     ...[answer(notPermitted), answer(allow)],
-    ...[jumpIfEqual(ioctlCall[at], 0, 5), load(offsets.second), jumpIfEqual(typeIntoTerminal, 1, 0)],
-    ...[jumpIfEqual(consoleControl, 0, 1), answer(notPermitted), answer(allow)],
+    ...[jumpIfEqual(fallocateCall[at], 0, 4), load(offsets.second), jumpIfAnyBit(freeingModes, 1, 0)],
+    ...[answer(notSupported), answer(allow)],
+    ...[jumpIfEqual(ioctlCall[at], 0, controls.length + 2), load(offsets.second), ...controls, answer(allow)],
     ...[jumpIfEqual(socketCall[at], 0, allowedFamilies.length + 3), load(offsets.first)],
     ...allowedFamilies.map((family, index) => jumpIfEqual(family, allowedFamilies.length - index, 0)),
     ...[answer(noSuchFamily), answer(allow)],

@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SandboxLimits } from "../../host/ports/sandbox.ts";
 import { isAbandoned, killIfAlive, processMark } from "../../machinery/processes/process-life.ts";
+import { createFreezer, type Freezer } from "./freezer.ts";
 import { findGroupLayouts, type GroupLayout } from "./layout.ts";
 
 export interface ControlGroup {
@@ -13,6 +14,8 @@ export interface ControlGroup {
   wasOutOfMemory(): boolean;
   /** Of all members since the beginning, also those that have ended. */
   cpuSeconds(): number;
+  /** Undefined if members cannot be frozen here. */
+  readonly freezer: Freezer | undefined;
   kill(): Promise<void>;
   /** Kills what is left in it first. */
   remove(): Promise<void>;
@@ -92,6 +95,7 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
   const { version, parents } = layout;
   const files = fileNames[version];
   const folders = foldersOf(layout, name);
+  const freezer = parents.freezer === undefined ? undefined : createFreezer(version, join(parents.freezer, name));
 
   /** Nothing, where somebody else removed the group: then it has nothing to say. */
   function read(parent: string, file: string): string {
@@ -110,6 +114,8 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
       const pids = await members();
       if (pids.length === 0) return;
       for (const pid of pids) killIfAlive(pid);
+      // In version 1, frozen members die only then.
+      await freezer?.thaw();
       await pause();
     }
   }
@@ -128,6 +134,7 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
       const text = read(parents.cpu, files.cpu);
       return version === 1 ? Number(text) / 1e9 : Number(/^usage_usec (\d+)$/m.exec(text)?.[1] ?? 0) / 1e6;
     },
+    freezer,
     kill,
     async remove() {
       await kill();
@@ -153,14 +160,17 @@ async function removeFolder(folder: string, kill: () => Promise<void>): Promise<
 }
 
 /** Groups of hosts that were killed: nobody else will remove them. Each start of a service may have a place of its own. */
-async function removeAbandoned({ parents }: GroupLayout): Promise<void> {
+async function removeAbandoned({ version, parents }: GroupLayout): Promise<void> {
   for (const parent of new Set(Object.values(parents))) {
     const beside = await readdir(dirname(parent), { withFileTypes: true }).catch(() => []);
     const places = beside.filter((entry) => entry.isDirectory()).map(({ name }) => join(dirname(parent), name));
     for (const place of new Set([parent, ...places])) {
       const names = await readdir(place).catch(() => []);
-      // They are empty: what was in them died with its host.
-      for (const name of names.filter(isAbandoned)) await rmdir(join(place, name)).catch(() => {});
+      for (const name of names.filter(isAbandoned)) {
+        // Their members died with the host, except for those that were frozen: in version 1 they die when they are thawed.
+        if (parent === parents.freezer) await createFreezer(version, join(place, name)).thaw();
+        await rmdir(join(place, name)).catch(() => {});
+      }
     }
   }
 }

@@ -5,7 +5,7 @@ import { dirname, join, relative } from "node:path";
 export interface GroupLayout {
   version: 1 | 2;
   /** The folders in which groups are made: one in version 2, one per hierarchy in version 1. */
-  parents: { memory: string; pids: string; cpu: string };
+  parents: { memory: string; pids: string; cpu: string; freezer?: string };
 }
 
 /** The best first. None of them is tried out. */
@@ -25,7 +25,7 @@ async function findUnified(mounts: readonly Mount[], own: ReadonlyMap<string, st
     const controllers = await readFile(join(folder, "cgroup.subtree_control"), "utf8").catch(() => "");
     const enabled = controllers.trim().split(" ");
     if (!enabled.includes("memory") || !enabled.includes("pids")) continue;
-    layouts.push({ version: 2, parents: { memory: folder, pids: folder, cpu: folder } });
+    layouts.push({ version: 2, parents: { memory: folder, pids: folder, cpu: folder, freezer: folder } });
   }
   return layouts;
 }
@@ -38,7 +38,8 @@ function findSeparate(mounts: readonly Mount[], own: ReadonlyMap<string, string>
     );
   const [memory, pids, cpu] = [find("memory"), find("pids"), find("cpuacct")];
   if (memory === undefined || pids === undefined || cpu === undefined) return [];
-  return [{ version: 1, parents: { memory, pids, cpu } }];
+  const freezer = find("freezer");
+  return [{ version: 1, parents: { memory, pids, cpu, ...(freezer === undefined ? {} : { freezer }) } }];
 }
 
 interface Mount {

@@ -56,6 +56,7 @@ export function createDocker(options: DockerOptions): ProcessSandbox {
       }),
     async close() {
       await live.close();
+      await watch.close();
       keeper.close();
     },
   };

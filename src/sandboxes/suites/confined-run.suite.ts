@@ -1,9 +1,10 @@
 // Runs commands in a sandbox from start to release, as a capability would.
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type {
   ConfinedCommand,
   Confinement,
@@ -33,7 +34,12 @@ export const programPath = "/usr/local/bin:/usr/bin:/bin";
 /** A folder of its own for each test file. */
 export async function makeWorkspace(): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), "a2e-sandbox-test-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+  return { path, [Symbol.asyncDispose]: () => removeTree(path) };
+}
+
+/** Also folders that are nested so deeply that Node cannot name what is in them. */
+export async function removeTree(path: string): Promise<void> {
+  await promisify(execFile)("rm", ["-rf", path]);
 }
 
 export async function runConfined(

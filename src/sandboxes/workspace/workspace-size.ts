@@ -1,75 +1,67 @@
-// What a workspace takes on its disk, as far as it is new.
-import { lstat, readdir, readFile, readlink, stat, statfs } from "node:fs/promises";
-import { join } from "node:path";
+// Counts what a workspace takes on its disk: the files in it, and removed files that its programs still hold. Runs in a
+// worker thread, because it walks through the whole workspace.
+import { type FileSizes, findHeldFiles } from "./held-files.ts";
+import { Uncountable, WorkspaceWalk } from "./workspace-walk.ts";
 
-/** What an empty file costs, too: there are only so many of them. */
-const minFileBytes = 4096;
-const blockBytes = 512;
-const filesAtOnce = 64;
-
-/** On the disk of this folder; room for files without content counts as well. */
-export async function freeBytes(folder: string): Promise<number> {
-  const { bfree, bsize, ffree } = await statfs(folder);
-  return bfree * bsize + ffree * minFileBytes;
-}
-
-export interface AddedOptions {
+export interface CountJob {
+  /** Without links. */
   folder: string;
   /** The same folder, as programs see it. */
   shownAs: string;
-  /** Files that have not changed since then, in milliseconds since 1970, do not count. */
-  since: number;
-  /** Folders in it that are somebody else's. */
+  /** Folders in it that are the host's own: they are not counted. */
   except: readonly string[];
-  /** Where it is known to be more than this, nobody needs to know how much more. */
+  /** Counting stops as soon as the sum is above this. */
   enough: number;
+  /** The largest file that a program may write. */
+  maxFileBytes: number;
+  /** The previous count of this workspace; undefined for the first one. */
+  previous?: Count | undefined;
 }
 
-export async function addedBytes(options: AddedOptions): Promise<number> {
-  const bytes = await bytesOfFiles(options);
-  return bytes > options.enough ? bytes : bytes + (await bytesOfRemoved(options));
+export interface Count {
+  bytes: number;
+  /** File systems that were mounted in the workspace at the first count, by device. They are never counted. */
+  mounted: number[];
+  /** What every counted file could grow to without changing its size. Empty if the host is root, which does not need it. */
+  sizes: FileSizes;
+  /** Open files that wait in sockets of programs to be received. */
+  queued: number;
 }
 
-/** By the time of the last change of any kind, which a program cannot set. */
-async function bytesOfFiles({ folder, since, except, enough }: AddedOptions): Promise<number> {
-  const { dev } = await lstat(folder);
-  const folders = [folder];
-  let bytes = 0;
-  for (let path = folders.pop(); path !== undefined && bytes <= enough; path = folders.pop()) {
-    // It may be gone by now: programs are at work.
-    const names = await readdir(path).catch(() => []);
-    for (let at = 0; at < names.length && bytes <= enough; at += filesAtOnce) {
-      const paths = names.slice(at, at + filesAtOnce).map((name) => join(path, name));
-      const found = await Promise.all(paths.map((inner) => lstat(inner).catch(() => undefined)));
-      for (const [index, stats] of found.entries()) {
-        if (stats === undefined || stats.dev !== dev) continue;
-        if (stats.ctimeMs >= since) bytes += Math.max(minFileBytes, stats.blocks * blockBytes);
-        const inner = paths[index] as string;
-        if (stats.isDirectory() && !except.includes(inner)) folders.push(inner);
-      }
+/** Counts that a program may spoil by changing the rights of folders meanwhile. */
+const maxAttempts = 3;
+
+/** Infinitely many bytes if a program has made the workspace such that it cannot be counted. */
+export function countWorkspace(job: CountJob): Count {
+  for (let attempts = 0; attempts < maxAttempts; attempts++) {
+    try {
+      return count(job);
+    } catch (error) {
+      if (!(error instanceof Uncountable)) throw error;
     }
   }
-  return bytes;
+  return uncounted(job.previous);
 }
 
-/** Files that have no name any more take their room until nobody has them open. */
-async function bytesOfRemoved({ folder, shownAs }: AddedOptions): Promise<number> {
-  const sizes = new Map<string, number>();
-  const isWithin = (path: string) => [folder, shownAs].some((around) => path.startsWith(`${around}/`));
-  const isOurs = (path: string) => path.endsWith(" (deleted)") && isWithin(path);
-  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
-    for (const line of (await readFile(`/proc/${pid}/maps`, "utf8").catch(() => "")).split("\n")) {
-      const [, from = "", to = "", inode = "", path = ""] = mapping.exec(line) ?? [];
-      if (isOurs(path)) sizes.set(inode, Number.parseInt(to, 16) - Number.parseInt(from, 16));
-    }
-    for (const descriptor of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
-      const link = `/proc/${pid}/fd/${descriptor}`;
-      if (!isOurs(await readlink(link).catch(() => ""))) continue;
-      const found = await stat(link).catch(() => undefined);
-      if (found !== undefined) sizes.set(String(found.ino), found.blocks * blockBytes);
-    }
-  }
-  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+export function uncounted(previous: Count | undefined): Count {
+  return { ...(previous ?? nothing), bytes: Number.POSITIVE_INFINITY };
 }
 
-const mapping = /^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+) +(.*)$/;
+function count(job: CountJob): Count {
+  const { enough, maxFileBytes, previous } = job;
+  const walk = new WorkspaceWalk({ ...job, mounted: previous?.mounted });
+  walk.run();
+  if (walk.bytes > enough) return { ...(previous ?? nothing), bytes: walk.bytes };
+  const held = findHeldFiles({ ...job, sizes: previous?.sizes });
+  for (const [inode, bytes] of held.files) walk.add(inode, bytes, bytes);
+  // A file that waits in a socket at two counts in a row is taken for one that is stored there.
+  const queued = Math.min(held.queued, previous?.queued ?? 0) * maxFileBytes;
+  return { bytes: walk.bytes + queued, mounted: walk.mounted, sizes: walk.sizes(), queued: held.queued };
+}
+
+const nothing: Count = {
+  bytes: 0,
+  mounted: [],
+  sizes: { inodes: new Float64Array(), bytes: new Float64Array() },
+  queued: 0,
+};

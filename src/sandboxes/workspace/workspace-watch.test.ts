@@ -1,45 +1,57 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { makeWorkspace } from "../suites/confined-run.suite.ts";
 import { WorkspaceWatch } from "./workspace-watch.ts";
 
 const mebibyte = 1024 * 1024;
-const pollMs = 5;
+const limits = { workspaceBytes: 2 * mebibyte, fileBytes: mebibyte };
+const watches: WorkspaceWatch[] = [];
 
-test("what others write elsewhere on the disk is not put down to programs, nor what the host writes beside them", async () => {
-  await using folder = await makeWorkspace();
-  const [workspace, elsewhere] = [join(folder.path, "workspace"), join(folder.path, "elsewhere")];
-  const data = join(workspace, "data");
-  await mkdir(data, { recursive: true });
-  await mkdir(elsewhere);
-  await writeFile(join(workspace, "before"), Buffer.alloc(16 * mebibyte, 1));
-  await pause(20);
-  const watch = new WorkspaceWatch({ except: [data], pollMs });
-  const onFull = vi.fn();
-  const watching = await watch.open(workspace, 2 * mebibyte, onFull);
-  for (const path of [elsewhere, data]) await writeFile(join(path, "file"), Buffer.alloc(16 * mebibyte, 1));
-  await pause(pollMs * 40);
-  expect([onFull.mock.calls.length, watching.isFull, watching.wasFilled()]).toEqual([0, false, false]);
+function createWatch(except: string[] = []): WorkspaceWatch {
+  const watch = new WorkspaceWatch({ except });
+  watches.push(watch);
+  return watch;
+}
 
-  await writeFile(join(workspace, "after"), Buffer.alloc(4 * mebibyte, 1));
-  await vi.waitFor(() => expect(onFull).toHaveBeenCalledOnce(), { timeout: 10_000 });
-  expect(watching.wasFilled()).toBe(true);
-  expect((await watch.open(workspace, 2 * mebibyte, onFull)).isFull).toBe(true);
-  await rm(join(workspace, "after"));
-  const last = await watch.open(workspace, 2 * mebibyte, onFull);
-  expect(last.isFull).toBe(false);
+afterEach(async () => {
+  for (const watch of watches.splice(0)) await watch.close();
 });
 
-test("nothing is looked at while no program runs", async () => {
+test("a workspace is full when it has grown by more than its limit, and is not once it was cleared up", async () => {
   await using folder = await makeWorkspace();
-  const watch = new WorkspaceWatch({ pollMs });
-  const set = vi.spyOn(globalThis, "setInterval");
-  const clear = vi.spyOn(globalThis, "clearInterval");
-  const watchings = [await watch.open(folder.path, 1, () => {}), await watch.open(folder.path, 1, () => {})];
-  expect(set).toHaveBeenCalledOnce();
-  for (const watching of watchings) watching.close();
-  expect(clear).toHaveBeenCalledWith(set.mock.results[0]?.value);
-  vi.restoreAllMocks();
+  await writeFile(join(folder.path, "before"), Buffer.alloc(16 * mebibyte, 1));
+  const watch = createWatch();
+  const onFull = vi.fn();
+  const watching = await watch.open(folder.path, { limits, onFull });
+  expect(watching).toMatchObject({ isFull: false });
+  await writeFile(join(folder.path, "after"), Buffer.alloc(4 * mebibyte, 1));
+  await vi.waitFor(() => expect(onFull).toHaveBeenCalledOnce(), { timeout: 10_000 });
+  expect(watching.wasFilled()).toBe(true);
+
+  const second = await watch.open(folder.path, { limits, onFull });
+  second.close();
+  expect([second.isFull, second.wasFilled()]).toEqual([true, false]);
+  await rm(join(folder.path, "after"));
+  const third = await watch.open(folder.path, { limits, onFull });
+  third.close();
+  expect(third.isFull).toBe(false);
+});
+
+test("files of the host, inside or outside of a workspace, do not fill it", async () => {
+  await using folder = await makeWorkspace();
+  const [workspace, data, elsewhere] = ["workspace", "workspace/data", "elsewhere"].map((name) =>
+    join(folder.path, name),
+  ) as [string, string, string];
+  for (const path of [workspace, data, elsewhere]) await mkdir(path);
+  const watch = createWatch([data]);
+  const onFull = vi.fn();
+  // One that sees every byte: when it reports, the other one has been judged by the same count.
+  const witness = vi.fn();
+  await watch.open(workspace, { limits, onFull });
+  await watch.open(workspace, { limits: { ...limits, workspaceBytes: mebibyte }, onFull: witness });
+  for (const path of [elsewhere, data]) await writeFile(join(path, "file"), Buffer.alloc(16 * mebibyte, 1));
+  await writeFile(join(workspace, "file"), Buffer.alloc(1.5 * mebibyte, 1));
+  await vi.waitFor(() => expect(witness).toHaveBeenCalledOnce(), { timeout: 10_000 });
+  expect(onFull).not.toHaveBeenCalled();
 });

@@ -1,162 +1,132 @@
-// Programs may write only so much to a workspace. File systems that could be told so are on few machines, so what is free on
-// the disk is looked at while programs run: that costs next to nothing, and only where it shrinks by more than they may
-// write, the workspace itself is looked through.
+// Programs may add only so much to a workspace. File systems that can enforce this are on few machines, so workspaces are
+// counted while programs run. What that guarantees is in docs/guide/sandbox.md, why it is so in docs/decisions/sandboxes.md.
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Confinement, SandboxLimits, SandboxPolicy } from "../../host/ports/sandbox.ts";
-import { addedBytes, freeBytes } from "./workspace-size.ts";
-
-export interface WorkspaceWatchOptions {
-  /** Folders that are the host's, also where they lie in a workspace. */
-  except?: readonly string[];
-  pollMs?: number;
-}
+import { siblingModule } from "../../machinery/threads/thread-entry.ts";
+import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import { type ProgramControl, WatchedWorkspace } from "./watched-workspace.ts";
+import { type Count, type CountJob, uncounted } from "./workspace-size.ts";
 
 export interface Watching {
   /** There is too much in it already: a program may clear up, and nothing else. */
   readonly isFull: boolean;
-  /** Whether this program was ended for what was written. */
+  /** Whether this program was ended because the workspace was full. */
   wasFilled(): boolean;
   close(): void;
 }
 
-interface Watcher {
-  readonly maxBytes: number;
-  readonly onFull: () => void;
+export interface WatchOptions {
+  limits: Pick<SandboxLimits, "workspaceBytes" | "fileBytes">;
+  /** Called once, when the workspace has grown by more than `workspaceBytes` since its first program was watched. */
+  onFull(): void;
+  control?(): ProgramControl | undefined;
 }
 
-interface Place {
-  readonly folder: string;
-  readonly shownAs: string;
-  /** When the first program came. */
-  readonly since: number;
-  readonly watchers: Set<Watcher>;
-  /** What would be free if no program had written anything. */
-  freeBefore: number;
-  /** When it was last looked through. */
-  added: number;
-  timer: NodeJS.Timeout | undefined;
-  looking: Promise<void> | undefined;
-}
-
-/** What a program may add that begins in a full workspace: names, since it can write no file. */
+/** What a program may add that starts in a full workspace: names, since it can write no file. */
 const fullShare = 1 / 16;
+
+/** Workspaces that are counted at once. */
+const maxCounts = 2;
 
 export class WorkspaceWatch {
   readonly #except: readonly string[];
-  readonly #pollMs: number;
-  readonly #places = new Map<string, Place>();
+  readonly #workspaces = new Map<string, Promise<WatchedWorkspace>>();
+  readonly #threads = new WorkerPool({ size: maxCounts });
 
-  constructor({ except = [], pollMs = 200 }: WorkspaceWatchOptions = {}) {
+  /** `except` are folders of the host: they do not count, even in a workspace. */
+  constructor({ except = [] }: { except?: readonly string[] } = {}) {
     this.#except = except;
-    this.#pollMs = pollMs;
   }
 
-  /** Calls back once, when programs have added more to this folder than they may since the first one was watched. */
-  async open(workspace: string, maxBytes: number, end: () => void): Promise<Watching> {
-    const place = await this.#placeOf(workspace);
-    if (place.added > maxBytes) await this.#measureAll(place);
-    const isFull = place.added > maxBytes;
+  async open(path: string, { limits, onFull, control }: WatchOptions): Promise<Watching> {
+    const { workspaceBytes, fileBytes } = limits;
+    const workspace = await this.#workspaceOf(path);
+    await workspace.refresh(workspaceBytes);
+    if (workspace.addedBytes === Number.POSITIVE_INFINITY) throw uncountable(path);
+    const isFull = workspace.addedBytes > workspaceBytes;
     let wasFilled = false;
-    const watcher: Watcher = {
-      maxBytes: isFull ? place.added + maxBytes * fullShare : maxBytes,
-      onFull: () => {
+    const program = {
+      maxBytes: isFull ? workspace.addedBytes + workspaceBytes * fullShare : workspaceBytes,
+      maxFileBytes: fileBytes,
+      onFull() {
         wasFilled = true;
-        end();
+        onFull();
       },
+      ...(control === undefined ? {} : { control }),
     };
-    place.watchers.add(watcher);
-    place.timer ??= setInterval(() => void this.#look(place), this.#pollMs).unref();
-    return {
-      isFull,
-      wasFilled: () => wasFilled,
-      close: () => this.#forget(place, watcher),
-    };
+    workspace.add(program);
+    return { isFull, wasFilled: () => wasFilled, close: () => workspace.remove(program) };
   }
 
-  async #placeOf(workspace: string): Promise<Place> {
-    const known = this.#places.get(workspace);
+  close(): Promise<void> {
+    return this.#threads.close();
+  }
+
+  #workspaceOf(path: string): Promise<WatchedWorkspace> {
+    const known = this.#workspaces.get(path);
     if (known !== undefined) return known;
-    const since = Date.now();
-    const folder = await realpath(workspace);
-    const freeBefore = await freeBytes(folder);
-    const place = this.#places.get(workspace) ?? {
-      folder,
-      shownAs: resolve(workspace),
-      since,
-      freeBefore,
-      added: 0,
-      watchers: new Set(),
-      timer: undefined,
-      looking: undefined,
-    };
-    this.#places.set(workspace, place);
-    return place;
+    const made = this.#create(path);
+    this.#workspaces.set(path, made);
+    made.catch(() => this.#workspaces.delete(path));
+    return made;
   }
 
-  #forget(place: Place, watcher: Watcher): void {
-    place.watchers.delete(watcher);
-    if (place.watchers.size > 0) return;
-    clearInterval(place.timer);
-    place.timer = undefined;
+  async #create(path: string): Promise<WatchedWorkspace> {
+    const job = { folder: await realpath(path), shownAs: resolve(path), except: this.#except };
+    const first = await this.#count({ ...job, enough: Number.POSITIVE_INFINITY, maxFileBytes: 0 });
+    if (first.bytes === Number.POSITIVE_INFINITY) throw uncountable(path);
+    return new WatchedWorkspace({ first, count: (request) => this.#count({ ...job, ...request }) });
   }
 
-  async #look(place: Place): Promise<void> {
-    const free = await freeBytes(place.folder).catch(() => place.freeBefore);
-    // Somebody else has cleared up.
-    place.freeBefore = Math.max(place.freeBefore, free);
-    const limits = [...place.watchers].map(({ maxBytes }) => maxBytes);
-    if (place.freeBefore - free <= Math.min(...limits)) return;
-    await this.#measure(place, Math.max(...limits));
-    for (const watcher of place.watchers) {
-      if (place.added <= watcher.maxBytes) continue;
-      this.#forget(place, watcher);
-      watcher.onFull();
+  async #count(args: CountJob): Promise<Count> {
+    const job = { module: siblingModule("workspace-size", import.meta.url), exportName: "countWorkspace", args };
+    try {
+      return (await this.#threads.run(job, { owner: args.folder })) as Count;
+    } catch (error) {
+      // Millions of folders: programs must not get away with what they add to them.
+      if (error instanceof A2EError && error.code === "out_of_memory") return uncounted(args.previous);
+      throw error;
     }
-  }
-
-  /** One at a time: whoever comes meanwhile gets what the first one finds. */
-  #measure(place: Place, enough: number): Promise<void> {
-    place.looking ??= this.#measureNow(place, enough).finally(() => {
-      place.looking = undefined;
-    });
-    return place.looking;
-  }
-
-  /** To the last file, and not only as far as somebody else wanted to know. */
-  async #measureAll(place: Place): Promise<void> {
-    await place.looking;
-    await this.#measure(place, Number.POSITIVE_INFINITY);
-  }
-
-  async #measureNow(place: Place, enough: number): Promise<void> {
-    place.added = await addedBytes({ ...place, except: this.#except, enough }).catch(() => place.added);
-    // The rest was written by others, or elsewhere on this disk.
-    place.freeBefore = (await freeBytes(place.folder).catch(() => place.freeBefore)) + place.added;
   }
 }
 
-type Made = (limits: SandboxLimits) => Promise<Confinement>;
+function uncountable(path: string): Error {
+  return new Error(
+    `no program may write to ${path}: it has too many folders to be counted, or they are nested too deeply; remove some first`,
+  );
+}
+
+export type ControlledConfinement = Confinement & { readonly control?: ProgramControl };
+
+type Made = (limits: SandboxLimits) => Promise<ControlledConfinement>;
 
 /** Makes a confinement whose program is ended when programs have filled its workspace. */
 export async function confineWatched(
   watch: WorkspaceWatch,
-  { workspace }: SandboxPolicy,
+  policy: SandboxPolicy,
   limits: SandboxLimits,
   make: Made,
 ): Promise<Confinement> {
+  const { workspace } = policy;
   if (workspace?.access !== "write") return make(limits);
-  let confinement: Confinement | undefined;
-  const { isFull, wasFilled, close } = await watch.open(
-    workspace.path,
-    limits.workspaceBytes,
-    () => void confinement?.release().catch(() => {}),
-  );
+  let confinement: ControlledConfinement | undefined;
+  const { isFull, wasFilled, close } = await watch.open(workspace.path, {
+    limits,
+    onFull: () => void confinement?.release().catch(() => {}),
+    control: () => confinement?.control,
+  });
   try {
     confinement = await make(isFull ? { ...limits, fileBytes: 0 } : limits);
   } catch (error) {
     close();
     throw error;
+  }
+  // Other programs have filled it since then: this one starts as in a full workspace.
+  if (wasFilled()) {
+    await confinement.release();
+    return confineWatched(watch, policy, limits, make);
   }
   const { verdict, release } = confinement;
   return {
