@@ -38,6 +38,8 @@ export interface ConfiguredHostOptions {
       | "database"
       | "secrets"
       | "sandboxes"
+      | "interceptors"
+      | "tap"
     >
   >;
 }
@@ -66,7 +68,7 @@ export async function startConfiguredHost(
     const recordings = config.recording.enabled ? keep(await openRecordings(config.recording, log)) : undefined;
     const sandboxes = keep(parts.sandboxes ?? openSandboxes(config));
     const secrets = parts.secrets ?? openKeyFile({ path: join(config.data_dir, "secret.key"), log });
-    return await A2EHost.start({
+    const options: HostOptions = {
       ...parts,
       hostId: config.host_id,
       plugins: loaded,
@@ -82,15 +84,17 @@ export async function startConfiguredHost(
       secrets,
       sandboxes,
       isDurable,
-      ...(recordings === undefined ? {} : { recordings }),
-      replay: async (recording) => {
-        const { replayConfigured } = await import("./replay.ts");
-        return replayConfigured(recording, config, { plugins });
-      },
       log,
       dataDir: config.data_dir,
       workspaceDir: config.workspace_dir,
-    });
+    };
+    if (recordings === undefined) return await A2EHost.start(options);
+    const replay = async (recording: string) => {
+      const { replayConfigured } = await import("./replay.ts");
+      return replayConfigured(recording, config, { plugins });
+    };
+    const { recordHost } = await import("../recording/recorded-host.ts");
+    return await A2EHost.start(recordHost(options, { recordings, replay }));
   } catch (error) {
     for (const part of opened.reverse()) await closeFailed(part, log);
     concealInError(error, config.variables);

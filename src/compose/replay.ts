@@ -32,20 +32,21 @@ export async function replayConfigured(
   try {
     return await replayRecording(text, {
       ...options,
-      startHost: async (hostOptions) => {
+      startHost: async (prepare) => {
         const loaded = await loadPlugins(config, { builtin: { ...builtinPlugins, ...plugins }, log });
         const database = await createSqliteDatabase({ path: ":memory:" });
         try {
-          return await A2EHost.start({
-            ...hostOptions,
-            hostId: config.host_id,
-            plugins: loaded,
-            snapshots: createMemorySnapshotStore(),
-            database,
-            log,
-            dataDir,
-            workspaceDir: config.workspace_dir,
-          });
+          return await A2EHost.start(
+            prepare({
+              hostId: config.host_id,
+              plugins: loaded,
+              snapshots: createMemorySnapshotStore(),
+              database,
+              log,
+              dataDir,
+              workspaceDir: config.workspace_dir,
+            }),
+          );
         } catch (error) {
           await database.close();
           throw error;

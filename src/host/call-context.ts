@@ -59,3 +59,14 @@ export interface CallContext {
    */
   inlineCall<Result>(type: string, work: () => Result | undefined): Result | undefined;
 }
+
+/**
+ * A context with some of its members replaced. A context is not copied, because its members are getters on private
+ * fields.
+ */
+export function replaceIn<Context extends object>(context: Context, members: Partial<Context>): Context {
+  return new Proxy(context, {
+    get: (target, name) =>
+      Object.hasOwn(members, name) ? Reflect.get(members, name) : Reflect.get(target, name, target),
+  });
+}

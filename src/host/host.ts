@@ -1,14 +1,12 @@
 // A host in this process: plugins, sessions, services. It opens no port; doors (src/server, transports) are put in front.
+import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { SessionJournal } from "../durability/journal/session-journal.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
-import { recordDatabase, recordSnapshots, recordTool } from "../recording/recorded-ports.ts";
-import type { Recordings } from "../recording/recorder.ts";
-import type { ReplayReport } from "../recording/replay-report.ts";
-import { createScopes, type Scopes } from "../recording/tape.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
-import { Deadlines } from "./calls/deadlines.ts";
+import { createDeadlines, type Deadlines } from "./calls/deadlines.ts";
+import { composeInterceptors, type Interceptor } from "./calls/interceptors.ts";
 import { closeWithin } from "./close-within.ts";
 import { type Kernel, rankPlugins, registryOf } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
@@ -22,6 +20,7 @@ import { createKey, createSecrets, type Secrets } from "./ports/secrets.ts";
 import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStore } from "./ports/snapshot-store.ts";
 import type { Principal } from "./principal.ts";
 import { SessionManager } from "./session/session-manager.ts";
+import type { CreateTap } from "./session/session-origin.ts";
 import { warnWhileSlow } from "./slow-work.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
 
@@ -51,12 +50,14 @@ export interface HostOptions {
   database?: Database;
   /** Writes every session to the database as it goes, so that it outlives the process. */
   isDurable?: boolean;
-  /** Records every session. */
-  recordings?: Recordings;
-  /** Replays a recording apart from this host: what `session/replay` asks for. */
-  replay?(recording: string): Promise<ReplayReport>;
-  /** Given to a host in which a recording is replayed. */
-  scopes?: Scopes;
+  /** Wrap every call that was admitted, the first one outermost. */
+  interceptors?: readonly Interceptor[];
+  /** Follows sessions from outside, as a recorder does. */
+  tap?: CreateTap;
+  /** Ends calls whose time is over; closed with the host. */
+  deadlines?: Deadlines;
+  /** The tools that every session sees; an empty catalogue if it is left out. */
+  toolCatalogue?: ToolCatalogue;
   log?: Logger;
   clock?: Clock;
   nextId?: IdSource;
@@ -88,7 +89,7 @@ export class A2EHost {
   private constructor(
     kernel: Kernel,
     plugins: readonly LoadedPlugin[],
-    { createSessionId = randomUUID, database, sandboxes = noSandboxes }: HostOptions,
+    { createSessionId = randomUUID, tap, database, sandboxes = noSandboxes }: HostOptions,
   ) {
     this.#kernel = kernel;
     this.#database = database;
@@ -98,7 +99,7 @@ export class A2EHost {
     this.tools = kernel.tools;
     this.log = kernel.log;
     this.plugins = plugins;
-    this.sessions = new SessionManager(kernel, createSessionId);
+    this.sessions = new SessionManager(kernel, createSessionId, tap);
   }
 
   /** Sets up every plugin; where one fails, those already up are closed and its name is in the error. */
@@ -121,11 +122,11 @@ export class A2EHost {
           workspaceDir: options.workspaceDir ?? ".",
           log: kernel.log,
           clock: kernel.clock,
-          database: kernel.scopes === undefined ? database : recordDatabase(database, kernel.scopes),
+          database,
           tools: kernel.tools,
           sandboxes,
           secrets,
-          isReplay: options.scopes !== undefined,
+          isReplay: false,
         });
         await warnWhileSlow(work, kernel.log, "a plugin takes long to start", { plugin: loaded.name });
         ready.push(loaded);
@@ -174,7 +175,6 @@ export class A2EHost {
       this.log.error("the sandboxes could not close", { error });
     }
     this.#kernel.deadlines.close();
-    await this.#kernel.recordings?.close();
     await this.#kernel.audit.close();
     try {
       await this.#kernel.snapshots.close();
@@ -189,7 +189,7 @@ export class A2EHost {
   }
 }
 
-function toLoaded(item: Plugin | PluginEntry): LoadedPlugin {
+export function toLoaded(item: Plugin | PluginEntry): LoadedPlugin {
   const entry: PluginEntry = "plugin" in item ? item : { plugin: item };
   const { plugin } = entry;
   return {
@@ -205,7 +205,6 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
   const hostId = options.hostId ?? "a2e-host";
   const log = options.log ?? silentLogger;
   const limits = { ...defaultLimits, ...options.limits };
-  const scopes = options.scopes ?? (options.recordings === undefined ? undefined : createScopes());
   return {
     hostId,
     auditSessionId: options.auditSessionIdSource === "host_id" ? () => hostId : (sessionId) => sessionId,
@@ -218,24 +217,27 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
     audit: options.audit === undefined ? noAudit : guardAudit(options.audit, log),
     auditEntry: createAuditEntry(),
     isStopping: false,
-    deadlines: new Deadlines(log),
+    deadlines: options.deadlines ?? createDeadlines(log),
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
-    snapshots: scopes === undefined ? options.snapshots : recordSnapshots(options.snapshots, scopes),
+    snapshots: options.snapshots,
     snapshotMode: options.snapshotMode ?? "hybrid",
     snapshotSchedule: options.snapshotSchedule ?? noSchedule,
     journal:
       options.database === undefined || options.isDurable !== true
         ? undefined
         : new SessionJournal(options.database, limits),
-    tools: new ToolCatalogue(undefined, scopes === undefined ? undefined : (tool) => recordTool(tool, scopes)),
-    recordings: options.recordings,
-    scopes,
-    replay: options.replay,
+    tools: options.toolCatalogue ?? new ToolCatalogue(),
+    intercept: composeInterceptors(options.interceptors),
+    runApart: AsyncResource.bind(runNow) as Kernel["runApart"],
     startedAt: clock.now(),
     registry: registryOf(plugins),
     handlersOf: rankPlugins(plugins),
     pluginNames: plugins.map(({ name }) => name),
   };
+}
+
+function runNow<Result>(work: () => Result): Result {
+  return work();
 }
 
 async function closePlugins(plugins: readonly LoadedPlugin[], log: Logger): Promise<void> {

@@ -6,15 +6,14 @@ import { core } from "../protocol/core.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import type { Limits } from "../protocol/limits.ts";
 import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
-import type { Recordings } from "../recording/recorder.ts";
-import type { ReplayReport } from "../recording/replay-report.ts";
-import type { Scopes, Sources } from "../recording/tape.ts";
 import type { Authenticate } from "./authentication.ts";
 import type { Deadlines } from "./calls/deadlines.ts";
+import type { CallFn } from "./calls/interceptors.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { Logger } from "./logger.ts";
 import type { AuditEntry, AuditLog } from "./ports/audit.ts";
 import type { SnapshotMode, SnapshotSchedule, SnapshotStore } from "./ports/snapshot-store.ts";
+import type { Sources } from "./sources.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 export interface Kernel extends Sources {
@@ -37,12 +36,10 @@ export interface Kernel extends Sources {
   /** Where sessions are written as they go; absent where they end with the process. */
   readonly journal: SessionJournal | undefined;
   readonly tools: ToolCatalogue;
-  /** Where sessions are recorded; absent where they are not. */
-  readonly recordings: Recordings | undefined;
-  /** Says on whose behalf code runs, in a host that records or replays. */
-  readonly scopes: Scopes | undefined;
-  /** Replays a recording apart from this host. */
-  readonly replay: ((recording: string) => Promise<ReplayReport>) | undefined;
+  /** The interceptors of the host as one function; undefined if it has none. */
+  readonly intercept: CallFn | undefined;
+  /** Runs `work` in the async context of the host's start, for work that is not done on behalf of the call that runs. */
+  readonly runApart: <Result>(work: () => Result) => Result;
   readonly registry: TypeRegistry;
   /** By capability: who handles its messages, in the order in which they are asked. */
   readonly handlersOf: ReadonlyMap<string, readonly LoadedPlugin[]>;

@@ -75,10 +75,15 @@ export interface SessionContext {
    */
   ask<C extends Call>(ask: C, request: RequestInputOf<C>, options?: AskOptions): Promise<ResultOf<C>>;
   /**
-   * Does what reaches out of the session, as reading a file does, and returns what came of it. Of a session that is recorded,
-   * so is that, which must be JSON then: a replay gives it back and does nothing.
+   * Does what reaches out of the session, as reading a file does, and returns its result. If the session is recorded, so is
+   * the result, which must be JSON then: a replay returns it and does nothing.
    */
   outside<Result>(work: () => Result): Result;
+  /**
+   * The same for longer work within a call, as running a script: `work` must send its events and make its calls by the
+   * context that it is given. Work that calls the session is done again in a replay, as a tool is.
+   */
+  outside<Result>(work: (call: CallContext) => Promise<Result>, call: CallContext): Promise<Result>;
   /**
    * For what comes from outside unasked, as from a thread or a connection: returns what to hand it to, which hands it on to
    * `receive`. Of a session that is recorded, so is what comes, which must be JSON then: a replay hands on what came then,

@@ -1,10 +1,9 @@
 // The thread's side of what a plugin asks of its host: sends it, waits for what came of it, and tells when nobody waits.
 
 import type { CallOptions } from "../host/call-context.ts";
-import { A2EError } from "../protocol/errors.ts";
+import { A2EError, fromErrorJson } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { FromPluginThread, ToPluginThread } from "./plugin-messages.ts";
-import { fromThreadError } from "./thread-errors.ts";
 
 interface Wait {
   resolve(result: JsonObject): void;
@@ -49,7 +48,7 @@ export class HostRequests {
     const wait = this.#waits.get(nested);
     this.#waits.delete(nested);
     wait?.release();
-    if (error !== undefined) wait?.reject(fromThreadError(error));
+    if (error !== undefined) wait?.reject(fromErrorJson(error));
     else wait?.resolve(result ?? {});
   }
 

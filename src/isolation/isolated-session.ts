@@ -4,17 +4,10 @@ import { AsyncResource } from "node:async_hooks";
 import type { CallContext } from "../host/call-context.ts";
 import type { Plugin, SessionContext } from "../host/plugin.ts";
 import type { SessionState } from "../host/session/session-state.ts";
-import { A2EError } from "../protocol/errors.ts";
+import { A2EError, type ErrorJson, fromErrorJson } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type {
-  AgentRequest,
-  NestedRequest,
-  SessionMessage,
-  StateEntries,
-  ThreadError,
-  ToPluginThread,
-} from "./plugin-messages.ts";
-import { fromThreadError, toThreadError } from "./thread-errors.ts";
+import type { AgentRequest, NestedRequest, SessionMessage, StateEntries, ToPluginThread } from "./plugin-messages.ts";
+import { toThreadError } from "./thread-errors.ts";
 import { type PostToThread, ThreadRequests } from "./thread-requests.ts";
 
 /** What a session needs of the thread in which it is open. */
@@ -111,7 +104,7 @@ export class IsolatedSession {
     for (const [call, { isSent }] of [...this.#calls]) if (isSent) this.#fail(call, error);
   }
 
-  #fail(call: number, error: ThreadError): void {
+  #fail(call: number, error: ErrorJson): void {
     if (this.#calls.has(call)) this.#receive({ kind: "error", session: this.number, call, error });
   }
 
@@ -149,7 +142,7 @@ export class IsolatedSession {
       case "result":
         return this.#take(message.call)?.resolve(message.result);
       case "error":
-        return this.#take(message.call)?.reject(fromThreadError(message.error));
+        return this.#take(message.call)?.reject(fromErrorJson(message.error));
       case "event": {
         const { call, event, data } = message;
         const running = this.#calls.get(call);

@@ -2,9 +2,9 @@
 import { type ResourceLimits, Worker } from "node:worker_threads";
 import { threadEntry } from "../machinery/threads/thread-entry.ts";
 import { toCrash } from "../machinery/threads/worker-pool.ts";
-import { A2EError } from "../protocol/errors.ts";
+import { A2EError, fromErrorJson } from "../protocol/errors.ts";
 import type { FromPluginThread, Question, ToPluginThread } from "./plugin-messages.ts";
-import { fromThreadError, toThreadError } from "./thread-errors.ts";
+import { toThreadError } from "./thread-errors.ts";
 
 export interface LinkOptions {
   resourceLimits: ResourceLimits;
@@ -101,7 +101,7 @@ export class PluginLink {
         const question = this.#questions.get(message.ask);
         this.#questions.delete(message.ask);
         if (message.error === undefined) return question?.resolve();
-        return question?.reject(fromThreadError(message.error));
+        return question?.reject(fromErrorJson(message.error));
       }
       case "pong":
         clearTimeout(this.#stuck);

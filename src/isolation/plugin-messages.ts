@@ -1,13 +1,6 @@
 // The messages between the host and a plugin in a thread. Sessions, calls, questions and nested requests have numbers.
+import type { ErrorJson } from "../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
-
-export interface ThreadError {
-  message: string;
-  /** Absent if the error is not an A2EError. */
-  code?: string;
-  detail?: JsonObject;
-  retryable?: boolean;
-}
 
 export interface ThreadSetup {
   cls: string;
@@ -38,8 +31,8 @@ export type Question =
 export type ToPluginThread =
   | { kind: "ask"; ask: number; question: Question }
   | { kind: "call"; session: number; call: number; id: string; name: string; request: JsonObject }
-  | { kind: "abort"; session: number; call: number; error: ThreadError }
-  | { kind: "nested"; nested: number; result?: JsonObject; error?: ThreadError }
+  | { kind: "abort"; session: number; call: number; error: ErrorJson }
+  | { kind: "nested"; nested: number; result?: JsonObject; error?: ErrorJson }
   | { kind: "nestedEvent"; nested: number; event: { kind: string; data: JsonObject; seq: number } }
   | { kind: "ping" };
 
@@ -69,7 +62,7 @@ export interface AgentRequest {
 /** Messages of the thread about one session. */
 export type SessionMessage =
   | { kind: "result"; session: number; call: number; result: JsonObject | undefined }
-  | { kind: "error"; session: number; call: number; error: ThreadError }
+  | { kind: "error"; session: number; call: number; error: ErrorJson }
   | { kind: "event"; session: number; call: number; event: string; data: JsonObject }
   | { kind: "timeout"; session: number; call: number; timeoutMs: number }
   /** Sent ahead of every message that the plugin sends after the change. */
@@ -82,6 +75,6 @@ export type SessionMessage =
 
 export type FromPluginThread =
   | SessionMessage
-  | { kind: "answer"; ask: number; error?: ThreadError }
+  | { kind: "answer"; ask: number; error?: ErrorJson }
   | { kind: "log"; level: "info" | "warn" | "error"; message: string; fields: Record<string, unknown> }
   | { kind: "pong" };

@@ -7,16 +7,17 @@ import { noDatabase } from "../host/ports/no-database.ts";
 import { noSandboxes } from "../host/ports/sandbox.ts";
 import { createKey, createSecrets } from "../host/ports/secrets.ts";
 import { LayeredState } from "../host/session/layered-state.ts";
+import { runOutside } from "../host/session/part-context.ts";
 import { ToolCatalogue } from "../host/tool-catalogue.ts";
 import { redirectOutput } from "../machinery/threads/thread-output.ts";
 import type { Call } from "../protocol/capability.ts";
 import { createIdSource, systemClock } from "../protocol/envelope.ts";
-import { A2EError } from "../protocol/errors.ts";
+import { A2EError, fromErrorJson } from "../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../protocol/json.ts";
 import { HostRequests } from "./host-requests.ts";
 import { createPluginFrom } from "./plugin-export.ts";
 import type { FromPluginThread, Question, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";
-import { fromThreadError, toThreadError } from "./thread-errors.ts";
+import { toThreadError } from "./thread-errors.ts";
 import { ThreadStates } from "./thread-states.ts";
 
 const log: Logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
@@ -37,7 +38,7 @@ parentPort?.on("message", (message: ToPluginThread) => {
     case "call":
       return void call(message);
     case "abort":
-      return controllers.get(keyOf(message))?.abort(fromThreadError(message.error));
+      return controllers.get(keyOf(message))?.abort(fromErrorJson(message.error));
     case "nested":
       return requests.settle(message);
     case "nestedEvent":
@@ -101,7 +102,7 @@ async function open({ session, info, state: entries }: Extract<Question, { what:
     unsentBytes: () => 0,
     ask: askFrom(session),
     // The host records the messages of the thread, so nothing is recorded here.
-    outside: (work) => work(),
+    outside: runOutside,
     fromOutside: (receive) => receive,
     call: callFrom(session),
   });

@@ -132,7 +132,7 @@ const listSnapshots = call("session/snapshots/req", "session/snapshots/resp", {
   example: { request: {}, result: { snapshots: [] } },
 });
 
-const fork = call("session/fork/req", "session/fork/resp", {
+export const fork = call("session/fork/req", "session/fork/resp", {
   doc: "Creates a session that begins with a copy of everything in this one; what either does afterwards the other does not see. An extension of ours.",
   request: z.object({ label: z.string().max(128).default("") }),
   result: z.object({

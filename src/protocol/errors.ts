@@ -1,5 +1,5 @@
 // Errors are values on the wire and exceptions inside. Callers test `error.code`.
-import type { JsonObject } from "./json.ts";
+import { copyJson, type JsonObject } from "./json.ts";
 
 /** The codes that belong to no capability, and whether trying again can help. */
 export const coreErrors = {
@@ -54,4 +54,39 @@ export class A2EError extends Error {
 /** Throws in an expression: `map.get(name) ?? fail(new A2EError(…))`. */
 export function fail(error: Error): never {
   throw error;
+}
+
+/** An error as JSON, for another thread or a recording: enough to throw an equal one there. */
+export interface ErrorJson {
+  message: string;
+  /** Also of errors of Node, such as `ENOENT`. */
+  code?: string;
+  /** Of an A2EError, and of no other. */
+  detail?: JsonObject;
+  retryable?: boolean;
+  capability_name?: string;
+}
+
+/** Never throws, whatever was thrown: its result must get across. */
+export function toErrorJson(thrown: unknown): ErrorJson {
+  try {
+    if (thrown instanceof A2EError) {
+      const { message, code, retryable, capability_name } = thrown;
+      return { message, code, detail: copyJson(thrown.detail), retryable, capability_name };
+    }
+    if (!(thrown instanceof Error)) return { message: String(thrown) };
+    const { message, code } = thrown as Error & { code?: unknown };
+    return typeof code === "string" ? { message, code } : { message };
+  } catch (cause) {
+    return { message: `an error that has no JSON form was thrown: ${(cause as Error).message}` };
+  }
+}
+
+export function fromErrorJson({ message, code, detail, retryable, capability_name }: ErrorJson): Error {
+  if (retryable === undefined) return Object.assign(new Error(message), code === undefined ? {} : { code });
+  return new A2EError(code ?? "runtime_error", message, {
+    retryable,
+    ...(detail === undefined ? {} : { detail }),
+    ...(capability_name === undefined ? {} : { capability_name }),
+  });
 }

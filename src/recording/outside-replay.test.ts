@@ -6,7 +6,6 @@ import { probe, type RawPeer, type Run } from "../host/session/raw-session.suite
 import { call, capability } from "../protocol/capability.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { identical, record, replay } from "./replayed-session.suite.ts";
-import { runAsTool } from "./run-as-tool.ts";
 
 /** A plugin whose handler is made for each session. */
 function probing(create: (context: SessionContext) => Run): Plugin {
@@ -120,10 +119,10 @@ const quiz = capability("quiz", {
 /** Asks and tells in the middle of what a replay does not run, as a skill that needs a model does. */
 function asking(onRun: () => void = () => {}): Plugin {
   return plugin(quiz, {
-    session: ({ ask, push, tools }) => ({
+    session: ({ ask, push, outside }) => ({
       handlers: {
         start: ({ calls_back }, context) =>
-          runAsTool(tools, context, async (recorded) => {
+          outside(async (recorded) => {
             onRun();
             if (calls_back) await recorded.call("ping", {});
             const answers: string[] = [];
@@ -138,7 +137,7 @@ function asking(onRun: () => void = () => {}): Plugin {
               );
             }
             return { answers };
-          }),
+          }, context),
       },
     }),
   });

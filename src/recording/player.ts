@@ -1,19 +1,25 @@
 // Gives a session what a recording holds, in place of what lies outside, and gathers what the session says.
 
-import type { CallContext } from "../host/call-context.ts";
+import { type CallContext, replaceIn } from "../host/call-context.ts";
+import type { Expirable } from "../host/calls/deadlines.ts";
+import type { SessionContext } from "../host/plugin.ts";
+import type { TapCause } from "../host/session/session-tap.ts";
+import type { Sources } from "../host/sources.ts";
 import type { ToolCatalogue } from "../host/tool-catalogue.ts";
+import { withdrawn } from "../protocol/core.ts";
+import type { Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { TypeRegistry } from "../protocol/registry.ts";
 import { fromRecordedError, type RecordedError } from "./recorded-error.ts";
 import { type RecordedTools, ToolsFromRecord } from "./recorded-tools.ts";
 import type { Outcome, Recording } from "./recording.ts";
 import {
+  CallScopes,
   createSources,
   type EffectKind,
   outerEffect,
-  replaceIn,
   type Scope,
   type Scopes,
-  type Sources,
   scopeOfCall,
   scopeOfEffect,
   type Tape,
@@ -45,11 +51,19 @@ interface PlayerOptions {
 
 export class Player implements Tape {
   readonly sources: Sources;
+  readonly outside = new Set<string>();
   /** The first thing the session asked for and the recording does not have. */
   missing: string | undefined;
   readonly #scopes: Scopes;
   readonly #mustRunTools: boolean;
   readonly #session = scopeOfCall(this, "");
+  readonly #callScopes = new CallScopes();
+  /** Questions that the session is made to ask in place of an effect that is not run, and the id of the next one. */
+  readonly #aside = scopeOfCall(this, "aside");
+  #asideId: string | undefined;
+  readonly #asides = new Map<string, AbortController>();
+  readonly #expiring = new Map<string, Expirable>();
+  #context: SessionContext | undefined;
   /** By scope and kind; the next one is at the end of its list. */
   readonly #values = new Map<string, RecordedValue[]>();
   readonly #effects = new Map<string, RecordedEffect>();
@@ -83,20 +97,49 @@ export class Player implements Tape {
     this.#firstTools = recording.entries.find((entry) => entry[0] === "tools")?.[1];
   }
 
-  receive(_line: string | undefined, handle: () => void): void {
-    this.#scopes.run(this.#session, handle);
-  }
-
-  within(callId: string, work: () => void): void {
-    this.#scopes.run(callId === "" ? this.#session : scopeOfCall(this, callId), work);
+  enter(cause: TapCause, work: () => void): void {
+    const scope =
+      cause.kind === "call" ? scopeOfCall(this, this.#callScopes.begin(cause.call, this.sources)) : this.#session;
+    this.#scopes.run(scope, work);
   }
 
   /** Calls end when the recording says so, whatever the time is here. */
-  expire(): void {}
+  expiring(item: Expirable): undefined {
+    this.#expiring.set(this.#callScopes.of(item), item);
+  }
 
-  say(line: string): void {
+  /** The time of a call or a question was over. */
+  expire(id: string): void {
+    const item = this.#expiring.get(id);
+    this.#expiring.delete(id);
+    this.#scopes.run(scopeOfCall(this, id), () => item?.expire());
+  }
+
+  opening(context: SessionContext): void {
+    this.#context ??= context;
+  }
+
+  /**
+   * An effect that is not run again sent this line. If it was a question, its answer is still to come, and the session
+   * must take it: so the same question is asked, under its id, by no one.
+   */
+  recallAside(message: Message, registry: TypeRegistry): void {
+    const entry = registry.get(message.type);
+    if (message.type === withdrawn.type) this.#asides.get(String(message.ask_id))?.abort();
+    if (entry?.kind !== "ask" || this.#context === undefined) return;
+    const { ask } = this.#context;
+    const controller = new AbortController();
+    this.#asides.set(message.id, controller);
+    this.#asideId = message.id;
+    this.#scopes.run(this.#aside, () => {
+      ask(entry.call, message, { signal: controller.signal }).catch(() => {});
+    });
+    this.#asideId = undefined;
+  }
+
+  sent(line: string): void {
     const scope = this.#scopes.getStore();
-    if (scope?.tape !== this) return;
+    if (scope?.tape !== this || scope === this.#aside) return;
     if (scope.isEffect) this.#saidAside.add((JSON.parse(line) as { id: string }).id);
     else add(this.#said, streamOf(line), line);
     this.#wake();
@@ -105,6 +148,8 @@ export class Player implements Tape {
   value<Value>(kind: string, produce: () => Value): Value {
     const scope = this.#scopes.getStore();
     if (scope?.tape !== this) return produce();
+    if (scope === this.#aside)
+      return kind === "id" && this.#asideId !== undefined ? (this.#asideId as Value) : produce();
     const recorded = this.#values.get(keyOf(scope.id, kind))?.pop();
     if (recorded === undefined) return this.#drawMissing(kind, scope, produce);
     if ("thrown" in recorded) throw fromRecordedError(recorded.thrown);
@@ -118,6 +163,8 @@ export class Player implements Tape {
     if (kind.startsWith("sql ")) throw new Error("the recording has no result of this statement");
     return produce();
   }
+
+  failed(): void {}
 
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context?: CallContext): Result {
     const scope = this.#scopes.getStore();
@@ -172,6 +219,7 @@ export class Player implements Tape {
   }
 
   showTools(catalogue: ToolCatalogue): void {
+    if (this.#tools !== undefined) return;
     this.#tools = new ToolsFromRecord(catalogue);
     this.#tools.show(this.#firstTools ?? []);
   }

@@ -1,8 +1,11 @@
 // Writes down what a session is told, what it says, and what it draws from outside. Never fails or delays a call: what
 // cannot be recorded ends the recording.
 
-import type { CallContext } from "../host/call-context.ts";
+import { type CallContext, replaceIn } from "../host/call-context.ts";
+import type { Expirable } from "../host/calls/deadlines.ts";
 import type { AsWritten } from "../host/plugin.ts";
+import type { TapCause } from "../host/session/session-tap.ts";
+import type { Sources } from "../host/sources.ts";
 import { isThenable } from "../host/thenable.ts";
 import type { ToolCatalogue } from "../host/tool-catalogue.ts";
 import type { JsonValue } from "../protocol/json.ts";
@@ -12,12 +15,11 @@ import { ToolsOnRecord } from "./recorded-tools.ts";
 import type { Outcome, RecordingEntry, RecordingHeader } from "./recording.ts";
 import {
   afterMicrotasks,
+  CallScopes,
   createSources,
   type EffectKind,
-  replaceIn,
   type Scope,
   type Scopes,
-  type Sources,
   scopeOfCall,
   scopeOfEffect,
   type Tape,
@@ -50,10 +52,12 @@ interface RecorderOptions {
 
 export class Recorder implements Tape {
   readonly sources: Sources;
+  readonly outside = new Set<string>();
   readonly #file: RecordingFile;
   readonly #scopes: Scopes;
   readonly #concealment: Concealment;
   readonly #session = scopeOfCall(this, "");
+  readonly #callScopes = new CallScopes();
   #bytesLeft: number;
   #tools: ToolsOnRecord | undefined;
   /** Whether something has come in, and whether all that was begun since then has gone as far as it could. */
@@ -69,23 +73,34 @@ export class Recorder implements Tape {
     this.#writeLine(() => header);
   }
 
-  receive(line: string | undefined, handle: () => void): void {
-    this.#noteTurn();
-    this.#write(() => ["in", line === undefined ? null : this.#concealment.ofLine(line)]);
-    this.#scopes.run(this.#session, handle);
+  enter(cause: TapCause, work: () => void): void {
+    if (cause.kind === "call")
+      return this.#scopes.run(scopeOfCall(this, this.#callScopes.begin(cause.call, this.sources)), work);
+    if (cause.kind === "line" && cause.line !== undefined) {
+      const { line } = cause;
+      this.#noteTurn();
+      this.#write(() => ["in", line === null ? null : this.#concealment.ofLine(line)]);
+    }
+    this.#scopes.run(this.#session, work);
   }
 
-  within(callId: string, work: () => void): void {
-    this.#scopes.run(callId === "" ? this.#session : scopeOfCall(this, callId), work);
+  expiring(item: Expirable): Expirable {
+    const id = this.#callScopes.of(item);
+    return {
+      id,
+      session: item.session,
+      get expiresAt() {
+        return item.expiresAt;
+      },
+      expire: () => {
+        this.#noteTurn();
+        this.#write(() => ["expire", id]);
+        this.#scopes.run(scopeOfCall(this, id), () => item.expire());
+      },
+    };
   }
 
-  expire(callId: string, end: () => void): void {
-    this.#noteTurn();
-    this.#write(() => ["expire", callId]);
-    this.within(callId, end);
-  }
-
-  say(line: string): void {
+  sent(line: string): void {
     const scope = this.#scope;
     if (scope === undefined) this.#write(() => ["aside", line]);
     else this.#write(() => (scope.isEffect ? ["aside", line, scope.id] : ["out", line]));
@@ -104,6 +119,11 @@ export class Recorder implements Tape {
       this.#write(() => ["thrown", scope.id, kind, toRecordedError(error)]);
       throw error;
     }
+  }
+
+  failed(kind: string, error: unknown): void {
+    const scope = this.#scope;
+    if (scope !== undefined) this.#write(() => ["thrown", scope.id, kind, toRecordedError(error)]);
   }
 
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context?: CallContext): Result {
@@ -174,8 +194,10 @@ export class Recorder implements Tape {
     };
   }
 
+  opening(): void {}
+
   showTools(catalogue: ToolCatalogue): void {
-    if (this.#isEnded) return;
+    if (this.#isEnded || this.#tools !== undefined) return;
     this.#tools = new ToolsOnRecord(catalogue);
     this.#writeTools();
   }

@@ -340,7 +340,7 @@ test("a session without a recording has the host's own sources and nothing in be
   const clock = createFakeClock();
   await using raw = await startRawHost([probePlugin()], { clock });
   const { session } = await raw.open();
-  expect(session.tape).toBeUndefined();
+  expect(session.tap).toBeUndefined();
   expect(session.sources.clock).toBe(clock);
 });
 

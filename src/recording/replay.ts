@@ -9,8 +9,10 @@ import type { Dialect } from "../protocol/dialects.ts";
 import { createIdSource, type Message, systemClock } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { Limits } from "../protocol/limits.ts";
+import type { TypeRegistry } from "../protocol/registry.ts";
 import { findDifference } from "./difference.ts";
 import { type PendingEffect, Player, streamOf } from "./player.ts";
+import { replayHost } from "./recorded-host.ts";
 import type { RecordedTools } from "./recorded-tools.ts";
 import {
   parseRecording,
@@ -22,12 +24,12 @@ import {
 import type { Divergence, ReplayReport } from "./replay-report.ts";
 import { afterMicrotasks, callOfEffect, createScopes } from "./tape.ts";
 
-/** What the host in which a recording is replayed must be started with; where it keeps things is up to the caller. */
-export type ReplayHostOptions = Pick<HostOptions, "limits" | "isHandshakeRequired" | "snapshotMode" | "scopes">;
-
 export interface ReplayOptions {
-  /** Starts a host with the plugins of the recorded one and nothing to lose. It is closed at the end. */
-  startHost(options: ReplayHostOptions): Promise<A2EHost>;
+  /**
+   * Starts a host with the plugins of the recorded one and nothing to lose, as by
+   * `A2EHost.start(prepare({ plugins, snapshots }))`. It is closed at the end.
+   */
+  startHost(prepare: (options: HostOptions) => HostOptions): Promise<A2EHost>;
   /** Runs tools again, with all they do, in place of taking their results from the recording. */
   mustRunTools?: boolean;
   /** How long to wait for a line that the recording has. */
@@ -42,17 +44,27 @@ export async function replayRecording(text: string, options: ReplayOptions): Pro
   const scopes = createScopes();
   const sources = { clock: systemClock, nextId: createIdSource(), random: Math.random };
   const player = new Player({ recording, scopes, sources, mustRunTools });
-  const host = await startHost({
-    // Nobody ends forks here that were ended then.
-    limits: { ...(header.host.limits as Partial<Limits>), maxSessions: Number.POSITIVE_INFINITY },
-    isHandshakeRequired: header.host.is_handshake_required,
-    snapshotMode: header.host.snapshot_mode,
-    scopes,
+  let registry: TypeRegistry = new Map();
+  const host = await startHost((given) => {
+    const prepared = replayHost(
+      {
+        ...given,
+        // Forks that were ended then are not ended here.
+        limits: { ...(header.host.limits as Partial<Limits>), maxSessions: Number.POSITIVE_INFINITY },
+        isHandshakeRequired: header.host.is_handshake_required,
+        snapshotMode: header.host.snapshot_mode,
+      },
+      header.session_id,
+      player,
+      scopes,
+    );
+    ({ registry } = prepared);
+    return prepared.options;
   });
   try {
     checkPlugins(host, header);
-    const session = host.sessions.replay(header.session_id, player, toBeginning(header));
-    return await new Replay(recording, player, session, waitMs).run();
+    const session = host.sessions.open(header.session_id, toBeginning(header));
+    return await new Replay(recording, player, session, registry, waitMs).run();
   } finally {
     await host.close(0);
   }
@@ -65,16 +77,18 @@ class Replay {
   readonly #recording: Recording;
   readonly #player: Player;
   readonly #session: Session;
+  readonly #registry: TypeRegistry;
   readonly #waitMs: number;
   readonly #requestTypes = new Map<string, string>();
   /** Requests that others put an end to. */
   readonly #cutOff = new Set<string>();
   #messages = 0;
 
-  constructor(recording: Recording, player: Player, session: Session, waitMs: number) {
+  constructor(recording: Recording, player: Player, session: Session, registry: TypeRegistry, waitMs: number) {
     this.#recording = recording;
     this.#player = player;
     this.#session = session;
+    this.#registry = registry;
     this.#waitMs = waitMs;
   }
 
@@ -109,7 +123,7 @@ class Replay {
         this.#receive(entry[1]);
         return undefined;
       case "expire":
-        this.#session.expireCall(entry[1]);
+        this.#player.expire(entry[1]);
         return undefined;
       case "out":
         return this.#compareNext(entry[1]);
@@ -153,7 +167,7 @@ class Replay {
     const stream = streamOf(line);
     if (effectId === undefined && stream !== "") this.#cutOff.add(stream);
     if (effectId !== undefined && this.#player.isRunAgain(effectId)) return this.#waitForAside(message.id);
-    this.#session.recallAside(message);
+    this.#player.recallAside(message, this.#registry);
     return undefined;
   }
 

@@ -37,7 +37,8 @@ export function replay(
 ): Promise<ReplayReport> {
   return replayRecording(text, {
     ...options,
-    startHost: (start) => A2EHost.start({ snapshots: createMemorySnapshotStore(), ...options.host, ...start, plugins }),
+    startHost: (prepare) =>
+      A2EHost.start(prepare({ snapshots: createMemorySnapshotStore(), ...options.host, plugins })),
   });
 }
 

@@ -1,61 +1,56 @@
-// What passes between a session and everything that is not determined by its messages. A recorder writes it down; a
-// player gives it back. A session without a tape knows nothing of either.
+// Everything that passes between a session and the world outside, as far as the messages of the session do not determine
+// it. A recorder writes it down, a player returns it from a recording.
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { CallContext } from "../host/call-context.ts";
-import type { AsWritten } from "../host/plugin.ts";
+import type { Expirable } from "../host/calls/deadlines.ts";
+import type { AsWritten, SessionContext } from "../host/plugin.ts";
+import type { SessionTap } from "../host/session/session-tap.ts";
+import type { Sources } from "../host/sources.ts";
 import type { ToolCatalogue } from "../host/tool-catalogue.ts";
-import type { Clock, IdSource } from "../protocol/envelope.ts";
 
-/** Where a session takes time, ids and chance from. */
-export interface Sources {
-  readonly clock: Clock;
-  readonly nextId: IdSource;
-  readonly random: () => number;
-  /** When the host was started, in milliseconds since 1970. */
-  readonly startedAt: number;
-}
-
-export interface Tape {
+export interface Tape extends SessionTap {
   readonly sources: Sources;
-  /** Handles what came in: a line, or undefined for one that was too long. */
-  receive(line: string | undefined, handle: () => void): void;
-  /** Runs a call, so that whatever it draws is kept apart from what others draw meanwhile; "" is the session itself. */
-  within(callId: string, work: () => void): void;
-  /** The time of a call is over. */
-  expire(callId: string, end: () => void): void;
-  /** The session says a line. */
-  say(line: string): void;
-  /** A JSON value that comes from outside, such as the time. What `produce` throws is part of it. */
+  /** A JSON value that comes from outside, such as the time. An error that `produce` throws is recorded as well. */
   value<Value>(kind: string, produce: () => Value): Value;
+  /** Drawing a value failed before `value` was asked for it; a replay throws the error when the value is drawn. */
+  failed(kind: string, error: unknown): void;
   /** Something that happens outside and may take a while. Events that it sends by its context come from outside too. */
   effect<Result>(kind: EffectKind, run: () => Result): Result;
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context: CallContext): Result;
-  /** What comes from outside unasked and is JSON; returns what it is handed to. */
+  /** For JSON that comes from outside without being asked for; returns the function to call with it. */
   fromOutside<Message>(receive: (message: Message) => void, asWritten?: AsWritten<Message>): (message: Message) => void;
-  /** The session is about to look at its tools for the first time. Of those that others offer, a replay has what it is told. */
+  /** A call or a question gets a deadline. Returns the item to time, or undefined if no clock decides when it ends. */
+  expiring(item: Expirable): Expirable | undefined;
+  /** A plugin opens its part of the session. */
+  opening(context: SessionContext): void;
+  /** A plugin looks at the tools of the session. Of those that others offer, a replay has the recorded ones. */
   showTools(catalogue: ToolCatalogue): void;
-  /** Everything so far, as text; undefined where it cannot be had. */
+  /** Capabilities whose answers come from outside. */
+  readonly outside: Set<string>;
+  /** The recording so far, as text; undefined if it cannot be read. */
   read(): Promise<string | undefined>;
-  close(): void;
 }
 
-/**
- * Tools can be run again in a replay, on request; what a store, a replay or a call of the world outside returned cannot be
- * had twice.
- */
+/** The sessions of a host that have a tape, by their ids. */
+export type Tapes = Map<string, Tape>;
+
+/** Tools can be run again in a replay, on request; the other kinds cannot. */
 export type EffectKind = "tool" | "store" | "replay" | "outside";
 
 /** On whose behalf code runs, across promises and timers. */
 export interface Scope {
   readonly tape: Tape;
   readonly id: string;
-  /** It happens outside: what is said meanwhile is said by whatever happens there, and a replay does not hear it. */
+  /** Work outside of the session: lines that are sent meanwhile come from there, and a replay does not compare them. */
   readonly isEffect: boolean;
-  /** How many effects it has had: they are numbered. */
+  /** How many effects the scope has had: they are numbered. */
   effectCount: number;
 }
 
-/** The scope of a call; "" is the session itself. Agents choose ids, and a slash is what numbers effects: theirs are doubled. */
+/**
+ * The scope of a call; "" is the session itself. Effects are numbered after a slash, and agents choose ids: so a slash in
+ * an id is doubled.
+ */
 export function scopeOfCall(tape: Tape, callId: string): Scope {
   return { tape, id: callId.replaceAll("/", "//"), isEffect: false, effectCount: 0 };
 }
@@ -66,7 +61,7 @@ export function scopeOfEffect(scope: Scope): Scope {
   return { tape: scope.tape, id: `${scope.id}/${scope.effectCount}`, isEffect: true, effectCount: 0 };
 }
 
-/** The effect in which an effect of this id was; undefined where it was in the call itself. */
+/** The effect that contains the effect of this id; undefined if that was begun by the call itself. */
 export function outerEffect(id: string): string | undefined {
   const [, outer] = /^((?:[^/]|\/\/)*(?:\/\d+)+)\/\d+$/.exec(id) ?? [];
   return outer;
@@ -78,7 +73,24 @@ export function callOfEffect(id: string): string {
   return scope.replaceAll("//", "/");
 }
 
-/** Resolves when whatever runs has gone as far as it can without anything from outside. What a microtask asks for comes after all of them. */
+/** The ids under which a tape keeps values of calls: not their own if a plugin chose those, since they may repeat. */
+export class CallScopes {
+  readonly #ids = new WeakMap<object, string>();
+
+  /** Names the scope of a call that begins. */
+  begin(call: { readonly id: string; readonly hasChosenId: boolean }, { nextId }: Sources): string {
+    if (!call.hasChosenId) return call.id;
+    const id = nextId();
+    this.#ids.set(call, id);
+    return id;
+  }
+
+  of(item: Expirable): string {
+    return this.#ids.get(item) ?? item.id;
+  }
+}
+
+/** Resolves when the code that runs has gone as far as it can without anything from outside: after all microtasks. */
 export function afterMicrotasks(): Promise<undefined> {
   return new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
 }
@@ -97,12 +109,4 @@ export function createSources(tape: Pick<Tape, "value">, { clock, nextId, random
     random: () => tape.value("random", random),
     startedAt,
   };
-}
-
-/** A call's context with some of its members replaced. Those are getters on private fields, so it cannot be copied. */
-export function replaceIn(context: CallContext, members: Partial<CallContext>): CallContext {
-  return new Proxy(context, {
-    get: (target, name) =>
-      Object.hasOwn(members, name) ? Reflect.get(members, name) : Reflect.get(target, name, target),
-  });
 }

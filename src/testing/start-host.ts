@@ -5,6 +5,8 @@ import { type WithApis, withApis } from "../client/with-apis.ts";
 import { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
 import type { Plugin } from "../host/plugin.ts";
 import type { Capability } from "../protocol/capability.ts";
+import { recordHost } from "../recording/recorded-host.ts";
+import type { Recordings } from "../recording/recorder.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { createDirectTransport } from "../transports/direct.ts";
 import { type CapturedLog, createCapturedLog } from "./captured-log.ts";
@@ -26,6 +28,8 @@ export type TestClient<Plugins extends readonly AnyPlugin[]> = WithApis<ApisOf<P
 export interface TestHostOptions<Plugins extends readonly AnyPlugin[]>
   extends Omit<Partial<HostOptions>, "plugins" | "log"> {
   plugins: Plugins;
+  /** Records every session. */
+  recordings?: Recordings;
   /** What the first client says of itself. */
   client?: TestClientOptions;
 }
@@ -64,10 +68,12 @@ export function startHost(
 
 async function start({
   client: clientOptions,
+  recordings,
   ...options
 }: TestHostOptions<readonly AnyPlugin[]>): Promise<TestHost<readonly AnyPlugin[]>> {
   const log = createCapturedLog();
-  const host = await A2EHost.start({ snapshots: createMemorySnapshotStore(), ...options, log });
+  const given: HostOptions = { snapshots: createMemorySnapshotStore(), ...options, log };
+  const host = await A2EHost.start(recordings === undefined ? given : recordHost(given, { recordings }));
   const capabilities = host.plugins.map(({ plugin }) => plugin.capability);
   const apis = Object.fromEntries(capabilities.map((capability) => [capability.name, capability]));
   const clients: A2EClient[] = [];

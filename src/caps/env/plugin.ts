@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
 import { anonymous } from "../../host/principal.ts";
+import { runOutside } from "../../host/session/part-context.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinEnvs, builtinNames } from "./builtin/all.ts";
@@ -94,7 +95,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
 }
 
 /** Whose an environment is before any session asks for it. */
-const nobody: Parameters<IsolatedEnv>[0] = { session: { id: "", principal: anonymous }, outside: (work) => work() };
+const nobody: Parameters<IsolatedEnv>[0] = { session: { id: "", principal: anonymous }, outside: runOutside };
 
 interface Collecting {
   close(): Promise<void>;

@@ -29,14 +29,15 @@ test("a session with processes is replayed without starting any of them", async 
       await host.client.use(core).ping({});
     }
     const report = await replayRecording(recordings.texts[0] ?? "", {
-      startHost: (options) =>
-        A2EHost.start({
-          ...options,
-          plugins: [procPlugin({ sandbox: "none", allowed_commands: ["*"] })],
-          sandboxes: createSandboxes(),
-          snapshots: createMemorySnapshotStore(),
-          workspaceDir: elsewhere,
-        }),
+      startHost: (prepare) =>
+        A2EHost.start(
+          prepare({
+            plugins: [procPlugin({ sandbox: "none", allowed_commands: ["*"] })],
+            sandboxes: createSandboxes(),
+            snapshots: createMemorySnapshotStore(),
+            workspaceDir: elsewhere,
+          }),
+        ),
     });
 
     expect(report).toMatchObject({ is_identical: true });

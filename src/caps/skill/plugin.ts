@@ -4,7 +4,6 @@ import type { CallContext } from "../../host/call-context.ts";
 import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
 import type { RequestOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { runAsTool } from "../../recording/run-as-tool.ts";
 import { FolderCopies } from "./library/folder-copies.ts";
 import { type SkillEntry, SkillLibrary, type SkillRoot } from "./library/library.ts";
 import { LibraryWatch } from "./library/library-watch.ts";
@@ -53,9 +52,9 @@ function createSkillPlugin(options: ParsedSkillOptions): Plugin<typeof skill> {
     session(context: SessionContext) {
       if (shared === undefined) throw new Error("the skill plugin was not set up");
       const engine = shared;
-      /** Folders and scripts are no part of the session: a replay has what they came to, and neither reads nor runs them. */
+      /** Folders and scripts are outside of the session: a replay takes their results from the recording. */
       const outside = <Result extends object>(call: CallContext, work: (recorded: CallContext) => Promise<Result>) =>
-        runAsTool(context.tools, call, work);
+        context.outside(work, call);
       const stopWatching = engine.watch.onChange((changes) => context.push(skillsChanged, changes));
       return {
         handlers: {

@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { HostOptions } from "../../host/host.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import type { Recordings } from "../../recording/recorder.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { startHost, type TestClientOptions } from "../../testing/start-host.ts";
 import { toolsPlugin } from "../tools/plugin.ts";
@@ -13,7 +14,7 @@ import { defineToolkit, type Toolkit } from "./define-toolkit.ts";
 import { type ToolkitsPluginOptions, toolkitsPlugin } from "./plugin.ts";
 
 export interface StartToolkitsOptions extends ToolkitsPluginOptions {
-  host?: Partial<HostOptions>;
+  host?: Partial<HostOptions> & { recordings?: Recordings };
   client?: TestClientOptions;
   /** Lies in the folder where left out. */
   path?: string;

@@ -3,13 +3,13 @@ import type { SessionInfo } from "../../host/call-context.ts";
 import type { Forking } from "../../host/plugin.ts";
 import type { SessionOrigin } from "../../host/session/session-origin.ts";
 import type { SessionParts } from "../../host/session/session-parts.ts";
+import type { Sources } from "../../host/sources.ts";
 import type { ResultInputOf } from "../../protocol/capability.ts";
 import type { merge } from "../../protocol/core.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import type { Sources, Tape } from "../../recording/tape.ts";
 import type { JournalEntry } from "../journal/session-journal.ts";
-import { applyChanges, changesOf, forkStates, mergeStates } from "./forked-states.ts";
+import { forkStates, mergeStates } from "./forked-states.ts";
 
 /** What forking and merging need of a session. */
 export interface ForkingPort {
@@ -19,7 +19,6 @@ export interface ForkingPort {
   readonly parent: string | undefined;
   readonly parts: SessionParts;
   readonly sources: Sources;
-  readonly tape: Tape | undefined;
 }
 
 /** The other sessions of the host. */
@@ -32,7 +31,7 @@ export interface ForkHolder<Fork extends ForkingPort> {
 
 /** The cost depends on what changed since the last fork, not on how much state the session has. */
 export async function forkSession<Fork extends ForkingPort>(
-  { id: parent, info, dialect, parts, sources, tape }: ForkingPort,
+  { id: parent, info, dialect, parts, sources }: ForkingPort,
   journal: JournalEntry | undefined,
   holder: ForkHolder<Fork> | undefined,
 ): Promise<{ session: Fork; capabilities: Record<string, Forking> }> {
@@ -42,8 +41,7 @@ export async function forkSession<Fork extends ForkingPort>(
   const { states, capabilities } = forkStates(parts.all, parts.states);
   const layers = journal?.splitLayer();
   const granted = new Set([...info.granted].filter((name) => capabilities[name] !== "refused"));
-  const createId = () => holder.createId();
-  const session = holder.fork(tape === undefined ? createId() : tape.value("session", createId), {
+  const session = holder.fork(holder.createId(), {
     principal: info.principal,
     granted,
     dialect,
@@ -57,18 +55,12 @@ export async function forkSession<Fork extends ForkingPort>(
 
 /** Applies what a fork of this session changed, key by key. Keys that both have changed are returned as conflicts. */
 export async function mergeFork(
-  { id, parts, tape }: ForkingPort,
+  { id, parts }: ForkingPort,
   fork: ForkingPort | undefined,
 ): Promise<ResultInputOf<typeof merge>["capabilities"]> {
   if (fork?.parent !== id)
     throw new A2EError("runtime_error", "that is not a fork of this session", { retryable: false });
   const forks = fork.parts.states;
-  // The recording of this session lacks the calls of the fork, so it holds their changes: nothing runs in a replayed fork.
-  if (tape !== undefined)
-    applyChanges(
-      forks,
-      tape.value("fork", () => changesOf(forks)),
-    );
   let outcomes: ResultInputOf<typeof merge>["capabilities"] = {};
   await parts.reopenAfter(() => {
     const merging = mergeStates(parts.all, parts.states, forks);

@@ -5,10 +5,10 @@ import type { Kernel } from "../../host/kernel.ts";
 import { shortId } from "../../host/logger.ts";
 import type { StoredSnapshot } from "../../host/ports/snapshot-store.ts";
 import type { SessionParts } from "../../host/session/session-parts.ts";
+import type { Sources } from "../../host/sources.ts";
 import type { ResultInputOf } from "../../protocol/capability.ts";
 import type { restore, snapshot } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import type { Sources } from "../../recording/tape.ts";
 import { type SavedSession, SessionSnapshots } from "./session-snapshots.ts";
 
 /** The host takes snapshots under labels with this prefix, and deletes them again. */
@@ -114,7 +114,7 @@ export class SessionSaving {
   async hasSnapshots(): Promise<boolean> {
     if (this.#underWay > 0) return true;
     try {
-      const all = await this.#unrecorded(() => this.listSnapshots());
+      const all = await this.#kernel.runApart(() => this.listSnapshots());
       return all.some(({ label }) => !label.startsWith(automaticLabel));
     } catch {
       // If the store cannot be read, there may be one.
@@ -126,17 +126,11 @@ export class SessionSaving {
   async forget(): Promise<void> {
     if (!this.#isKept) return;
     try {
-      await this.#unrecorded(() => this.#prune(0));
+      await this.#kernel.runApart(() => this.#prune(0));
     } catch (error) {
       const session = shortId(this.#session.id);
       this.#kernel.log.error("snapshots of a session could not be removed", { session, error });
     }
-  }
-
-  /** Runs `work` outside of the recording: a replayed session has no automatic snapshots. */
-  #unrecorded<Result>(work: () => Promise<Result>): Promise<Result> {
-    const { scopes } = this.#kernel;
-    return scopes === undefined ? work() : scopes.run(undefined, work);
   }
 
   #prune(keep: number): Promise<void> {

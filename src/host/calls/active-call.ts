@@ -28,6 +28,8 @@ export interface CallOwner {
   ): JsonObject | Promise<JsonObject>;
   /** Runs `work` in place of a nested call; see `inlineCall` of CallContext. */
   inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined;
+  /** Asks the plugins that handle the call. */
+  handle(call: ActiveCall): JsonObject | Promise<JsonObject>;
   /** Answers the call, now: its time is over. */
   expire(call: ActiveCall): void;
 }
@@ -47,14 +49,14 @@ export interface CallParent {
 export class ActiveCall implements CallContext, CallParent, Expirable {
   readonly id: string;
   readonly entry: RequestEntry;
-  readonly request: JsonObject;
+  #request: JsonObject;
   readonly bytesIn: number;
   /** Who made it, where it did not come from the wire: a nested call. */
   readonly parent: CallParent | undefined;
   /** Who is told of the events of a nested call. */
   readonly onEvent: CallOptions["onEvent"];
-  /** Under what a tape keeps what this call draws: not its id where others may have been given the same. */
-  scope: string;
+  /** The caller chose the id of this nested call, so other calls may have the same. */
+  hasChosenId = false;
   readonly #owner: CallOwner;
   #controller: AbortController | undefined;
   #endError: A2EError | undefined;
@@ -90,11 +92,41 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     this.#owner = owner;
     this.entry = entry;
     this.id = id;
-    this.request = request;
+    this.#request = request;
     this.bytesIn = bytesIn;
     this.parent = parent;
     this.onEvent = onEvent;
-    this.scope = id;
+  }
+
+  get request(): JsonObject {
+    return this.#request;
+  }
+
+  /** Replaces the request for the handler, as an interceptor does. Throws if it does not fit the table. */
+  set request(request: JsonObject) {
+    const parsed = this.entry.call.parseRequest(request, this.entry.capability.name);
+    if (parsed instanceof A2EError) throw parsed;
+    this.#request = parsed;
+  }
+
+  get type(): string {
+    return this.entry.call.type;
+  }
+
+  get capability(): string {
+    return this.entry.capability.name;
+  }
+
+  get name(): string {
+    return this.entry.name;
+  }
+
+  get isNested(): boolean {
+    return this.parent !== undefined;
+  }
+
+  get caller(): ActiveCall | undefined {
+    return this.parent instanceof ActiveCall ? this.parent : undefined;
   }
 
   get session(): SessionInfo {
@@ -168,6 +200,10 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
 
   expire(): void {
     this.#owner.expire(this);
+  }
+
+  handle(): JsonObject | Promise<JsonObject> {
+    return this.#owner.handle(this);
   }
 
   /** Marks the end; with an error, whoever still works on it is told to stop. */

@@ -3,8 +3,8 @@ import { createMessage } from "../../protocol/codec.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError, coreErrors, type ErrorTable } from "../../protocol/errors.ts";
 import { copyJson } from "../../protocol/json.ts";
-import type { Sources } from "../../recording/tape.ts";
 import type { Kernel } from "../kernel.ts";
+import type { Sources } from "../sources.ts";
 
 /**
  * Whether the agent may see it: an error of the core, of the capability's own table, or of the one that it names, as a tool

@@ -3,8 +3,8 @@ import { createMessage } from "../../protocol/codec.ts";
 import { toEventData } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Sources } from "../../recording/tape.ts";
 import type { Logger } from "../logger.ts";
+import type { Sources } from "../sources.ts";
 import type { ActiveCall } from "./active-call.ts";
 
 interface EventPort {

@@ -5,11 +5,12 @@ import { CheckedAnswer } from "../../protocol/checked-answer.ts";
 import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Sources, Tape } from "../../recording/tape.ts";
 import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Logger, shortId } from "../logger.ts";
 import type { SessionPart } from "../plugin.ts";
+import type { SessionTap } from "../session/session-tap.ts";
+import type { Sources } from "../sources.ts";
 import { toPromise } from "../thenable.ts";
 import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
 import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
@@ -17,15 +18,15 @@ import { sendEvent } from "./call-events.ts";
 import { CallSlots } from "./call-slots.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { CheckedResult } from "./checked-result.ts";
-import { dispatch } from "./dispatch.ts";
+import { dispatch, toNative } from "./dispatch.ts";
 import { admit, endedWithCaller, type NestedPort, startNested } from "./nested-calls.ts";
 
 /** What running calls needs of their session. */
 export interface RunnerPort {
   readonly info: SessionInfo;
   readonly sources: Sources;
-  /** Where the session is recorded or replayed. */
-  readonly tape: Tape | undefined;
+  /** Follows the session; undefined if nothing does. */
+  readonly tap: SessionTap | undefined;
   /** Why this message type may not be served now, or undefined. A nested one comes from a call in flight. */
   refuse(entry: RequestEntry, isNested: boolean): A2EError | undefined;
   /** Parts that handle a capability, in the order in which they are asked. */
@@ -82,10 +83,6 @@ export class CallRunner implements NestedPort {
 
   get clock(): Clock {
     return this.sources.clock;
-  }
-
-  get tape(): Tape | undefined {
-    return this.#port.tape;
   }
 
   get pendingCount(): number {
@@ -147,9 +144,9 @@ export class CallRunner implements NestedPort {
   }
 
   #run(call: ActiveCall, now: number): void {
-    const { tape } = this.#port;
-    if (tape === undefined) this.#runNow(call, now);
-    else tape.within(call.scope, () => this.#runNow(call, now));
+    const { tap } = this.#port;
+    if (tap === undefined) this.#runNow(call, now);
+    else tap.enter({ kind: "call", call }, () => this.#runNow(call, now));
   }
 
   #runNow(call: ActiveCall, now: number): void {
@@ -174,19 +171,23 @@ export class CallRunner implements NestedPort {
   }
 
   #dispatch(call: ActiveCall): ReturnType<typeof dispatch> {
-    const parts = this.#port.partsOf(call.entry.capability.name);
-    const { tape } = this.#port;
-    if (tape === undefined || !parts.some(({ isOutside }) => isOutside)) return dispatch(parts, call);
-    return tape.effect("outside", () => dispatch(parts, call));
+    const { intercept } = this.#kernel;
+    if (intercept !== undefined) return toNative(intercept(call));
+    return dispatch(this.#port.partsOf(call.entry.capability.name), call);
+  }
+
+  /** What the innermost interceptor calls: the handlers, and their result as plain JSON. */
+  handle(call: ActiveCall): JsonObject | Promise<JsonObject> {
+    const outcome = dispatch(this.#port.partsOf(call.entry.capability.name), call);
+    return outcome instanceof Promise
+      ? outcome.then((result) => toPlainResult(call, result))
+      : toPlainResult(call, outcome);
   }
 
   #succeed(call: ActiveCall, result: Awaited<ReturnType<typeof dispatch>>): void {
     if (call.isEnded) return;
     const { capability, call: table } = call.entry;
-    if (result === undefined) {
-      const message = `no plugin of "${capability.name}" took this request`;
-      return this.#fail(call, new A2EError("runtime_error", message, { retryable: false }));
-    }
+    if (result === undefined) return this.#fail(call, declinedByAll(call));
     if (result instanceof CheckedResult) return this.#end(call, result.fields);
     const fields = table.parseResult(result, capability.name);
     if (fields instanceof A2EError) {
@@ -209,18 +210,6 @@ export class CallRunner implements NestedPort {
   }
 
   expire(call: ActiveCall): void {
-    const { tape } = this.#port;
-    if (tape === undefined) this.#expireNow(call);
-    else tape.expire(call.scope, () => this.#expireNow(call));
-  }
-
-  /** The same for a call in flight, by its scope. */
-  expireByScope(scope: string): void {
-    const call = findCall([...this.#calls.calls(), ...(this.#background.children ?? [])], scope);
-    if (call !== undefined) this.#expireNow(call);
-  }
-
-  #expireNow(call: ActiveCall): void {
     const seconds = call.timeoutMs / 1000;
     const detail = { timeout_seconds: seconds };
     this.endWithError(call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
@@ -310,8 +299,9 @@ export class CallRunner implements NestedPort {
 
   inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined {
     const { capability } = admit(this.#kernel, this, parent, type, undefined);
-    // A recording has an entry for every call, and if several plugins serve a capability, all of them are asked.
-    if (this.tape !== undefined || this.#port.partsOf(capability.name).length !== 1) return undefined;
+    // Interceptors and taps see every call, and if several plugins serve a capability, all of them are asked.
+    if (this.#kernel.intercept !== undefined || this.#port.tap !== undefined) return undefined;
+    if (this.#port.partsOf(capability.name).length !== 1) return undefined;
     const result = work();
     if (result !== undefined) parent.nestedCalls += 1;
     return result;
@@ -367,11 +357,11 @@ export class CallRunner implements NestedPort {
   }
 }
 
-/** Looks among these and those that they have made. */
-function findCall(calls: Iterable<ActiveCall>, scope: string): ActiveCall | undefined {
-  for (const call of calls) {
-    const found = call.scope === scope ? call : findCall(call.children ?? [], scope);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+function toPlainResult(call: ActiveCall, result: Awaited<ReturnType<typeof dispatch>>): JsonObject {
+  if (result === undefined) throw declinedByAll(call);
+  return result instanceof CheckedResult ? result.fields : result;
+}
+
+function declinedByAll({ capability }: ActiveCall): A2EError {
+  return new A2EError("runtime_error", `no plugin of "${capability}" took this request`, { retryable: false });
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createCapturedLog } from "../../testing/captured-log.ts";
-import { Deadlines } from "./deadlines.ts";
+import { createDeadlines } from "./deadlines.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
@@ -10,10 +10,15 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const due = (afterMs: number, expire = vi.fn()) => ({ expiresAt: performance.now() + afterMs, expire });
+const due = (afterMs: number, expire = vi.fn()) => ({
+  id: "1",
+  session: { id: "session" },
+  expiresAt: performance.now() + afterMs,
+  expire,
+});
 
 test("an item expires once, when its time has come and not before", () => {
-  const deadlines = new Deadlines();
+  const deadlines = createDeadlines();
   const [soon, later] = [due(100), due(1_000)];
   deadlines.add(soon);
   deadlines.add(later);
@@ -27,7 +32,7 @@ test("an item expires once, when its time has come and not before", () => {
 });
 
 test("an item that is taken away does not expire", () => {
-  const deadlines = new Deadlines();
+  const deadlines = createDeadlines();
   const item = due(100);
   deadlines.add(item);
   deadlines.delete(item);
@@ -37,7 +42,7 @@ test("an item that is taken away does not expire", () => {
 });
 
 test("a time that is moved counts as it stands when it is looked at", () => {
-  const deadlines = new Deadlines();
+  const deadlines = createDeadlines();
   const item = due(100);
   deadlines.add(item);
   vi.advanceTimersByTime(50);
@@ -49,7 +54,7 @@ test("a time that is moved counts as it stands when it is looked at", () => {
 });
 
 test("an item may take others away, or add some, as it expires", () => {
-  const deadlines = new Deadlines();
+  const deadlines = createDeadlines();
   const victim = due(10);
   const successor = due(200);
   const first = due(
@@ -67,7 +72,7 @@ test("an item may take others away, or add some, as it expires", () => {
 });
 
 test("one timer serves all, and none is left when nothing is due or all is closed", () => {
-  const deadlines = new Deadlines();
+  const deadlines = createDeadlines();
   const items = Array.from({ length: 100 }, () => due(100));
   for (const item of items) deadlines.add(item);
   expect(vi.getTimerCount()).toBe(1);
@@ -84,7 +89,7 @@ test("one timer serves all, and none is left when nothing is due or all is close
 
 test("an item that fails as it expires keeps no other waiting, and is in the log", () => {
   const log = createCapturedLog();
-  const deadlines = new Deadlines(log);
+  const deadlines = createDeadlines(log);
   const failing = due(
     10,
     vi.fn(() => {

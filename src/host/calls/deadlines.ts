@@ -1,24 +1,40 @@
-// Timeouts of all calls of a host by one timer: a timer per call would cost more than many calls do.
+// One timer for the timeouts of all calls of a host: a timer per call would cost more than many calls do.
 import { AsyncResource } from "node:async_hooks";
 import { type Logger, silentLogger } from "../logger.ts";
 
 export interface Expirable {
-  /** Milliseconds on the monotonic clock. */
+  readonly id: string;
+  readonly session: { readonly id: string };
+  /** Milliseconds on the monotonic clock. Read at each sweep, so it may change. */
   readonly expiresAt: number;
   expire(): void;
+}
+
+/** Ends calls and questions whose time is over. */
+export interface Deadlines {
+  /** Calls `expire` once when the time has come, unless the item is deleted before. Keeps no process alive. */
+  add(item: Expirable): void;
+  /** Deleting an item twice, or one that has expired, is allowed. */
+  delete(item: Expirable): void;
+  /** Nothing expires afterwards. */
+  close(): void;
 }
 
 /** How late a timeout may be noticed. */
 const sweepMs = 25;
 
-export class Deadlines {
-  /** Bound to where the host was made: a timer would go on in the name of the call that began it. */
+export function createDeadlines(log: Logger = silentLogger): Deadlines {
+  return new SweptDeadlines(log);
+}
+
+class SweptDeadlines implements Deadlines {
+  /** Bound to the async context of the host's start: a timer would otherwise keep the context of the call that started it. */
   readonly #startTimer = AsyncResource.bind(() => setInterval(() => this.#sweep(), sweepMs).unref());
   readonly #pending = new Set<Expirable>();
   readonly #log: Logger;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(log: Logger = silentLogger) {
+  constructor(log: Logger) {
     this.#log = log;
   }
 
@@ -50,12 +66,12 @@ export class Deadlines {
     }
   }
 
-  /** What one of them throws must not keep the others waiting, nor end the process. */
+  /** An item that throws must not keep the others waiting, nor end the process. */
   #expire(item: Expirable): void {
     try {
       item.expire();
     } catch (error) {
-      this.#log.error("a timeout could not be told", { error });
+      this.#log.error("ending a call after its time threw", { error });
     }
   }
 }

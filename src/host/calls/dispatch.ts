@@ -38,7 +38,8 @@ function invoke(part: SessionPart, call: ActiveCall, request: JsonObject): Outco
   return (handlers[call.entry.name] as Handler)(request, call);
 }
 
-function toNative(value: Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
+/** A promise of another realm or library becomes a native one; everything else stays as it is. */
+export function toNative(value: Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
   if (value instanceof Promise) return value;
   return isThenable(value) ? Promise.resolve(value as PromiseLike<Outcome>) : value;
 }

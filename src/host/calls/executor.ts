@@ -6,9 +6,9 @@ import { isCompatibleVersion, type Message, protocolVersion } from "../../protoc
 import { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
 import type { RequestEntry } from "./active-call.ts";
+import { CallAudit } from "./call-audit.ts";
 import { toErrorMessage } from "./call-errors.ts";
 import { CallRunner, type RunnerPort } from "./call-runner.ts";
-import type { Answer } from "./call-table.ts";
 
 /** What the executor needs of its session. */
 export interface ExecutorPort extends RunnerPort {
@@ -21,30 +21,16 @@ export class Executor {
   readonly calls: CallRunner;
   readonly #kernel: Kernel;
   readonly #port: ExecutorPort;
-  readonly #auditId: string;
+  readonly #audit: CallAudit;
 
   constructor(kernel: Kernel, port: ExecutorPort) {
     this.#kernel = kernel;
     this.#port = port;
-    this.#auditId = kernel.auditSessionId(port.info.id);
-    this.calls = new CallRunner(kernel, port, (call, endedAt, errorCode, answer) => {
-      const duration_ms = call.startedAt === 0 ? 0 : endedAt - call.startedAt;
-      const { correlation_id } = call.request;
-      const correlation = typeof correlation_id === "string" ? correlation_id : "";
-      const { call: table, capability } = call.entry;
-      this.#audit(
-        endedAt,
-        table.type,
-        capability.name,
-        call.id,
-        correlation,
-        errorCode,
-        duration_ms,
-        call.bytesIn,
-        sizeOf(answer),
-        call.nestedCalls,
-      );
-    });
+    const audit = new CallAudit(kernel, port.info);
+    this.#audit = audit;
+    this.calls = new CallRunner(kernel, port, (call, endedAt, errorCode, answer) =>
+      audit.ended(call, endedAt, errorCode, answer),
+    );
   }
 
   /** Handles what came of one line. Never throws: whatever is wrong is answered. */
@@ -59,7 +45,7 @@ export class Executor {
       const taken = this.#port.answerAsk(message, entry.kind === "ask" ? entry.call : undefined);
       if (taken instanceof A2EError) return this.refuse(taken, message.type, req_id, bytesIn, now);
       const { name } = entry.kind === "ask" ? entry.capability : core;
-      if (taken) return this.#audit(now, message.type, name, message.id, "", "", 0, bytesIn, 0);
+      if (taken) return this.#audit.handled(now, { type: message.type, capability: name, id: message.id, bytesIn });
     }
     if (entry?.kind === "shutdown") return this.#shutdown(message, req_id, bytesIn, now);
     // A foreign type may be of any length; naming it helps only while it is readable.
@@ -101,47 +87,14 @@ export class Executor {
         now,
       );
     }
-    this.#audit(now, message.type, "core", message.id, "", "", 0, bytesIn, 0);
+    this.#audit.handled(now, { type: message.type, capability: core.name, id: message.id, bytesIn });
     this.#port.shutdown(parsed.data.timeout * 1000);
   }
 
   /** Answers a message that never became a call. */
   refuse(error: A2EError, type: string, req_id: string | undefined, bytesIn: number, now: number): void {
     const sent = this.#port.send(toErrorMessage(this.#port.sources, error, req_id));
-    this.#audit(now, type, error.capability_name, req_id ?? "", "", error.code, 0, bytesIn, sizeOf(sent));
+    const about = { type, capability: error.capability_name, id: req_id ?? "", bytesIn };
+    this.#audit.refused(now, about, error.code, sent);
   }
-
-  /** One entry for all: an audit log reads it and keeps nothing. */
-  #audit(
-    ts: number,
-    type: string,
-    capability: string,
-    req_id: string,
-    correlation_id: string,
-    error_code: string,
-    duration_ms: number,
-    bytes_in: number,
-    bytes_out: number,
-    nested_calls = 0,
-  ): void {
-    const entry = this.#kernel.auditEntry;
-    entry.ts = ts;
-    entry.session_id = this.#auditId;
-    entry.agent_id = this.#port.info.principal.id;
-    entry.type = type;
-    entry.capability = capability;
-    entry.req_id = req_id;
-    entry.correlation_id = correlation_id;
-    entry.success = error_code === "";
-    entry.error_code = error_code;
-    entry.duration_ms = duration_ms;
-    entry.bytes_in = bytes_in;
-    entry.bytes_out = bytes_out;
-    entry.nested_calls = nested_calls;
-    this.#kernel.audit.record(entry);
-  }
-}
-
-function sizeOf(answer: Answer | undefined): number {
-  return typeof answer === "string" ? Buffer.byteLength(answer) : 0;
 }

@@ -3,15 +3,14 @@
 import type { Call } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Sources, Tape } from "../../recording/tape.ts";
 import type { CallOptions } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
+import type { Sources } from "../sources.ts";
 import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
 
 /** What nested calls need of the runner. */
 export interface NestedPort extends CallOwner {
   readonly sources: Sources;
-  readonly tape: Tape | undefined;
   refuse(entry: RequestEntry): A2EError | undefined;
   run(call: ActiveCall): void;
   endWithError(call: ActiveCall, error: A2EError): void;
@@ -41,9 +40,8 @@ function createCall(
   request: JsonObject,
   { id, onEvent }: CallOptions,
 ): ActiveCall {
-  const scope = id !== undefined && port.tape !== undefined ? port.sources.nextId() : undefined;
   const call = new ActiveCall(port, entry, id ?? port.sources.nextId(), request, 0, parent, onEvent);
-  if (scope !== undefined) call.scope = scope;
+  call.hasChosenId = id !== undefined;
   return call;
 }
 

@@ -9,6 +9,7 @@ import { defaultLimits } from "../../protocol/limits.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { watchResources } from "../../testing/leaks.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
+import { createDeadlines } from "../calls/deadlines.ts";
 import { A2EHost } from "../host.ts";
 import { plugin, type SessionContext } from "../plugin.ts";
 import { AgentAsks } from "./agent-asks.ts";
@@ -270,10 +271,12 @@ describe("plugins that ask at odd times", () => {
 });
 
 test("a question that cannot be sent fails at once, and takes nobody's place", async () => {
+  const deadlines = createDeadlines();
   const asks = new AgentAsks({
     limits: { ...defaultLimits, maxPendingAsks: 1 },
     sources: { clock: systemClock, nextId: () => "the same", random: Math.random, startedAt: 0 },
-    tape: undefined,
+    session: { id: "session" },
+    deadlines,
     send() {
       throw new Error("no JSON form");
     },
@@ -287,5 +290,6 @@ test("a question that cannot be sent fails at once, and takes nobody's place", a
     });
   }
   expect(getEventListeners(signal, "abort")).toEqual([]);
+  deadlines.close();
   await resources.expectNothingLeft();
 });

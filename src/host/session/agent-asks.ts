@@ -8,21 +8,22 @@ import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import { parseWith } from "../../protocol/parse.ts";
-import type { Sources, Tape } from "../../recording/tape.ts";
+import type { Deadlines, Expirable } from "../calls/deadlines.ts";
 import type { AskOptions } from "../plugin.ts";
+import type { Sources } from "../sources.ts";
 
 interface AskPort {
+  readonly session: { readonly id: string };
   readonly limits: Limits;
   readonly sources: Sources;
-  readonly tape: Tape | undefined;
+  readonly deadlines: Deadlines;
   send(message: Message): void;
 }
 
 interface PendingAsk {
   readonly call: Call;
-  readonly timeoutMs: number;
-  /** On behalf of whoever asked, also where somebody else ends the question; nobody's, where a replay did not ask it. */
-  readonly inScope: ((work: () => void) => void) | undefined;
+  /** Runs work in the async context of the plugin that asked, also if a timer or another call ends the question. */
+  readonly runAsAsker: (work: () => void) => void;
   settle(outcome: JsonObject | A2EError): void;
 }
 
@@ -44,7 +45,7 @@ export class AgentAsks {
   }
 
   async #ask(call: Call, request: unknown, { signal, timeoutMs }: AskOptions = {}): Promise<JsonObject> {
-    const { limits, sources, tape } = this.#port;
+    const { session, limits, sources, deadlines } = this.#port;
     if (this.#ended !== undefined) throw new A2EError("cancelled", this.#ended);
     const fields = call.parseRequest(request);
     if (fields instanceof A2EError) throw fields;
@@ -56,23 +57,27 @@ export class AgentAsks {
     const id = sources.nextId();
     const waitMs = Math.min(timeoutMs ?? limits.askTimeoutMs, limits.maxCallTimeoutMs);
     return new Promise((resolve, reject) => {
-      const expire = () => this.expire(id);
-      const timer = setTimeout(() => (tape === undefined ? expire() : tape.expire(id, expire)), waitMs);
+      const deadline: Expirable = {
+        id,
+        session,
+        expiresAt: performance.now() + waitMs,
+        expire: () => this.#withdraw(id, new A2EError("timeout", `the agent did not answer within ${waitMs / 1000} s`)),
+      };
       const stop = () => this.#withdraw(id, new A2EError("cancelled", "cancelled by whoever asked"));
       signal?.addEventListener("abort", stop, { once: true });
       const ask: PendingAsk = {
         call,
-        timeoutMs: waitMs,
-        inScope: tape === undefined ? runNow : AsyncResource.bind(runNow),
+        runAsAsker: AsyncResource.bind(runNow),
         settle: (outcome) => {
           if (!this.#pending.delete(id)) return;
-          clearTimeout(timer);
+          deadlines.delete(deadline);
           signal?.removeEventListener("abort", stop);
           if (outcome instanceof A2EError) reject(outcome);
           else resolve(outcome);
         },
       };
       this.#pending.set(id, ask);
+      deadlines.add(deadline);
       const correlation = call.correlatedBy === undefined ? {} : { [call.correlatedBy]: id };
       try {
         this.#port.send(createMessage(call.type, id, sources.clock.now(), { ...fields, ...correlation }));
@@ -82,24 +87,11 @@ export class AgentAsks {
     });
   }
 
-  /** Takes the answer to a question that was asked by what a replay does not run: it is nobody's any more. */
-  recall(call: Call, id: string): void {
-    this.#pending.set(id, { call, timeoutMs: 0, inScope: undefined, settle: () => void this.#pending.delete(id) });
-  }
-
-  /** The time of a question is over; false where none of this id waits. */
-  expire(id: string): boolean {
-    const ask = this.#pending.get(id);
-    if (ask === undefined) return false;
-    this.#withdraw(id, new A2EError("timeout", `the agent did not answer within ${ask.timeoutMs / 1000} s`));
-    return true;
-  }
-
-  /** Nobody waits for the answer any more: the agent need not go on thinking about it, nor a user in front of it. */
+  /** The plugin no longer waits for the answer: tells the agent, which may have a user in front of the question. */
   #withdraw(ask_id: string, error: A2EError): void {
     const ask = this.#pending.get(ask_id);
     ask?.settle(error);
-    ask?.inScope?.(() => {
+    ask?.runAsAsker(() => {
       const { clock, nextId } = this.#port.sources;
       this.#port.send(createMessage(withdrawn.type, nextId(), clock.now(), { ask_id, reason: error.message }));
     });

@@ -3,12 +3,12 @@ import type { Call } from "../../protocol/capability.ts";
 import { createMessage } from "../../protocol/codec.ts";
 import type { Clock, IdSource, Message } from "../../protocol/envelope.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Sources, Tape } from "../../recording/tape.ts";
-import type { CallOptions, CallOther, SessionInfo } from "../call-context.ts";
+import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { LoadedPlugin } from "../loaded-plugin.ts";
 import type { Logger } from "../logger.ts";
 import type { AskOptions, SessionContext } from "../plugin.ts";
+import type { Sources } from "../sources.ts";
 import type { ToolCatalogue } from "../tool-catalogue.ts";
 import type { StateListener } from "./plugin-states.ts";
 import type { SessionState } from "./session-state.ts";
@@ -17,7 +17,6 @@ import type { SessionState } from "./session-state.ts";
 export interface SessionPartsPort extends StateListener {
   readonly info: SessionInfo;
   readonly sources: Sources;
-  readonly tape: Tape | undefined;
   sendUnasked(message: Message): void;
   readonly unsentBytes: number;
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
@@ -78,17 +77,19 @@ export class PartContext implements SessionContext {
   get ask(): SessionContext["ask"] {
     return ((call, request, options) => this.#session.ask(call, request, options)) as SessionContext["ask"];
   }
+  /** A host that records its sessions gives plugins a context of its own around this one. */
   get outside(): SessionContext["outside"] {
-    return (work) => {
-      const scope = this.#kernel.scopes?.getStore();
-      return scope === undefined ? work() : scope.tape.effect("outside", work);
-    };
+    return runOutside;
   }
   get fromOutside(): SessionContext["fromOutside"] {
-    return (receive, asWritten) => this.#kernel.scopes?.getStore()?.tape.fromOutside(receive, asWritten) ?? receive;
+    return (receive) => receive;
   }
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
       this.#session.callInBackground(call, request, options)) as CallOther;
   }
 }
+
+/** What `outside` is if nothing is recorded. */
+export const runOutside = ((work: (call?: CallContext) => unknown, call?: CallContext) =>
+  work(call)) as SessionContext["outside"];

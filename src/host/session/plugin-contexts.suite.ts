@@ -7,6 +7,7 @@ import { createKey, createSecrets } from "../ports/secrets.ts";
 import { anonymous } from "../principal.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
 import { LayeredState } from "./layered-state.ts";
+import { runOutside } from "./part-context.ts";
 
 const clock = { now: () => 1_000_000 };
 
@@ -41,7 +42,7 @@ export function createSessionContext(given: Partial<SessionContext> = {}): Sessi
     push() {},
     unsentBytes: () => 0,
     ask: () => Promise.reject(new Error("no agent here")),
-    outside: (work) => work(),
+    outside: runOutside,
     fromOutside: (receive) => receive,
     call: () => Promise.reject(new Error("no other capability here")),
     ...given,

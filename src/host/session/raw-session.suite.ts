@@ -3,6 +3,7 @@ import { z } from "zod";
 import { call, capability } from "../../protocol/capability.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { jsonObject } from "../../protocol/json.ts";
+import { type RecordHostOptions, recordHost } from "../../recording/recorded-host.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { type CapturedLog, createCapturedLog } from "../../testing/captured-log.ts";
 import type { CallContext } from "../call-context.ts";
@@ -136,17 +137,20 @@ export interface RawHost {
 
 export async function startRawHost(
   plugins: readonly (Plugin | PluginEntry)[] = [probePlugin()],
-  options: Partial<HostOptions> = {},
+  { recordings, replay, ...options }: Partial<HostOptions & RecordHostOptions> = {},
 ): Promise<RawHost> {
   const log = createCapturedLog();
   const audit: AuditEntry[] = [];
-  const host = await A2EHost.start({
+  const given: HostOptions = {
     snapshots: createMemorySnapshotStore(),
     audit: { record: (entry) => void audit.push({ ...entry }), close: async () => {} },
     ...options,
     plugins,
     log,
-  });
+  };
+  const host = await A2EHost.start(
+    recordings === undefined ? given : recordHost(given, { recordings, ...(replay === undefined ? {} : { replay }) }),
+  );
   const connect = () => new RawPeer(host.sessions.create());
   return {
     host,

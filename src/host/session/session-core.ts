@@ -4,8 +4,9 @@
 import type { SessionSaving } from "../../durability/snapshots/session-saving.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
-import type { Sources } from "../../recording/tape.ts";
+import { A2EError } from "../../protocol/errors.ts";
 import type { Forking, Handlers } from "../plugin.ts";
+import type { Sources } from "../sources.ts";
 import type { HandshakeAnswer } from "./session-opening.ts";
 
 /** What the core calls need of their session. */
@@ -16,7 +17,6 @@ export interface CorePort {
   readonly saving: Pick<SessionSaving, "saveSnapshot" | "restoreSnapshot" | "listSnapshots">;
   fork(): Promise<{ session: { id: string }; capabilities: Record<string, Forking> }>;
   merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]>;
-  replay(): Promise<ResultInputOf<typeof replay>>;
 }
 
 export class SessionCore implements Handlers<typeof core> {
@@ -56,8 +56,10 @@ export class SessionCore implements Handlers<typeof core> {
     return { session_id: session.id, capabilities };
   }
 
-  replay() {
-    return this.#session.replay();
+  /** A host that records its sessions answers this in an interceptor. */
+  replay(): ResultInputOf<typeof replay> {
+    const message = "this session is not recorded: the host's config has no recording.enabled";
+    throw new A2EError("runtime_error", message, { retryable: false });
   }
 
   async merge({ session_id }: RequestOf<typeof merge>) {

@@ -4,14 +4,12 @@ import { AutomaticSnapshots } from "../../durability/snapshots/session-saving.ts
 import { SessionSnapshots } from "../../durability/snapshots/session-snapshots.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import { createRecorder } from "../../recording/create-recorder.ts";
-import type { Tape } from "../../recording/tape.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
 import { LayeredState } from "./layered-state.ts";
 import { Session } from "./session.ts";
-import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
+import type { CreateTap, SessionBeginning, SessionOrigin } from "./session-origin.ts";
 
 /** How often sessions are looked over for expiry. */
 const sweepMs = 1_000;
@@ -21,17 +19,19 @@ const forgetMs = 10 * 60_000;
 export class SessionManager {
   readonly #kernel: Kernel;
   readonly #createId: () => string;
+  readonly #tap: CreateTap | undefined;
   readonly #sessions = new Map<string, Session>();
-  /** Bound to where the host was made: a fork would have the timer go on in the name of the call that asked for it. */
+  /** Bound to the async context of the host's start: a timer would otherwise keep the context of the call that forked. */
   readonly #startTimer = AsyncResource.bind(() => setInterval(() => this.#expire(), sweepMs).unref());
   readonly #automatic: AutomaticSnapshots;
   #timer: NodeJS.Timeout | undefined;
   #forgottenAt: number;
   #isClosed = false;
 
-  constructor(kernel: Kernel, createId: () => string) {
+  constructor(kernel: Kernel, createId: () => string, tap?: CreateTap) {
     this.#kernel = kernel;
     this.#createId = createId;
+    this.#tap = tap;
     this.#automatic = new AutomaticSnapshots(kernel);
     this.#forgottenAt = kernel.clock.now();
     this.#forgetStored(this.#forgottenAt);
@@ -79,7 +79,7 @@ export class SessionManager {
     });
   }
 
-  /** For a fork, where there is room for one: in a replay both are as they were, whoever else was there then. */
+  /** The id for a fork. Throws if there is no room for one. */
   readonly createId = (): string => {
     this.#checkRoom();
     return this.#createId();
@@ -94,9 +94,9 @@ export class SessionManager {
     return this.#add(sessionId, { origin: { ...origin, stored: { ...stored, layers, ground: stored.layers.length } } });
   }
 
-  /** Adds a session that takes what lies outside of it from a recording. */
-  replay(sessionId: string, tape: Tape, beginning: SessionBeginning): Session {
-    return this.#add(sessionId, beginning, tape);
+  /** Adds a session under a given id that begins as described. */
+  open(sessionId: string, beginning: SessionBeginning): Session {
+    return this.#add(sessionId, beginning);
   }
 
   list(): Session[] {
@@ -139,25 +139,13 @@ export class SessionManager {
     }
   }
 
-  #add(sessionId: string, beginning: SessionBeginning = {}, tape?: Tape): Session {
+  #add(sessionId: string, beginning: SessionBeginning = {}): Session {
     this.#checkRoom();
-    const { scopes } = this.#kernel;
-    // A fork is opened in its own name, not in that of the call that asked for it.
-    const session =
-      scopes === undefined
-        ? this.#open(sessionId, beginning, tape)
-        : scopes.run(undefined, () => this.#open(sessionId, beginning, tape));
+    const tap = this.#tap?.({ id: sessionId, beginning, sources: this.#kernel });
+    const session = new Session(sessionId, this.#kernel, { manager: this, tap, ...beginning });
     this.#sessions.set(sessionId, session);
     this.#timer ??= this.#startTimer();
     return session;
-  }
-
-  #open(sessionId: string, beginning: SessionBeginning, tape: Tape | undefined): Session {
-    return new Session(sessionId, this.#kernel, {
-      manager: this,
-      tape: tape ?? createRecorder(this.#kernel, sessionId, beginning),
-      ...beginning,
-    });
   }
 
   /** A session has ended. */

@@ -8,7 +8,6 @@ import { type Dialect, detectDialect } from "../../protocol/dialects.ts";
 import { isCompatibleVersion, type Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson } from "../../protocol/json.ts";
-import type { Tape } from "../../recording/tape.ts";
 import type { SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
@@ -24,7 +23,6 @@ export interface OpeningPort {
   readonly info: SessionInfo;
   /** Its agent has shaken hands, here or in an earlier life of the session. */
   readonly hasOwner: boolean;
-  readonly tape: Tape | undefined;
   readonly bearerToken: string;
   readonly parts: SessionParts;
   dialect: Dialect;
@@ -86,13 +84,12 @@ export class SessionOpening {
   }
 
   #authenticate(agent_id: string, token: string): Principal | "auth_failed" | "server_error" {
-    const { tape, info, hasOwner, id } = this.#session;
+    const { info, hasOwner, id } = this.#session;
     let principal: Principal | undefined;
     try {
-      const decide = () => this.#kernel.authenticate({ agent_id, token });
-      principal = tape === undefined ? decide() : tape.value("principal", decide);
+      principal = this.#kernel.authenticate({ agent_id, token });
     } catch (error) {
-      this.#kernel.log.error("authentication failed to decide", { session: shortId(id), error });
+      this.#kernel.log.error("authenticate() threw", { session: shortId(id), error });
       return "server_error";
     }
     if (principal === undefined) return "auth_failed";

@@ -3,7 +3,9 @@
 import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
 import type { Principal } from "../principal.ts";
+import type { Sources } from "../sources.ts";
 import type { LayeredState } from "./layered-state.ts";
+import type { SessionTap } from "./session-tap.ts";
 
 /** What a session begins with, where it is not new. */
 export interface SessionOrigin {
@@ -33,3 +35,14 @@ export interface SessionBeginning {
   /** A session that was open before: forked, or recovered after a crash. */
   origin?: SessionOrigin;
 }
+
+/** What is known of a session before it is made. */
+export interface TappedSession {
+  readonly id: string;
+  readonly beginning: SessionBeginning;
+  /** Those of the host. */
+  readonly sources: Sources;
+}
+
+/** Called once for each session that the host makes; undefined if this one is not followed. */
+export type CreateTap = (session: TappedSession) => SessionTap | undefined;

@@ -147,7 +147,6 @@ export class SessionParts {
   get tools(): ToolCatalogue {
     if (this.#tools !== undefined) return this.#tools;
     this.#tools = new ToolCatalogue(this.#kernel.tools);
-    this.#session.tape?.showTools(this.#tools);
     return this.#tools;
   }
 

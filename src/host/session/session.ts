@@ -7,14 +7,12 @@ import type { SavedSession } from "../../durability/snapshots/session-snapshots.
 import type { Call, Capability, RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import { CheckedAnswer } from "../../protocol/checked-answer.ts";
 import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../../protocol/codec.ts";
-import { core, gap, handshake, type merge, ping, type replay, shutdownReport, withdrawn } from "../../protocol/core.ts";
+import { core, gap, handshake, type merge, ping, shutdownReport } from "../../protocol/core.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
 import { inDocsSpelling } from "../../protocol/docs-spelling.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { replaySession } from "../../recording/session-replay.ts";
-import type { Sources, Tape } from "../../recording/tape.ts";
 import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { RequestEntry } from "../calls/active-call.ts";
 import type { Answer } from "../calls/call-table.ts";
@@ -25,6 +23,7 @@ import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
 import { type DirectEnd, Outbox, type OutboxPort } from "../outbound/outbox.ts";
 import type { AskOptions, Forking, SessionPart } from "../plugin.ts";
 import { anonymous, type Principal } from "../principal.ts";
+import type { Sources } from "../sources.ts";
 import { AgentAsks } from "./agent-asks.ts";
 import { DrainTime } from "./drain-time.ts";
 import type { LayeredState } from "./layered-state.ts";
@@ -34,6 +33,7 @@ import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./sessio
 import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
 import { type StreamOptions, streamSession } from "./session-stream.ts";
+import type { SessionTap, TapCause } from "./session-tap.ts";
 
 export type SessionStatus = "new" | "open" | "closing" | "closed";
 
@@ -58,8 +58,7 @@ export interface SessionHolder extends ForkHolder<Session> {
 
 interface SessionOptions extends SessionBeginning {
   manager?: SessionHolder;
-  /** Where the session is recorded or replayed. */
-  tape?: Tape | undefined;
+  tap?: SessionTap | undefined;
 }
 
 export class Session
@@ -69,7 +68,7 @@ export class Session
   readonly info: { -readonly [Field in keyof SessionInfo]-?: SessionInfo[Field] };
   readonly createdAt: number;
   readonly parent: string | undefined;
-  readonly tape: Tape | undefined;
+  readonly tap: SessionTap | undefined;
   readonly sources: Sources;
   /** The bearer token of the transport, for agents that do not put one into the handshake. */
   bearerToken = "";
@@ -104,13 +103,13 @@ export class Session
   #isDropped = false;
 
   constructor(id: string, kernel: Kernel, options: SessionOptions = {}) {
-    const { manager, restoreFrom, origin, tape, isTransient = false } = options;
+    const { manager, restoreFrom, origin, tap, isTransient = false } = options;
     this.id = id;
     this.info = { id, principal: anonymous, granted: nothing };
     this.startSeq = origin?.stored?.lastSeq ?? 0;
     this.#kernel = kernel;
-    this.tape = tape;
-    this.sources = tape?.sources ?? kernel;
+    this.tap = tap;
+    this.sources = tap?.sources ?? kernel;
     this.#manager = manager;
     this.#isTransient = isTransient;
     // The agent of a fork has shaken hands, though none of the capabilities may be left in it.
@@ -124,8 +123,7 @@ export class Session
     this.createdAt = origin?.createdAt ?? this.#lastActiveAt;
     this.parent = origin?.parent;
     this.saving = new SessionSaving(kernel, this, origin?.stored !== undefined || restoreFrom !== undefined);
-    if (origin !== undefined && tape === undefined) this.#continue(origin);
-    else if (origin !== undefined) tape?.within("", () => this.#continue(origin));
+    if (origin !== undefined) this.#enter({ kind: "begin" }, () => this.#continue(origin));
   }
 
   /** Says what nobody asked for. */
@@ -140,9 +138,10 @@ export class Session
 
   get #agent(): AgentAsks {
     this.#asks ??= new AgentAsks({
+      session: this.info,
       limits: this.#kernel.limits,
       sources: this.sources,
-      tape: this.tape,
+      deadlines: this.#kernel.deadlines,
       send: (message) => this.sendUnasked(message),
     });
     return this.#asks;
@@ -158,13 +157,6 @@ export class Session
 
   answerAsk(message: Message, asked: Call | undefined): A2EError | boolean {
     return this.#asks?.answer(message, asked) ?? false;
-  }
-
-  /** Something that a replay does not run said this then: a question, whose answer is still to come, or that it needs none. */
-  recallAside({ type, id, ask_id }: Message): void {
-    const entry = this.#kernel.registry.get(type);
-    if (entry?.kind === "ask") this.#agent.recall(entry.call, id);
-    else if (type === withdrawn.type) this.#agent.expire(String(ask_id));
   }
 
   #openJournal(origin: SessionOrigin | undefined): JournalEntry | undefined {
@@ -280,8 +272,8 @@ export class Session
 
   /** Takes one line from the peer. Never throws: whatever is wrong with it is answered. */
   receiveLine(line: string): void {
-    if (this.tape === undefined) this.#takeLine(line);
-    else this.tape.receive(line, () => this.#takeLine(line));
+    if (this.tap === undefined) this.#takeLine(line);
+    else this.tap.enter({ kind: "line", line }, () => this.#takeLine(line));
   }
 
   #takeLine(line: string): void {
@@ -290,36 +282,22 @@ export class Session
 
   /** Takes a message that was never text. It stays the sender's: nothing of it is kept or written to. */
   receiveMessage(message: unknown): void {
-    if (this.tape !== undefined) return this.#receiveRecorded(this.tape, message);
-    this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0);
-  }
-
-  /** A line was longer than the limit and was skipped by whoever cut the stream into lines. */
-  receiveTooLong(): void {
-    const take = () => this.accept(tooLong(this.#kernel.limits), 0);
-    if (this.tape === undefined) take();
-    else this.tape.receive(undefined, take);
-  }
-
-  /** What is recorded is text, so it is also text that is handled: a replay must see the same. */
-  #receiveRecorded(tape: Tape, message: unknown): void {
-    let line: string | undefined;
-    try {
-      line = JSON.stringify(message);
-    } catch {
-      // Refused below, as it would be without a recording.
-    }
+    // A tap sees text, so it is also the text that is handled.
+    const line = this.tap === undefined ? undefined : toLine(message);
     if (line !== undefined) return this.receiveLine(line);
-    tape.within("", () => this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0));
+    this.#enter({ kind: "line", line }, () =>
+      this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0),
+    );
   }
 
-  /** The time of a call is over: in a replay, when the recording says so. */
-  expireCall(scope: string): void {
-    const expire = () => {
-      if (this.#asks?.expire(scope) !== true) this.#executor.calls.expireByScope(scope);
-    };
-    if (this.tape === undefined) expire();
-    else this.tape.within(scope, expire);
+  /** A line was longer than the limit and was skipped by the transport. */
+  receiveTooLong(): void {
+    this.#enter({ kind: "line", line: null }, () => this.accept(tooLong(this.#kernel.limits), 0));
+  }
+
+  #enter(cause: TapCause, work: () => void): void {
+    if (this.tap === undefined) work();
+    else this.tap.enter(cause, work);
   }
 
   accept(decoded: Decoded, bytesIn: number): void {
@@ -387,13 +365,13 @@ export class Session
   }
 
   send(message: Message): Answer {
-    this.tape?.say(encodeMessage(message));
+    this.tap?.sent(encodeMessage(message));
     return this.#outbox.send(message);
   }
 
   answer(answer: CheckedAnswer): Answer {
     const { nextId } = this.sources;
-    return this.tape === undefined ? this.#outbox.answer(answer, nextId) : this.send(answer.toMessage(nextId()));
+    return this.tap === undefined ? this.#outbox.answer(answer, nextId) : this.send(answer.toMessage(nextId()));
   }
 
   /** A call has ended and may have changed the state of its capability: the next automatic snapshot is due. */
@@ -403,7 +381,7 @@ export class Session
 
   resend(answer: Answer): void {
     if (answer instanceof CheckedAnswer) return void this.answer(answer);
-    this.tape?.say(typeof answer === "string" ? answer : encodeMessage(answer));
+    this.tap?.sent(typeof answer === "string" ? answer : encodeMessage(answer));
     this.#outbox.resend(answer);
   }
 
@@ -464,10 +442,6 @@ export class Session
   merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
     this.saving.isChanged = true;
     return mergeFork(this, this.#manager?.get(forkId));
-  }
-
-  replay(): Promise<ResultInputOf<typeof replay>> {
-    return replaySession(this.tape, this.#kernel.replay);
   }
 
   /** Takes no more calls, waits for those in flight, reports what it had to cut off, and closes. */
@@ -545,9 +519,18 @@ export class Session
     for (const listener of [...(this.#closeListeners ?? [])]) listener();
     this.#closeListeners = undefined;
     this.#outbox.close();
-    this.tape?.close();
+    this.tap?.close();
     this.#manager?.forget(this);
   }
 }
 
 const nothing: ReadonlySet<string> = new Set();
+
+/** Undefined for a message without a JSON form. */
+function toLine(message: unknown): string | undefined {
+  try {
+    return JSON.stringify(message);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,8 +1,7 @@
 // What runs in a worker thread: imports the module a job names, calls its export, sends back what comes of it.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { parentPort } from "node:worker_threads";
-import { A2EError } from "../../protocol/errors.ts";
-import type { JsonObject } from "../../protocol/json.ts";
+import { A2EError, type ErrorJson, toErrorJson } from "../../protocol/errors.ts";
 import { redirectOutput } from "./thread-output.ts";
 
 export type ToWorker = { job: { module: string; exportName: string; args: unknown } } | { abort: string };
@@ -11,7 +10,7 @@ export type FromWorker =
   | { message: unknown }
   | { output: string }
   | { result: unknown }
-  | { error: { message: string; code?: string; detail?: JsonObject; retryable?: boolean } };
+  | { error: ErrorJson };
 
 /** What a job's function gets beside its arguments. */
 export interface WorkerContext {
@@ -63,15 +62,8 @@ async function runJob(job: Extract<ToWorker, { job: unknown }>["job"]): Promise<
     post({ result });
   } catch (error) {
     running = undefined;
-    post({ error: toWorkerError(error) });
+    post({ error: toErrorJson(error) });
   }
-}
-
-function toWorkerError(error: unknown): Extract<FromWorker, { error: unknown }>["error"] {
-  if (error instanceof A2EError) {
-    return { message: error.message, code: error.code, detail: error.detail, retryable: error.retryable };
-  }
-  return { message: error instanceof Error ? error.message : String(error) };
 }
 
 function post(message: FromWorker): void {

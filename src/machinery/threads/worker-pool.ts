@@ -1,7 +1,7 @@
 // Runs functions of modules in worker threads, so that code which blocks, loops or crashes cannot hurt the host.
 // Knows nothing of what runs in them. A thread shares the process: this contains accidents, it is no sandbox against attackers.
 import { type ResourceLimits, type TransferListItem, Worker } from "node:worker_threads";
-import { A2EError } from "../../protocol/errors.ts";
+import { A2EError, fromErrorJson } from "../../protocol/errors.ts";
 import { threadEntry } from "./thread-entry.ts";
 import type { FromWorker, ToWorker } from "./worker-entry.ts";
 
@@ -212,7 +212,7 @@ export class WorkerPool {
       }
       return;
     }
-    if ("error" in message) job?.reject(fromWorkerError(message.error));
+    if ("error" in message) job?.reject(fromErrorJson(message.error));
     else job?.resolve(message.result);
     this.#release(worker);
   }
@@ -261,15 +261,4 @@ export function toCrash(error: unknown): A2EError {
   if (isMemory) return new A2EError("out_of_memory", "the worker reached its memory limit", { cause: error });
   const text = error instanceof Error ? error.message : String(error);
   return new A2EError("sandbox_crash", `the worker crashed: ${text}`, { cause: error });
-}
-
-function fromWorkerError({
-  code,
-  message,
-  detail,
-  retryable,
-}: Extract<FromWorker, { error: unknown }>["error"]): Error {
-  return code === undefined
-    ? new Error(message)
-    : new A2EError(code, message, { detail: detail ?? {}, retryable: retryable ?? false });
 }

@@ -1,9 +1,8 @@
 // Keeps secrets out of what a toolkit says, should a server or an error repeat them.
-import type { CallContext } from "../../../host/call-context.ts";
+import { type CallContext, replaceIn } from "../../../host/call-context.ts";
 import type { Logger } from "../../../host/logger.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import { replaceIn } from "../../../recording/tape.ts";
 import { toolkitLimits } from "../limits.ts";
 
 export interface Scrubber {

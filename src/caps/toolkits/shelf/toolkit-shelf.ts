@@ -6,7 +6,6 @@ import type { ToolCatalogue, ToolProblem } from "../../../host/tool-catalogue.ts
 import { problemsToText, toPath } from "../../../machinery/validation/problem-text.ts";
 import { A2EError, fail } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import { runAsTool } from "../../../recording/run-as-tool.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import { badConfig, nameTaken, notInstalled, startFailed, unknownToolkit } from "../problems.ts";
 import { checkConfig } from "../secrets/config-check.ts";
@@ -97,7 +96,7 @@ export class ToolkitShelf {
     mustStart: boolean,
     context: CallContext | undefined,
   ): Promise<ToolkitRecord> {
-    const { catalogue, records, secrets: port } = this.#options;
+    const { outside, records, secrets: port } = this.#options;
     const holder = records.get(name)?.toolkit ?? toolkit.name;
     // Whoever came just before may have put another one there.
     if (holder !== toolkit.name) throw nameTaken(name, `it stands for "${holder}"`);
@@ -114,7 +113,8 @@ export class ToolkitShelf {
       });
       return { config: shown, secrets: secrets.map(([path]) => toPath(path)), error };
     };
-    const outcome = context === undefined ? await attempt() : await runAsTool(catalogue, context, attempt);
+    const isRecorded = context !== undefined && outside !== undefined;
+    const outcome = isRecorded ? await outside(attempt, context) : await attempt();
     if ("problems" in outcome) throw badConfig(name, outcome.problems);
     const isRunning = mustStart && outcome.error === "";
     // An agent that was answered already, by a timeout or because it cancelled, must not find it changed afterwards.

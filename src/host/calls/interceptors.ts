@@ -1,0 +1,61 @@
+// One place around every call: what holds for all calls of a host, whatever their capability, is written once and outside
+// of the kernel. In the manner of connect-es: an interceptor is given the next function and returns one of its own.
+import { A2EError } from "../../protocol/errors.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { SessionInfo } from "../call-context.ts";
+import { ActiveCall } from "./active-call.ts";
+
+/** A call on its way to the plugin that handles it: admitted, checked against its table, and with a slot to run in. */
+export interface InterceptedCall {
+  /** The type of the request on the wire, as in `memory/store/req`. */
+  readonly type: string;
+  /** The name of its capability, as in `memory`; `core` for the host's own calls. */
+  readonly capability: string;
+  /** The name of the call in the table of its capability, as in `store`. */
+  readonly name: string;
+  readonly id: string;
+  /** A plugin chose the id of this nested call, to recognise a repetition: other calls may have the same id. */
+  readonly hasChosenId: boolean;
+  /**
+   * The request with its defaults filled in. Assign another one to change what the handler gets; it is checked against the
+   * table, and an A2EError is thrown if it does not fit.
+   */
+  request: JsonObject;
+  readonly session: SessionInfo;
+  /** The call did not come from the wire: a handler made it, or a plugin in the background. */
+  readonly isNested: boolean;
+  /** The call whose handler made this one; undefined for calls from the wire and in the background. */
+  readonly caller: InterceptedCall | undefined;
+  /** In milliseconds since 1970. */
+  readonly startedAt: number;
+  /** Aborted if the call is cancelled, times out or its session ends. Created on first use. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Gives the result of a call, or throws. Throw an A2EError to answer with it; any other error is logged and answered with
+ * `internal_error`. The result is checked against the table after the last interceptor.
+ */
+export type CallFn = (call: InterceptedCall) => JsonObject | Promise<JsonObject>;
+
+/**
+ * `next` must be given the same call object. If nothing in the chain returns a promise, neither does the call: so return the
+ * result of `next` itself where nothing is to be done with it.
+ *
+ * A call that times out or is cancelled is answered at that moment; `next` settles when its handler does, and the result
+ * is dropped.
+ */
+export type Interceptor = (next: CallFn) => CallFn;
+
+/** The first interceptor is the outermost. Undefined if there are none, so that calls pay nothing for them. */
+export function composeInterceptors(interceptors: readonly Interceptor[] = []): CallFn | undefined {
+  if (interceptors.length === 0) return undefined;
+  return interceptors.reduceRight<CallFn>((next, interceptor) => interceptor(next), runHandlers);
+}
+
+function runHandlers(call: InterceptedCall): JsonObject | Promise<JsonObject> {
+  if (!(call instanceof ActiveCall)) throw new TypeError("an interceptor must give `next` the call that it was given");
+  // Time that an interceptor took may have used up all of it.
+  if (call.isEnded) throw new A2EError("cancelled", "the call has ended");
+  return call.handle();
+}

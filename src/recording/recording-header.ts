@@ -1,0 +1,42 @@
+// The beginning of a recording: what a replay must know of the host and of the session.
+import type { HostOptions } from "../host/host.ts";
+import type { LoadedPlugin } from "../host/loaded-plugin.ts";
+import type { SessionBeginning, TappedSession } from "../host/session/session-origin.ts";
+import type { Limits } from "../protocol/limits.ts";
+import { type RecordingHeader, recordingFormat } from "./recording.ts";
+
+export function toHeader(
+  { id: session_id, beginning: { origin, restoreFrom }, sources }: TappedSession,
+  host: Required<Pick<HostOptions, "isHandshakeRequired" | "snapshotMode">> & { limits: Limits },
+  plugins: readonly LoadedPlugin[],
+): RecordingHeader {
+  return {
+    a2e_recording: recordingFormat,
+    session_id,
+    recorded_at: sources.clock.now(),
+    host: {
+      started_at: sources.startedAt,
+      is_handshake_required: host.isHandshakeRequired,
+      snapshot_mode: host.snapshotMode,
+      limits: host.limits,
+      plugins: plugins.map(({ name, plugin }) => ({ name, capability: plugin.capability.name })),
+    },
+    ...(origin === undefined ? {} : { origin: toRecordedOrigin(origin) }),
+    ...(restoreFrom === undefined ? {} : { restore_from: restoreFrom }),
+  };
+}
+
+function toRecordedOrigin(origin: NonNullable<SessionBeginning["origin"]>): NonNullable<RecordingHeader["origin"]> {
+  const { principal, granted, dialect, createdAt, parent, states, stored } = origin;
+  return {
+    principal,
+    granted: [...granted],
+    dialect,
+    created_at: createdAt,
+    ...(parent === undefined ? {} : { parent }),
+    states: Object.fromEntries([...states].map(([name, state]) => [name, Object.fromEntries(state.entries())])),
+    lines: [...(stored?.lines ?? [])],
+    last_seq: stored?.lastSeq ?? 0,
+    acknowledged: stored?.acknowledged ?? 0,
+  };
+}
