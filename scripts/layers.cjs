@@ -5,9 +5,9 @@
 const below = {
   protocol: [],
   machinery: ["protocol"],
-  host: ["protocol", "durability", "recording"],
+  host: ["protocol", "durability"],
   client: ["protocol"],
-  durability: ["protocol", "host", "recording"],
+  durability: ["protocol", "host"],
   recording: ["protocol", "host", "durability"],
   isolation: ["protocol", "machinery", "host"],
   config: ["protocol", "machinery", "host", "isolation"],
@@ -43,7 +43,7 @@ module.exports = {
       comment: "A capability uses another through the executor or the tool catalogue, never by import.",
       severity: "error",
       from: { path: "^src/caps/([^/]+)/", pathNot: tests },
-      to: { path: "^src/", pathNot: "^src/(protocol|machinery|host|recording|caps/$1)/" },
+      to: { path: "^src/", pathNot: "^src/(protocol|machinery|host|caps/$1)/" },
     },
     {
       name: "runs-in-a-browser",

@@ -7,10 +7,11 @@ import { type acceptedCap, cancel, gap, handshake, ping, withdrawn } from "../pr
 import { canonicalCapability, protocolCapabilities } from "../protocol/dialects.ts";
 import { type Clock, type IdSource, type Message, nextProcessId, systemClock } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { isJsonObject } from "../protocol/json.ts";
+import { isJsonObject, type JsonObject } from "../protocol/json.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
+import { type ClientCallFn, type ClientInterceptor, composeClientInterceptors } from "./client-interceptors.ts";
 import { A2EConnectionError } from "./errors.ts";
 import { guarded } from "./guarded.ts";
 import { PendingCall } from "./pending-call.ts";
@@ -35,6 +36,8 @@ export interface ClientOptions {
    * where one waits: `asks: (onAsk) => onAsk(chains.asks.approve, …)`. `onAsk` of the client adds others later.
    */
   asks?(onAsk: OnAsk): void;
+  /** Wrap every call, the first one outermost. */
+  interceptors?: readonly ClientInterceptor[];
   clock?: Clock;
   nextId?: IdSource;
 }
@@ -54,6 +57,7 @@ export class A2EClient {
   readonly #nextId: IdSource;
   readonly #timeoutMs: number;
   readonly #pending: PendingCalls;
+  readonly #intercept: ClientCallFn | undefined;
   /** Made when first needed: a process may have thousands of clients, and most of them only call. */
   #apis: Map<Capability, unknown> | undefined;
   #pushHandlers: PushHandlers | undefined;
@@ -73,6 +77,10 @@ export class A2EClient {
     this.#nextId = options.nextId ?? nextProcessId;
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     this.#pending = new PendingCalls(options.clock ?? steadyClock, (call) => this.#cancelOnHost(call.message.id));
+    this.#intercept = composeClientInterceptors(
+      options.interceptors,
+      ({ call, request, options: given }) => this.#send(call, request, given) as Promise<JsonObject>,
+    );
     this.agentId = options.agentId ?? `agent-${shortened(this.#nextId())}`;
     options.asks?.((ask, handler) => this.onAsk(ask, handler));
   }
@@ -181,6 +189,17 @@ export class A2EClient {
   }
 
   #callOnce<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions): Promise<ResultOf<C>> {
+    return this.#intercept === undefined
+      ? this.#send(call, request, options)
+      : (this.#callIntercepted(this.#intercept, call, request, options) as Promise<ResultOf<C>>);
+  }
+
+  /** Async, so that an interceptor that throws rejects. */
+  async #callIntercepted(intercept: ClientCallFn, call: Call, request: object, options: RpcOptions): Promise<unknown> {
+    return intercept({ call, request, options });
+  }
+
+  #send<C extends Call>(call: C, request: object, options: RpcOptions): Promise<ResultOf<C>> {
     let pending: PendingCall;
     try {
       pending = this.#prepare(call, request, options);

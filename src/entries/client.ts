@@ -2,6 +2,7 @@
 export type { CapabilityApi } from "../client/api.ts";
 export type { AskHandler } from "../client/ask-handlers.ts";
 export { A2EClient, type AcceptedCap, type ClientOptions, type OnAsk } from "../client/client.ts";
+export type { ClientCall, ClientCallFn, ClientInterceptor } from "../client/client-interceptors.ts";
 export { A2EClientError, A2EConnectionError, type CallEvent } from "../client/errors.ts";
 export type { PushHandler } from "../client/push-handlers.ts";
 export type { RetryOptions } from "../client/retry.ts";

@@ -8,6 +8,8 @@ export type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
 export type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
 export { CheckedResult } from "../host/calls/checked-result.ts";
+export type { Deadlines, Expirable } from "../host/calls/deadlines.ts";
+export type { CallFn, InterceptedCall, Interceptor } from "../host/calls/interceptors.ts";
 export { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
 export { createLogger, type Logger, silentLogger } from "../host/logger.ts";
 export {
@@ -40,11 +42,15 @@ export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } fr
 export type { Principal } from "../host/principal.ts";
 export type { Session } from "../host/session/session.ts";
 export type { SessionManager } from "../host/session/session-manager.ts";
+export type { CreateTap, TappedSession } from "../host/session/session-origin.ts";
 export type { SessionState } from "../host/session/session-state.ts";
+export type { SessionTap, TapCause } from "../host/session/session-tap.ts";
+export type { Sources } from "../host/sources.ts";
 export type { CatalogueTool, ToolCatalogue, ToolProblem } from "../host/tool-catalogue.ts";
 export type { ToolOutput } from "../host/tool-output.ts";
 export { ConfigError } from "../machinery/options/problem.ts";
 export { A2EError, fail } from "../protocol/errors.ts";
+export { type RecordHostOptions, recordHost } from "../recording/recorded-host.ts";
 export type { RecordingFile, Recordings } from "../recording/recorder.ts";
 export { RecordingError } from "../recording/recording.ts";
 export { type ReplayOptions, replayRecording } from "../recording/replay.ts";

@@ -54,7 +54,7 @@ export interface CallContext {
    * `work` returns a value, that counts as one of `nested_calls` in the audit entry of this call.
    *
    * Returns undefined if the call has to be made with `callNow` after all: because `work` returned undefined, or without
-   * running `work` because the call itself matters (the session is recorded, or several plugins serve the capability).
+   * running `work` because the call itself matters (the host has interceptors, the session is recorded, or several plugins serve the capability).
    * So `work` must be free of effects and must not throw.
    */
   inlineCall<Result>(type: string, work: () => Result | undefined): Result | undefined;

@@ -4,7 +4,7 @@ import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { tools } from "../caps/tools/protocol.ts";
 import { probe, probePlugin } from "../host/session/raw-session.suite.ts";
-import { askTool, identical, record, replay } from "./replayed-session.suite.ts";
+import { askTool, identical, readFixture, record, replay } from "./replayed-session.suite.ts";
 
 const input = { type: "object" };
 const toolCall = tools.calls.call.type;
@@ -125,4 +125,6 @@ test("calls within calls that run again under their own id each get what they ha
     expect(value).toContain('"value":2');
   });
   expect(await replay(recorded, [draw(), twice])).toEqual(identical);
+  // As an earlier version wrote it.
+  expect(await replay({ text: await readFixture("chosen-ids") }, [draw(), twice])).toEqual(identical);
 });

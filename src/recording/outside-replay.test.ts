@@ -5,7 +5,7 @@ import { type Plugin, plugin, type SessionContext } from "../host/plugin.ts";
 import { probe, type RawPeer, type Run } from "../host/session/raw-session.suite.ts";
 import { call, capability } from "../protocol/capability.ts";
 import type { Message } from "../protocol/envelope.ts";
-import { identical, record, replay } from "./replayed-session.suite.ts";
+import { identical, readFixture, record, replay } from "./replayed-session.suite.ts";
 
 /** A plugin whose handler is made for each session. */
 function probing(create: (context: SessionContext) => Run): Plugin {
@@ -176,6 +176,11 @@ test.each([
   ]);
   expect(report).toEqual(identical);
   expect(runs).toBe(callsBack ? 1 : 0);
+});
+
+test("a recording with questions that an earlier version wrote is replayed", async () => {
+  const text = await readFixture("questions");
+  expect(await replay({ text }, [asking()])).toEqual(identical);
 });
 
 test("a question that was withdrawn from out there is not answered in a replay either", async () => {

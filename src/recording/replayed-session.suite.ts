@@ -1,4 +1,5 @@
 // Records a session and replays it, for the tests of this folder.
+import { readFile } from "node:fs/promises";
 import { expect } from "vitest";
 import { tools } from "../caps/tools/protocol.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
@@ -40,6 +41,11 @@ export function replay(
     startHost: (prepare) =>
       A2EHost.start(prepare({ snapshots: createMemorySnapshotStore(), ...options.host, plugins })),
   });
+}
+
+/** A recording that an earlier version wrote. */
+export function readFixture(name: string): Promise<string> {
+  return readFile(new URL(`fixtures/${name}.a2e-recording.ndjson`, import.meta.url), "utf8");
 }
 
 export const identical: ReplayReport = { messages: expect.any(Number), is_identical: true };
