@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { A2EError, type CoreErrorCode, coreErrors, fail } from "./errors.ts";
+import { A2EError, type CoreErrorCode, coreErrors, fail, fromErrorJson, toErrorJson } from "./errors.ts";
 
 describe("A2EError", () => {
   test.each(Object.entries(coreErrors))("%s is as retryable as its table says", (code, { retryable }) => {
@@ -44,4 +44,36 @@ describe("A2EError", () => {
 test("fail throws what it is given", () => {
   const error = new A2EError("forbidden", "no");
   expect(() => new Map<string, string>().get("missing") ?? fail(error)).toThrow(error);
+});
+
+describe("an error as JSON", () => {
+  const roundTrip = (thrown: unknown) => fromErrorJson(JSON.parse(JSON.stringify(toErrorJson(thrown))));
+
+  test("is an equal A2EError again elsewhere", () => {
+    const options = { detail: { retry_after_ms: 5 }, retryable: true, capability_name: "memory" };
+    const error = roundTrip(new A2EError("memory_full", "no room", options));
+    expect(error).toBeInstanceOf(A2EError);
+    expect(error).toMatchObject({ code: "memory_full", message: "no room", ...options });
+  });
+
+  test("keeps the code of an error of Node, which does not become an A2EError by it", () => {
+    const error = roundTrip(Object.assign(new Error("no such file"), { code: "ENOENT" }));
+    expect(error).not.toBeInstanceOf(A2EError);
+    expect(error).toMatchObject({ message: "no such file", code: "ENOENT" });
+    expect(roundTrip(new Error("plain"))).not.toHaveProperty("code");
+  });
+
+  test("is made of whatever was thrown, without throwing", () => {
+    const unreadable = {
+      toString() {
+        throw new Error("no");
+      },
+    };
+    const circular: Record<string, unknown> = {};
+    circular.self = circular;
+    expect(toErrorJson("a text")).toEqual({ message: "a text" });
+    expect(toErrorJson(undefined)).toEqual({ message: "undefined" });
+    for (const thrown of [unreadable, new A2EError("timeout", "", { detail: circular as never })])
+      expect(toErrorJson(thrown).message).toContain("no JSON form");
+  });
 });
