@@ -16,7 +16,7 @@ import type { ServerListener } from "./server/listening.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { AgentToolCache, noToolCache, openToolCache, type ToolCache } from "./tools/tool-cache.ts";
 import { limitBodies } from "./transports/limited-fetch.ts";
-import { ProcessKeeper } from "./transports/process-keeper.ts";
+import { createServerGuard } from "./transports/server-guard.ts";
 
 export class Bridge {
   readonly environment: BridgeEnvironment;
@@ -47,7 +47,7 @@ export class Bridge {
       clock,
       log,
       options,
-      keeper: new ProcessKeeper(),
+      guard: createServerGuard(),
       isReplay,
       fetch: coalesceRefreshes(limitBodies(options.max_message_bytes)),
     };
@@ -99,7 +99,7 @@ export class Bridge {
     await Promise.all([...this.shared.values()].map((server) => server.close()));
     this.#authorization.close();
     await this.#callbacks.close();
-    await this.environment.keeper.close();
+    await this.environment.guard.close();
   }
 
   #createAuthorization(owner: string, isAgents: boolean, store = this.#credentials): Authorization {

@@ -21,7 +21,7 @@ import { chooseHostFolders, type HostFolder, systemFolders } from "../workspace/
 import { assumeIdentity, type Identity } from "../workspace/identity.ts";
 import { checkCommand, checkWorkingDirectory, findHostProgram, isWithin } from "../workspace/visible-paths.ts";
 import { confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts";
-import { ContainerKeeper } from "./container-keeper.ts";
+import { createContainerGuard } from "./container-guard.ts";
 
 export interface DockerOptions {
   /** The command, by its path. */
@@ -42,14 +42,15 @@ const commandTimeoutMs = 20_000;
 
 export function createDocker(options: DockerOptions): ProcessSandbox {
   const live = new LiveConfinements();
-  const keeper = new ContainerKeeper(options);
+  const guard = createContainerGuard(options);
   const watch = new WorkspaceWatch({ except: options.hidden ?? [] });
   return {
     kind: "process",
     name: "docker",
     confine: (command, policy) =>
       live.add(() => {
-        keeper.start();
+        // Before the container exists, so that it cannot be left behind.
+        guard.add(options.label);
         return confineWatched(watch, policy, { ...options.defaults, ...policy.limits }, (limits) =>
           confine(command, { ...policy, limits }, options),
         );
@@ -57,7 +58,7 @@ export function createDocker(options: DockerOptions): ProcessSandbox {
     async close() {
       await live.close();
       await watch.close();
-      keeper.close();
+      await guard.close();
     },
   };
 }

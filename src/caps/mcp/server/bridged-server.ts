@@ -230,7 +230,7 @@ export class BridgedServer {
       connectTimeoutMs: connect_timeout_ms,
       maxMessageBytes: max_message_bytes,
       stderr: this.#stderr,
-      keeper: environment.keeper,
+      guard: environment.guard,
       fetch: environment.fetch,
       authorization: await authorization.provider(this.config),
       signal,

@@ -7,6 +7,7 @@ import type {
   Progress,
   Transport,
 } from "@modelcontextprotocol/client";
+import type { OrphanGuard } from "../../../machinery/processes/orphan-guard.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
 import type { Sdk } from "../sdk/sdk.ts";
@@ -15,7 +16,6 @@ import type { Endpoint, ServerConfig } from "../server-config.ts";
 import { callDirectly } from "../tools/direct-call.ts";
 import type { DirectOptions } from "../transports/direct-requests.ts";
 import { GuardedTransport } from "../transports/guarded.ts";
-import type { ProcessKeeper } from "../transports/process-keeper.ts";
 import type { StderrLog } from "../transports/stderr-log.ts";
 import { StdioTransport } from "../transports/stdio.ts";
 import { tasksExtension } from "../transports/task-handle.ts";
@@ -27,7 +27,7 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly maxMessageBytes: number;
   readonly stderr: StderrLog;
-  readonly keeper: ProcessKeeper;
+  readonly guard: OrphanGuard;
   readonly fetch: typeof fetch;
   readonly authorization: OAuthClientProvider | undefined;
   readonly signal: AbortSignal;

@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
+import { childrenOf } from "../../../machinery/processes/guarded-host.suite.ts";
 import { ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
 import { createStdioEnvironment } from "./stdio.ts";
 
@@ -55,23 +56,45 @@ onLinux("a server that crashes takes what it started with it", async () => {
   await waitFor(() => (groupOf(pid).length === 0 ? true : undefined), "the group to end");
 });
 
+async function startHost(...flags: string[]) {
+  const loader = pathToFileURL(require.resolve("tsx")).href;
+  const script = fileURLToPath(new URL("../fixtures/host.suite.ts", import.meta.url));
+  const host = spawn(process.execPath, ["--import", loader, script, ...ownServer("hostile", ...flags)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(createInterface({ input: host.stdout }), "line")) as [string];
+  return { host, server: Number(line) };
+}
+
 onLinux.each([[[]], [["--deaf", "--child"]]])(
   "servers with %j end after a host that was killed",
   { timeout: 60_000 },
   async (flags) => {
-    const loader = pathToFileURL(require.resolve("tsx")).href;
-    const script = fileURLToPath(new URL("../fixtures/host.suite.ts", import.meta.url));
-    const host = spawn(process.execPath, ["--import", loader, script, ...ownServer("hostile", ...flags)], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [line] = (await once(createInterface({ input: host.stdout }), "line")) as [string];
-    const pid = Number(line);
-    expect(groupOf(pid).length).toBeGreaterThan(0);
+    const { host, server } = await startHost(...flags);
+    expect(groupOf(server).length).toBeGreaterThan(0);
 
     host.kill("SIGKILL");
     await once(host, "exit");
 
-    await waitFor(() => (groupOf(pid).length === 0 ? true : undefined), "the servers to end");
+    await waitFor(() => (groupOf(server).length === 0 ? true : undefined), "the servers to end");
+  },
+);
+
+onLinux(
+  "servers end after a host that was killed, also if the shell of its guard was killed before",
+  { timeout: 60_000 },
+  async () => {
+    const { host, server } = await startHost("--deaf", "--child");
+    const shell = () => childrenOf(host.pid as number).find((child) => child !== server);
+    const first = shell();
+    if (first === undefined) throw new Error("the guard has no shell");
+    process.kill(first, "SIGKILL");
+    await waitFor(() => ![undefined, first].includes(shell()) || undefined, "another shell");
+
+    host.kill("SIGKILL");
+    await once(host, "exit");
+
+    await waitFor(() => (groupOf(server).length === 0 ? true : undefined), "the servers to end");
   },
 );
 
@@ -93,14 +116,14 @@ test("a server gets nothing of the host's environment but what programs need, an
 });
 
 test.runIf(process.platform === "linux" && pty !== undefined)(
-  "a server that is started while a session has a terminal does not get hold of it, and nor does their keeper",
+  "a server that is started while a session has a terminal does not get hold of it, and nor does their guard",
   async () => {
     const terminal = (pty as NonNullable<typeof pty>).spawn("/bin/cat", [], { cwd: "/" });
     try {
       await using bridge = await startBridge({ late: { cmd: ownServer("hostile") } });
       await bridge.status("late", "ready");
       const pid = Number(textOf(await bridge.call("late__pid")));
-      const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ").map(Number);
+      const children = childrenOf(process.pid);
       expect(children).toContain(pid);
       // The program on the terminal is the only one that may have it.
       expect(children.filter((child) => child !== terminal.pid).filter(holdsMaster)).toEqual([]);

@@ -5,10 +5,10 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { holdsTerminals, withoutInheritedFiles } from "../../../machinery/processes/inherited-files.ts";
+import type { OrphanGuard } from "../../../machinery/processes/orphan-guard.ts";
 import { mcpLimits } from "../limits.ts";
 import { isDoneWithin } from "../sdk/within.ts";
 import { LineReader } from "./line-reader.ts";
-import type { ProcessKeeper } from "./process-keeper.ts";
 import type { StderrLog } from "./stderr-log.ts";
 import { maxUnsentBytes, ServerDoesNotRead } from "./unsent.ts";
 import { toWindowsCommand } from "./windows-command.ts";
@@ -19,7 +19,7 @@ export interface StdioOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly maxMessageBytes: number;
   readonly stderr: StderrLog;
-  readonly keeper: ProcessKeeper;
+  readonly guard: OrphanGuard;
 }
 
 const isWindows = process.platform === "win32";
@@ -71,7 +71,7 @@ export class StdioTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { cmd, cwd, keeper } = this.#options;
+    const { cmd, cwd, guard } = this.#options;
     const env = createStdioEnvironment(this.#options.env);
     const { command, args, isVerbatim } = isWindows
       ? toWindowsCommand(cmd, env, cwd === "" ? process.cwd() : cwd)
@@ -86,6 +86,7 @@ export class StdioTransport implements Transport {
       windowsVerbatimArguments: isVerbatim,
     });
     this.#child = child;
+    if (child.pid !== undefined && !isWindows) guard.add(child.pid);
     const lines = new LineReader(child.stdout, {
       maxLineBytes: this.#options.maxMessageBytes,
       maxLinesPerTurn: mcpLimits.maxMessagesPerTurn,
@@ -105,7 +106,7 @@ export class StdioTransport implements Transport {
         this.stderr.note(`(ended ${signal === null ? `with code ${code}` : `by ${signal}`})`);
       // What it started may hold its pipes open: its own end is the end. What it wrote before is read first.
       if (!isWindows) killGroup(child.pid, "SIGKILL");
-      if (child.pid !== undefined) keeper.delete(child.pid);
+      if (child.pid !== undefined) guard.drop(child.pid);
       lines.finish(() => this.#closed());
     });
     await new Promise<void>((resolve, reject) => {
@@ -116,7 +117,6 @@ export class StdioTransport implements Transport {
         this.#closed();
       });
     });
-    if (child.pid !== undefined) keeper.add(child.pid);
   }
 
   send(message: JSONRPCMessage): Promise<void> {

@@ -1,11 +1,12 @@
 // What all sessions of a host share: how processes are started, how many there are, and those that no session holds.
 import type { PluginContext } from "../../../host/plugin.ts";
 import type { ConfinedCommand, ProcessSandbox } from "../../../host/ports/sandbox.ts";
+import type { OrphanGuard } from "../../../machinery/processes/orphan-guard.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import { createChildStarter } from "../child/start-child.ts";
 import { unconfined } from "../child/unconfined.ts";
 import { killMarked, markName } from "../group/group.ts";
-import { Guard } from "../group/guard.ts";
+import { createProcessGuard } from "../group/guard.ts";
 import { procLimits } from "../limits.ts";
 import { ManagedProcess } from "../managed-process.ts";
 import type { ParsedProcOptions } from "../options.ts";
@@ -35,7 +36,9 @@ export class Workshop {
   readonly #context: WorkshopContext;
   readonly #commands: Commands;
   readonly #env: Record<string, string>;
-  readonly #guard: Guard;
+  readonly #guard: OrphanGuard;
+  /** The marks of all processes of this host begin with it. */
+  readonly #mark: string;
   readonly #limits: ProcessLimits;
   readonly #detached = new Map<string, Detached>();
   readonly #running = new Set<ManagedProcess>();
@@ -52,7 +55,8 @@ export class Workshop {
     this.#context = context;
     this.#env = toEnv(options, context.workspaceDir, hostEnv);
     this.#commands = new Commands(options.allowed_commands.map(toRule), this.#env.PATH ?? defaultPath);
-    this.#guard = new Guard(run);
+    this.#guard = createProcessGuard(run);
+    this.#mark = `${run}-`;
     this.#limits = {
       ...procLimits,
       ringBytes: options.ring_bytes,
@@ -141,7 +145,7 @@ export class Workshop {
 
   /** What the marks of all processes of a session begin with. */
   markOf(family: string): string {
-    return `${this.#guard.mark}${family}-`;
+    return `${this.#mark}${family}-`;
   }
 
   /** Throws where as many processes are detached as may be. */
@@ -187,7 +191,7 @@ export class Workshop {
     const left = [...this.#running];
     for (const process of left) process.kill();
     await Promise.all(left.map((process) => process.whenEnded(procLimits.lingerMs)));
-    if (this.#hasUnconfined) killMarked((mark) => mark.startsWith(this.#guard.mark));
+    if (this.#hasUnconfined) killMarked((mark) => mark.startsWith(this.#mark));
     this.#detached.clear();
     await this.#guard.close();
   }
