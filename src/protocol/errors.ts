@@ -90,3 +90,8 @@ export function fromErrorJson({ message, code, detail, retryable, capability_nam
     ...(capability_name === undefined ? {} : { capability_name }),
   });
 }
+
+/** The text of a thrown value, which need not be an Error. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -11,7 +11,7 @@ const maxTimerMs = 2 ** 31 - 1;
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
   builtin: z.union([z.boolean(), z.array(z.enum(builtinNames))]).default(true),
-  modules: z.array(z.string().min(1)).default([]),
+  modules: z.array(z.string().min(1)).default([]).describe("Modules, or folders of modules, that export environments."),
   isolation: z.enum(["none", "worker"]).default("none"),
   /** Worker threads for isolated modules. */
   workers: z.int().min(1).max(64).default(2),

@@ -3,13 +3,14 @@ import { join, resolve } from "node:path";
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
 import { anonymous } from "../../host/principal.ts";
 import { runOutside } from "../../host/session/part-context.ts";
+import { findModules } from "../../machinery/module-loading.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinEnvs, builtinNames } from "./builtin/all.ts";
 import type { DataPlaneOptions } from "./data/data-plane.ts";
 import { StagedFolders } from "./data/staged-folders.ts";
 import type { Environment } from "./define-env.ts";
-import { findModules, loadEnvironments } from "./env-modules.ts";
+import { environmentModules, loadEnvironments } from "./env-modules.ts";
 import { createHandlers } from "./handlers.ts";
 import { type IsolatedEnv, loadIsolatedEnvs } from "./isolation/isolated-envs.ts";
 import { envLimits } from "./limits.ts";
@@ -65,9 +66,9 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
       isolated.clear();
       for (const environment of own) add(environment);
       for (const name of builtinsOf(options)) add(builtinEnvs[name]);
+      const modules = await findModules(options.modules, options.base_dir, environmentModules);
       data = toDataOptions(options, context);
       collecting = collectRegularly(data.folders, context);
-      const modules = findModules(options.modules, options.base_dir);
       if (modules.length > 0 && options.isolation === "worker") pool = createPool(options, context);
       try {
         for (const module of modules) {

@@ -5,13 +5,14 @@ import { type Plugin, type PluginContext, plugin, type SessionContext } from "..
 import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import { isPublicAddress } from "../../machinery/confinement/public-address.ts";
 import { Workspace } from "../../machinery/confinement/workspace.ts";
+import { findModules } from "../../machinery/module-loading.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinNames, builtinTools } from "./builtin/all.ts";
 import type { HttpSettings } from "./builtin/environment.ts";
 import { watchCatalogue } from "./catalogue-watch.ts";
 import { toToolDefinition } from "./definition/tool-definition.ts";
-import { findModules, loadTools, withSource } from "./definition/tool-modules.ts";
+import { loadTools, toolModules, withSource } from "./definition/tool-modules.ts";
 import { loadIsolatedTools } from "./isolated/isolated-tools.ts";
 import { toolLimits } from "./limits.ts";
 import { type ParsedToolsOptions, parseToolsOptions, type ToolsOptions } from "./options.ts";
@@ -140,7 +141,7 @@ async function loadModules(
   context: PluginContext,
   pools: WorkerPool[],
 ): Promise<CatalogueTool[]> {
-  const modules = await findModules([...options.modules, ...options.tool_modules], options.base_dir);
+  const modules = await findModules([...options.modules, ...options.tool_modules], options.base_dir, toolModules);
   if (modules.length === 0) return [];
   if (options.isolation === "none") return (await Promise.all(modules.map(loadTools))).flat();
   const pool = new WorkerPool({ size: options.workers, log: context.log });

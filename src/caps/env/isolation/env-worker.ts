@@ -1,9 +1,11 @@
 // The part of isolated environments that runs in a worker. It keeps nothing: the state comes with each call and goes back
 // with its result, so a thread that dies takes no episode with it.
+
+import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import type { EnvContext, EnvEvent, Environment, StepResult } from "../define-env.ts";
-import { loadEnvironments, type ModuleReference } from "../env-modules.ts";
+import { loadEnvironments } from "../env-modules.ts";
 import { writeState } from "../episodes/state-checks.ts";
 import { envLimits } from "../limits.ts";
 import { type RandomState, SeededRandom } from "../random.ts";

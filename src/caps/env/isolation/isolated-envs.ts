@@ -2,11 +2,11 @@
 // crashes fails that call, and its episode is still where it was.
 import { AsyncResource } from "node:async_hooks";
 import type { SessionContext } from "../../../host/plugin.ts";
+import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { EnvContext, Environment } from "../define-env.ts";
-import type { ModuleReference } from "../env-modules.ts";
 import { envLimits } from "../limits.ts";
 import { spaceFrom } from "../spaces/from-form.ts";
 import type { DescribedEnv, EnvJob, EnvJobMessage, EnvJobResult } from "./env-worker.ts";

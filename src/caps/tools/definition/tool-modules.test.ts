@@ -55,7 +55,7 @@ test.each(["none", "worker"])(
     await expect(start(["broken.js"], { isolation })).rejects.toThrow(/broken\.js failed to load: boom at load/);
     await expect(start(["syntax.js"], { isolation })).rejects.toThrow(/syntax\.js failed to load/);
     await expect(start(["empty.js"], { isolation })).rejects.toThrow(/empty\.js exports no tool/);
-    await expect(start(["odd.js"], { isolation })).rejects.toThrow(/odd\.js: tools\[0\] is no tool/);
+    await expect(start(["odd.js"], { isolation })).rejects.toThrow(/odd\.js: tools\[0\] was not made with defineTool/);
     await expect(start(["./missing.js"], { isolation })).rejects.toThrow(/there is no file or folder .*missing\.js/);
     await expect(start(["no-such-package"], { isolation })).rejects.toThrow(/no-such-package failed to load/);
     await expect(start(["void"], { isolation })).rejects.toThrow(/void: there is no module/);

@@ -2,10 +2,10 @@
 import type { CallContext } from "../../../host/call-context.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../../host/tool-output.ts";
+import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import { createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
-import type { ModuleReference } from "../definition/tool-modules.ts";
 import { toolLimits } from "../limits.ts";
 import type { DescribedTool, RunToolArguments, RunToolMessage } from "./tool-worker.ts";
 

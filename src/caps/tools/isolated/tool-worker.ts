@@ -4,11 +4,12 @@ import type { CallContext, SessionInfo } from "../../../host/call-context.ts";
 import type { LogFields, Logger } from "../../../host/logger.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../../host/tool-output.ts";
+import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
 import { systemClock } from "../../../protocol/envelope.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../../../protocol/json.ts";
-import { loadTools, type ModuleReference } from "../definition/tool-modules.ts";
+import { loadTools } from "../definition/tool-modules.ts";
 import { schemaViolation } from "../problems.ts";
 
 /** A tool without its functions: what can leave a thread. */
