@@ -1,7 +1,4 @@
-/** Anything awaitable counts as a promise, also one of another realm or library. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
-}
+export { isThenable } from "../protocol/awaitable.ts";
 
 /** A promise for what is there at once or later, or is thrown. Nobody has to wait for it: its error is then nobody's. */
 export function toPromise<Value>(start: () => Value | Promise<Value>): Promise<Value> {

@@ -1,27 +1,30 @@
-// Runs what concerns one key one after the other, and different keys at once.
+// Work that must not overlap if it has the same key. Work with different keys runs at the same time.
+import type { Awaitable } from "../protocol/awaitable.ts";
+import { Turns } from "./turns.ts";
 
-export interface KeyedQueue {
-  /** Settles as `work` does. A failure does not keep the next one from running. */
-  run<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
-  /** Resolves when all that was given has ended. */
-  idle(): Promise<void>;
+export class KeyedQueue {
+  readonly #queues = new Map<string, { readonly turns: Turns; size: number }>();
+
+  /** The keys for which work runs or waits. */
+  get keys(): Iterable<string> {
+    return this.#queues.keys();
+  }
+
+  /** Settles as `work` does. A failure does not keep the next work from running. */
+  async run<Result>(key: string, work: () => Awaitable<Result>): Promise<Result> {
+    const queue = this.#queues.get(key) ?? { turns: new Turns(), size: 0 };
+    this.#queues.set(key, queue);
+    queue.size += 1;
+    try {
+      return await queue.turns.run(work);
+    } finally {
+      queue.size -= 1;
+      if (queue.size === 0) this.#queues.delete(key);
+    }
+  }
+
+  /** Resolves when no work runs or waits. */
+  async idle(): Promise<void> {
+    while (this.#queues.size > 0) await Promise.all(Array.from(this.#queues.values(), ({ turns }) => turns.ended));
+  }
 }
-
-export function createKeyedQueue(): KeyedQueue {
-  const tails = new Map<string, Promise<void>>();
-  return {
-    run(key, work) {
-      const result = (tails.get(key) ?? Promise.resolve()).then(work);
-      const tail = result.then(ignore, ignore).then(() => {
-        if (tails.get(key) === tail) tails.delete(key);
-      });
-      tails.set(key, tail);
-      return result;
-    },
-    async idle() {
-      while (tails.size > 0) await Promise.all(tails.values());
-    },
-  };
-}
-
-function ignore(): void {}

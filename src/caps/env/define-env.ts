@@ -1,6 +1,7 @@
 // Writing an environment: one object, whose types come from its spaces.
+
+import type { Awaitable } from "../../protocol/awaitable.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
-import type { Awaitable } from "./awaitable.ts";
 import type { SeededRandom } from "./random.ts";
 import type { Space } from "./spaces/space.ts";
 

@@ -1,10 +1,10 @@
 // The calls of the env capability, for one session.
 import type { Handlers, SessionContext, SessionPart } from "../../host/plugin.ts";
 import { isLargerThan } from "../../machinery/validation/json-size.ts";
+import { andThen } from "../../protocol/awaitable.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../protocol/json.ts";
 import { toWireObject, wireSchema } from "./action.ts";
-import { andThen } from "./awaitable.ts";
 import { DataPlane, type DataPlaneOptions } from "./data/data-plane.ts";
 import type { EnvEvent, Environment } from "./define-env.ts";
 import { keepTogether, stepBatch, tryActions } from "./episodes/batch.ts";

@@ -2,8 +2,8 @@
 import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/calls/checked-result.ts";
 import type { Handlers, SessionContext } from "../../host/plugin.ts";
-import { isThenable } from "../../host/thenable.ts";
 import { isLargerThan } from "../../machinery/validation/json-size.ts";
+import { isThenable } from "../../protocol/awaitable.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { toDraft } from "./drafts.ts";

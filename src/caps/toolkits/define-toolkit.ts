@@ -4,11 +4,11 @@ import type { CallContext } from "../../host/call-context.ts";
 import type { Logger } from "../../host/logger.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../host/tool-output.ts";
+import type { Awaitable } from "../../protocol/awaitable.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { ToolkitScope } from "./protocol.ts";
 import { createCheck } from "./schema-check.ts";
 
-type Awaitable<Value> = Value | Promise<Value>;
 type Schema = z.ZodObject | JsonObject;
 type ValueOf<Given> = Given extends z.ZodObject ? z.output<Given> : JsonObject;
 

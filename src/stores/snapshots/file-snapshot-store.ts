@@ -6,7 +6,7 @@ import { mkdir, open, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { type Logger, silentLogger } from "../../host/logger.ts";
 import type { SnapshotStore, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
-import { createKeyedQueue } from "../../machinery/keyed-queue.ts";
+import { KeyedQueue } from "../../machinery/keyed-queue.ts";
 import { digestOfKey } from "../files/digest.ts";
 import { isMissing, syncFolder, writeNewFile } from "../files/durable-file.ts";
 import { parseSnapshotFile, readSnapshotAbout, toSnapshotFile } from "./snapshot-file.ts";
@@ -24,7 +24,7 @@ const suffix = ".snapshot";
 export async function createFileSnapshotStore(options: FileSnapshotStoreOptions): Promise<SnapshotStore> {
   const { dir, log = silentLogger } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const queue = createKeyedQueue();
+  const queue = new KeyedQueue();
   let isClosed = false;
 
   // Async, so that a closed store rejects and does not throw; it still queues before it first waits.

@@ -3,12 +3,12 @@
 import { join } from "node:path";
 import type { SessionContext } from "../../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
+import { Turns } from "../../../machinery/turns.ts";
 import type { RequestOf, ResultInputOf } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { Caller } from "../episodes/caller-turns.ts";
 import { envLimits } from "../limits.ts";
 import type { env } from "../protocol.ts";
-import { Turns } from "../turns.ts";
 import {
   checksumOf,
   listFiles,

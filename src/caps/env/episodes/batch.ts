@@ -1,8 +1,8 @@
 // Many steps in one request, and steps that never happened: both answer item by item.
-import { isThenable } from "../../../host/thenable.ts";
+
+import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
-import { type Awaitable, andThen } from "../awaitable.ts";
 import { envLimits } from "../limits.ts";
 import { type AutoresetMode, env, type Observation } from "../protocol.ts";
 import type { Caller } from "./caller-turns.ts";

@@ -1,8 +1,7 @@
 // Work on one episode: one piece after the other, each for whoever waits for it.
 import type { CallContext } from "../../../host/call-context.ts";
-import { isThenable } from "../../../host/thenable.ts";
-import type { Awaitable } from "../awaitable.ts";
-import { Turns } from "../turns.ts";
+import { Turns } from "../../../machinery/turns.ts";
+import { type Awaitable, isThenable } from "../../../protocol/awaitable.ts";
 import type { KeptTogether } from "./kept-together.ts";
 
 /** Whoever waits for the answer: where nobody does any more, nothing is begun. */

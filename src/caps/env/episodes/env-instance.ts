@@ -1,8 +1,8 @@
 // An environment at work: its state, its chance, and every call of its code. What fails in there is told as its own
 // failure, and leaves state and chance as they were.
-import { isThenable } from "../../../host/thenable.ts";
+
+import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
-import { type Awaitable, andThen } from "../awaitable.ts";
 import type { EnvContext, EnvEvent, Environment, ResetContext, StepResult } from "../define-env.ts";
 import { toEnvError } from "../problems.ts";
 import type { RandomState, SeededRandom } from "../random.ts";

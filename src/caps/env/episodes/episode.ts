@@ -1,11 +1,10 @@
 // One run of an environment, and the rules that hold whatever the environment does.
 import type { Logger } from "../../../host/logger.ts";
-import { isThenable } from "../../../host/thenable.ts";
+import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { A2EError } from "../../../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { toAction } from "../action.ts";
-import { type Awaitable, andThen } from "../awaitable.ts";
 import type { EnvEvent, Environment, StepResult } from "../define-env.ts";
 import { episodeCompleted, noActiveEpisode, notInSpace, toEnvError } from "../problems.ts";
 import type { AutoresetMode, Experience, Observation } from "../protocol.ts";

@@ -2,10 +2,9 @@
 // again from the state where it was restored, recovered or forked.
 import type { SessionContext } from "../../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
-import { isThenable } from "../../../host/thenable.ts";
+import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
-import { type Awaitable, andThen } from "../awaitable.ts";
 import type { Environment } from "../define-env.ts";
 import { noActiveEpisode, resetDenied } from "../problems.ts";
 import type { Caller } from "./caller-turns.ts";

@@ -1,7 +1,7 @@
 // Finds entries in the layers of a view: the space itself and, in a fork, what was written over it.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SqlRow } from "../../../host/ports/database.ts";
-import { isThenable } from "../../../host/thenable.ts";
+import { isThenable } from "../../../protocol/awaitable.ts";
 import { similarity } from "../embedding/vector.ts";
 import { compareMatches, countFitting, type Entry, type Found, type Match, type Search } from "../entry.ts";
 import { memoryLimits } from "../limits.ts";

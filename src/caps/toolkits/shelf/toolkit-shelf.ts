@@ -3,6 +3,7 @@ import type { CallContext } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
 import type { Secrets } from "../../../host/ports/secrets.ts";
 import type { ToolCatalogue, ToolProblem } from "../../../host/tool-catalogue.ts";
+import { KeyedQueue } from "../../../machinery/keyed-queue.ts";
 import { problemsToText, toPath } from "../../../machinery/validation/problem-text.ts";
 import { A2EError, fail } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
@@ -14,7 +15,6 @@ import { sealSecrets, unsealSecrets } from "../secrets/sealed-secrets.ts";
 import { joinSecrets, type SplitConfig } from "../secrets/secret-values.ts";
 import { RunningToolkit, type ToolkitEnvironment } from "./running-toolkit.ts";
 import type { ToolkitRecord, ToolkitRecords } from "./toolkit-record.ts";
-import { Turns } from "./turns.ts";
 
 export interface ShelfOptions {
   readonly toolkits: ReadonlyMap<string, Toolkit>;
@@ -33,7 +33,7 @@ export class ToolkitShelf {
   readonly #options: ShelfOptions;
   readonly #running = new Map<string, { toolkit: RunningToolkit; removeTools(): void }>();
   /** Two changes of one toolkit at once would each undo the other's. */
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedQueue();
   /** Why those that should run do not. Not kept: what they lack may be back with the next start. */
   readonly #troubles = new Map<string, string>();
   #isClosed = false;
@@ -50,7 +50,7 @@ export class ToolkitShelf {
 
   /** How many names are taken, or will be by what is under way. */
   get takenCount(): number {
-    return new Set([...this.names, ...this.#turns.names]).size;
+    return new Set([...this.names, ...this.#turns.keys]).size;
   }
 
   get(name: string): ToolkitRecord | undefined {
@@ -230,7 +230,7 @@ export class ToolkitShelf {
 
   /** What was waiting when the shelf was closed must not touch records that somebody else has taken over. */
   #inTurn<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#turns.take(name, async () => {
+    return this.#turns.run(name, async () => {
       if (this.#isClosed) throw new A2EError("cancelled", "the session has ended");
       return work();
     });

@@ -1,23 +1,22 @@
-// Work on one thing that must not overlap: one after the other, in the order of asking.
-import { isThenable } from "../../host/thenable.ts";
-import type { Awaitable } from "./awaitable.ts";
+// Work that must not overlap: it runs one after the other, in the order in which it was given.
+import { type Awaitable, isThenable } from "../protocol/awaitable.ts";
 
 export class Turns {
-  /** What later work waits for; undefined while nothing is under way. */
+  /** Later work waits for it; undefined while nothing runs. */
   #tail: Promise<unknown> | undefined;
 
-  /** Settles, and never rejects, when all that was asked for so far has ended; undefined where that is now. */
+  /** Resolves, and never rejects, when all work given so far has ended; undefined if nothing runs. */
   get ended(): Promise<unknown> | undefined {
     return this.#tail;
   }
 
-  /** At once where nothing is under way, and with no promise where the work needs none. */
+  /** Runs `work` at once if nothing else runs, and then returns a promise only if `work` does. */
   run<Result>(work: () => Awaitable<Result>): Awaitable<Result> {
     const result = this.#tail === undefined ? work() : this.#tail.then(work);
     return isThenable(result) ? this.follow(result as Promise<Result>) : (result as Result);
   }
 
-  /** Later work waits for this. */
+  /** Makes later work wait for this promise. A rejection does not keep the next work from running. */
   follow<Result>(promise: Promise<Result>): Promise<Result> {
     const tail: Promise<unknown> = promise.then(ignore, ignore).then(() => {
       if (this.#tail === tail) this.#tail = undefined;
