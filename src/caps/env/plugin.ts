@@ -4,6 +4,7 @@ import { type Plugin, type PluginContext, plugin, type SessionContext, type Sess
 import { anonymous } from "../../host/principal.ts";
 import { runOutside } from "../../host/session/part-context.ts";
 import { findModules } from "../../machinery/module-loading.ts";
+import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinEnvs, builtinNames } from "./builtin/all.ts";
@@ -37,7 +38,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
   const isolated = new Map<string, IsolatedEnv>();
   let pool: WorkerPool | undefined;
   let data: DataPlaneOptions | undefined;
-  let collecting: Collecting | undefined;
+  let collecting: RegularWork | undefined;
 
   const add = (environment: Environment) => {
     if (environments.has(environment.name)) throw new Error(`two environments are called "${environment.name}"`);
@@ -98,30 +99,12 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
 /** Whose an environment is before any session asks for it. */
 const nobody: Parameters<IsolatedEnv>[0] = { session: { id: "", principal: anonymous }, outside: runOutside };
 
-interface Collecting {
-  close(): Promise<void>;
-}
-
-/** Now, so that a start finds no more than it must, and then as long as the host runs. */
-function collectRegularly(folders: StagedFolders, { clock, log }: PluginContext): Collecting {
-  const collect = async () => {
-    try {
-      await folders.collect(clock.now() - envLimits.dataKeptMs);
-    } catch (error) {
-      log.error("old files of env/data could not be removed", { error });
-    }
-  };
-  let running = collect();
-  const timer = setInterval(() => {
-    running = running.then(collect);
-  }, envLimits.dataCollectIntervalMs);
-  timer.unref();
-  return {
-    close() {
-      clearInterval(timer);
-      return running;
-    },
-  };
+function collectRegularly(folders: StagedFolders, { clock, log }: PluginContext): RegularWork {
+  return startRegularWork({
+    work: () => folders.collect(clock.now() - envLimits.dataKeptMs),
+    everyMs: envLimits.dataCollectIntervalMs,
+    onError: (error) => log.error("old files of env/data could not be removed", { error }),
+  });
 }
 
 function builtinsOf({ builtin }: ParsedEnvOptions): readonly (typeof builtinNames)[number][] {

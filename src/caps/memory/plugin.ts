@@ -1,6 +1,7 @@
 // The host side of the memory capability.
 import { type Plugin, type PluginContext, plugin } from "../../host/plugin.ts";
 import type { SessionState } from "../../host/session/session-state.ts";
+import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Embedder } from "./embedder.ts";
 import { createLocalEmbedder } from "./embedding/local-embedder.ts";
@@ -37,7 +38,7 @@ interface Shared {
   readonly store: MemoryStore;
   readonly overlays: Overlays;
   readonly embedder: Embedder | undefined;
-  readonly timer: NodeJS.Timeout;
+  readonly collecting: RegularWork;
 }
 
 function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder | undefined): Plugin<typeof memory> {
@@ -105,7 +106,7 @@ function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder 
     },
 
     async close() {
-      clearInterval(shared?.timer);
+      await shared?.collecting.close();
       await shared?.embedder?.close?.();
     },
   });
@@ -133,19 +134,16 @@ function open(
   const overlayIdleS = database.isPersistent
     ? options.fork_idle_s
     : Math.min(options.fork_idle_s, memoryLimits.transientOverlayIdleS);
-  const collect = () => {
-    try {
+  const collecting = startRegularWork({
+    work() {
       const now = clock.now() / 1000;
       store.collect(now);
       overlays.collect(now, overlayIdleS);
-    } catch (error) {
-      log.error("expired memory could not be collected", { error });
-    }
-  };
-  collect();
-  const timer = setInterval(collect, memoryLimits.collectIntervalMs);
-  timer.unref();
-  return { store, overlays, embedder, timer };
+    },
+    everyMs: memoryLimits.collectIntervalMs,
+    onError: (error) => log.error("expired memory could not be collected", { error }),
+  });
+  return { store, overlays, embedder, collecting };
 }
 
 function toTierLimits({ max_entries, max_bytes, on_full }: ParsedMemoryOptions["working"]): TierLimits {

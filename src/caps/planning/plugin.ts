@@ -4,6 +4,7 @@
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
 import type { Database } from "../../host/ports/database.ts";
 import type { SessionState } from "../../host/session/session-state.ts";
+import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { claimTask, readyTasks, releaseClaim, renewClaim } from "./claim-calls.ts";
 import { Desk } from "./desk.ts";
@@ -52,7 +53,7 @@ interface Shared {
 
 function createPlanningPlugin(options: ParsedPlanningOptions): PlanningPlugin {
   let shared: Shared | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let collecting: RegularWork | undefined;
   const made = plugin(planning, {
     exclusive: options.exclusive,
     ...(options.priority === undefined ? {} : { priority: options.priority }),
@@ -63,7 +64,7 @@ function createPlanningPlugin(options: ParsedPlanningOptions): PlanningPlugin {
       const tables = openTables(database, { maxHistory: options.max_history });
       const use = new OverlayUse(database);
       shared = { database, tables, watchers: new Watchers(log), use, options };
-      timer = collectRegularly(use, options, context);
+      collecting = collectRegularly(use, options, context);
     },
 
     session(context) {
@@ -71,30 +72,23 @@ function createPlanningPlugin(options: ParsedPlanningOptions): PlanningPlugin {
       return openPart(context, shared);
     },
 
-    close: () => clearInterval(timer),
+    close: () => collecting?.close(),
   });
   return made as PlanningPlugin;
 }
 
-/** Now, and then as long as the host runs. */
 function collectRegularly(
   use: OverlayUse,
   { fork_idle_s }: ParsedPlanningOptions,
   { clock, database, log }: PluginContext,
-): NodeJS.Timeout {
+): RegularWork {
   const { collectIntervalMs, transientForkIdleSeconds } = planningLimits;
   const idleMs = (database.isPersistent ? fork_idle_s : Math.min(fork_idle_s, transientForkIdleSeconds)) * 1000;
-  const collect = () => {
-    try {
-      use.collect(clock.now(), idleMs);
-    } catch (error) {
-      log.error("plans of forks that are gone could not be removed", { error });
-    }
-  };
-  collect();
-  const timer = setInterval(collect, collectIntervalMs);
-  timer.unref();
-  return timer;
+  return startRegularWork({
+    work: () => use.collect(clock.now(), idleMs),
+    everyMs: collectIntervalMs,
+    onError: (error) => log.error("plans of forks that are gone could not be removed", { error }),
+  });
 }
 
 function openPart(context: SessionContext, { database, tables, watchers, use, options }: Shared): PlanningPart {
