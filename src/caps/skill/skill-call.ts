@@ -1,6 +1,7 @@
 // One call of a skill, from its request to its result.
 import type { CallContext } from "../../host/call-context.ts";
 import type { SessionContext } from "../../host/plugin.ts";
+import { CollectedEvents } from "../../machinery/collected-events.ts";
 import { isLargerThan } from "../../machinery/validation/json-size.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import { isDeeperThan, type JsonObject } from "../../protocol/json.ts";
@@ -13,7 +14,6 @@ import { skillLimits } from "./limits.ts";
 import type { ParsedSkillOptions } from "./options.ts";
 import { badArguments, badOutput, instructionsTooLong, skillBlocked, skillFailed } from "./problems.ts";
 import type { skill as table } from "./protocol.ts";
-import { CollectedEvents } from "./run/collected-events.ts";
 import { createLlmAsks } from "./run/llm-asks.ts";
 import type { SchemaChecks } from "./run/schema-check.ts";
 import type { ScriptResult } from "./run/script-messages.ts";
@@ -49,7 +49,10 @@ async function callFound(
   call.setTimeout(timeoutOf(request, skill, engine.options));
   const checked = await engine.schemas.check(skill.name, skill.inputSchema, request.arguments, call);
   if ("problems" in checked) throw badArguments(skill.name, checked.problems);
-  const events = new CollectedEvents(call, request.streaming);
+  const events = new CollectedEvents({
+    maxEvents: skillLimits.maxCollectedEvents,
+    maxBytes: skillLimits.maxCollectedEventBytes,
+  });
   const result =
     skill.script === undefined
       ? await renderInstructions(skill, checked.value)
@@ -66,7 +69,7 @@ async function callFound(
       error: result.error ?? null,
       error_code: result.error === undefined ? null : "skill_error",
       duration_ms: Math.max(0, Math.round(now - call.startedAt)),
-      events: events.take(),
+      events: events.toList(),
     },
     error: null,
     created_at: now / 1000,
@@ -131,7 +134,10 @@ async function runScript(
   });
   const result = await runner
     .run(skill, script, input, {
-      emit: (event) => events.add(event),
+      emit({ kind, data }) {
+        if (request.streaming) call.emit(kind, data);
+        events.add(kind, data);
+      },
       askLlm: (asked) => llm.ask(asked),
       signal: call.signal,
     })

@@ -1,22 +1,16 @@
-// The context of a tool whose agent did not ask for a stream: events are kept for the result instead of sent.
+// The context of a tool whose agent did not ask for a stream: its events are collected for the result instead of sent.
 import type { CallContext } from "../../host/call-context.ts";
-import { remainingBytes } from "../../machinery/validation/json-size.ts";
+import { type CollectedEvent, CollectedEvents } from "../../machinery/collected-events.ts";
 import { toEventData } from "../../protocol/core.ts";
-import { copyJson, type JsonObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import { toolLimits } from "./limits.ts";
 
-interface CollectedEvent {
-  kind: string;
-  data: JsonObject;
-  seq: number;
-}
-
-/** Made for each call, so it is small; getters make what a tool asks for, also when it takes `emit` out of the context. */
+/** Created for each call, so it is small. Members are getters that return bound functions: a tool may take `emit` out of the context. */
 export class CollectingContext implements CallContext {
   readonly #context: CallContext;
   readonly #maxEvents: number;
-  /** Made by the first event: most tools have none. */
-  #collected: { readonly events: CollectedEvent[]; dropped: number; room: number } | undefined;
+  /** Created by the first event: most tools emit none. */
+  #events: CollectedEvents | undefined;
 
   constructor(context: CallContext, maxEvents: number) {
     this.#context = context;
@@ -61,23 +55,13 @@ export class CollectingContext implements CallContext {
     return (type, work) => this.#context.inlineCall(type, work);
   }
 
-  /** The events so far, and a last one that counts those for which there was no room. */
+  /** The events so far, and a last one with the number of events for which there was no room. */
   takeEvents(): CollectedEvent[] {
-    if (this.#collected === undefined) return [];
-    const { events, dropped } = this.#collected;
-    if (dropped > 0) events.push({ kind: "log", data: { dropped_events: dropped }, seq: events.length + 1 });
-    return events;
+    return this.#events?.toList() ?? [];
   }
 
-  #collect(kind: string, given: JsonObject): void {
-    this.#collected ??= { events: [], dropped: 0, room: toolLimits.maxCollectedEventBytes };
-    const collected = this.#collected;
-    const { events } = collected;
-    const data = toEventData(given);
-    const room = remainingBytes(data, collected.room);
-    if (events.length < this.#maxEvents && room >= 0) {
-      collected.room = room;
-      events.push({ kind, data: copyJson(data), seq: events.length + 1 });
-    } else collected.dropped++;
+  #collect(kind: string, data: JsonObject): void {
+    this.#events ??= new CollectedEvents({ maxEvents: this.#maxEvents, maxBytes: toolLimits.maxCollectedEventBytes });
+    this.#events.add(kind, toEventData(data));
   }
 }

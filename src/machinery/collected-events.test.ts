@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { CollectedEvents } from "./collected-events.ts";
+
+test("events are numbered and copied, and those over the number or the size are counted in a last one", () => {
+  const events = new CollectedEvents({ maxEvents: 2, maxBytes: 40 });
+  const data = { text: "first" };
+
+  events.add("note", data);
+  data.text = "changed";
+  events.add("note", { text: "x".repeat(100) });
+  events.add("note", { text: "second" });
+  events.add("note", {});
+
+  expect(events.toList()).toEqual([
+    { kind: "note", data: { text: "first" }, seq: 1 },
+    { kind: "note", data: { text: "second" }, seq: 2 },
+    { kind: "log", data: { dropped_events: 2 }, seq: 3 },
+  ]);
+});
+
+test("events that all had room are listed without a last one", () => {
+  const events = new CollectedEvents({ maxEvents: 2, maxBytes: 40 });
+
+  events.add("note", { text: "only" });
+
+  expect(events.toList()).toEqual([{ kind: "note", data: { text: "only" }, seq: 1 }]);
+});
