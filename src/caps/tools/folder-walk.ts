@@ -1,6 +1,8 @@
 // Walks the folders of a workspace in a stable order. Links are reported, never followed.
+
 import { readdir } from "node:fs/promises";
 import { toReadableError, type Workspace } from "../../machinery/confinement/workspace.ts";
+import { createPathWildcard } from "../../machinery/validation/wildcard.ts";
 import { toolLimits } from "./limits.ts";
 
 export interface FolderEntry {
@@ -70,4 +72,9 @@ async function readFolder(workspace: Workspace, segments: readonly string[], isS
     if (isStart) throw toReadableError(error, segments.join("/"));
     return [];
   }
+}
+
+/** Returns a function that says whether a path fits a pattern such as `docs/*.{md,txt}`. */
+export function createFileWildcard(pattern: string): (path: string) => boolean {
+  return createPathWildcard(pattern, { questionMark: true, sets: true, braces: true, normalize: true });
 }

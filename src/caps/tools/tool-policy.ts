@@ -1,11 +1,12 @@
 // Which tools an agent may see and call.
-import { createWildcard } from "./wildcard.ts";
+import { createWildcard } from "../../machinery/validation/wildcard.ts";
 
 /** True for names that match `allow` and not `deny`; a denial wins. Decides each name once. */
 export function createToolPolicy(allow: readonly string[], deny: readonly string[]): (name: string) => boolean {
   if (deny.length === 0 && allow.includes("*")) return () => true;
-  const allowed = allow.map(createWildcard);
-  const denied = deny.map(createWildcard);
+  const toMatcher = (pattern: string) => createWildcard(pattern, { questionMark: true, sets: true });
+  const allowed = allow.map(toMatcher);
+  const denied = deny.map(toMatcher);
   const decided = new Map<string, boolean>();
   return (name) => {
     let isAllowed = decided.get(name);

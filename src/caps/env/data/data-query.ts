@@ -1,8 +1,6 @@
 // Which files a query of `env/data/get` means: those with its words in their path, or those that fit it as a pattern.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { matchesSteps } from "../../../machinery/validation/wildcard-steps.ts";
-
-type Matcher = (path: string) => boolean;
+import { createPathWildcard } from "../../../machinery/validation/wildcard.ts";
 
 /** Compared in one turn: a query comes from outside, and comparing long paths with a long one takes its time. */
 const filesPerTurn = 100;
@@ -25,23 +23,10 @@ export async function filterByQuery<File extends { readonly dest: string }>(
   return found;
 }
 
-/** `*` and `?` stay within a folder, `**` takes any number of them. */
-function createMatcher(query: string): Matcher {
+/** `*` and `?` stay within a folder, and `**` stands for any number of folders. */
+function createMatcher(query: string): (path: string) => boolean {
   if (!/[*?]/.test(query)) return (path) => path.includes(query);
-  const segments = query.replace(/^\.?\//, "").split("/");
-  // `*.csv` means those in folders as well, as people who write it expect.
-  const steps = segments.length === 1 ? ["**", ...segments] : segments;
-  return (path) => matchesSteps(path.split("/"), steps, isDeep, fitsSegment);
-}
-
-function isDeep(step: string): boolean {
-  return step === "**";
-}
-
-function fitsSegment(step: string, segment: string): boolean {
-  return matchesSteps(segment, step, isStar, (sign, character) => sign === "?" || sign === character);
-}
-
-function isStar(sign: string): boolean {
-  return sign === "*";
+  const pattern = query.replace(/^\.?\//, "");
+  // `*.csv` also means the files in folders, as people who write it expect.
+  return createPathWildcard(pattern.includes("/") ? pattern : `**/${pattern}`, { questionMark: true });
 }

@@ -2,8 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type CommandRule, Commands } from "./command.ts";
-import { matchesWildcard } from "./wildcard.ts";
+import { type CommandRule, Commands, matchesPattern } from "./command.ts";
 
 let folder: string;
 
@@ -76,6 +75,6 @@ test("a wildcard stands for any characters and takes no longer for many stars", 
     ["a.c", "abc", false],
   ];
   for (const [pattern, text, expected] of cases)
-    expect([pattern, text, matchesWildcard(pattern, text)]).toEqual([pattern, text, expected]);
-  expect(matchesWildcard(`${"a*".repeat(30)}b`, "a".repeat(20_000))).toBe(false);
+    expect([pattern, text, matchesPattern(pattern, text)]).toEqual([pattern, text, expected]);
+  expect(matchesPattern(`${"a*".repeat(30)}b`, "a".repeat(20_000))).toBe(false);
 });

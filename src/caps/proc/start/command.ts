@@ -1,7 +1,7 @@
 // From what an agent asks for to a file that may be run: where a program lies, and whether its rules allow it.
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { matchesWildcard } from "./wildcard.ts";
+import { createWildcard } from "../../../machinery/validation/wildcard.ts";
 
 /** A program by name or absolute path, `*` for any; with patterns, each of its arguments must fit one of them. */
 export interface CommandRule {
@@ -62,10 +62,15 @@ function firstRefused(rules: readonly CommandRule[], args: readonly string[]): s
   let refused: string | undefined;
   for (const { args: patterns } of rules) {
     refused =
-      patterns === undefined ? undefined : args.find((arg) => !patterns.some((one) => matchesWildcard(one, arg)));
+      patterns === undefined ? undefined : args.find((arg) => !patterns.some((one) => matchesPattern(one, arg)));
     if (refused === undefined) return undefined;
   }
   return refused;
+}
+
+/** Whether all of the text fits the pattern: `*` stands for any characters, `?` for one. */
+export function matchesPattern(pattern: string, text: string): boolean {
+  return createWildcard(pattern, { questionMark: true })(text);
 }
 
 /** At once: looking takes microseconds, and starting the program takes the same thread a hundred times longer. */

@@ -4,8 +4,7 @@ import type { SandboxLimits, SandboxPolicy } from "../../../host/ports/sandbox.t
 import type { RequestOf } from "../../../protocol/capability.ts";
 import type { ParsedProcOptions } from "../options.ts";
 import type { proc } from "../protocol.ts";
-import type { Commands } from "./command.ts";
-import { matchesWildcard } from "./wildcard.ts";
+import { type Commands, matchesPattern } from "./command.ts";
 
 export type SpawnRequest = RequestOf<(typeof proc)["calls"]["spawn"]>;
 
@@ -81,7 +80,7 @@ function problemOfTexts(
 function problemOfEnv(env: Readonly<Record<string, string>>, denied: readonly string[]): string | undefined {
   for (const name of Object.keys(env)) {
     if (name === "" || name.includes("=")) return `env: "${name.slice(0, 64)}" is no name of a variable`;
-    if (denied.some((pattern) => matchesWildcard(pattern, name)))
+    if (denied.some((pattern) => matchesPattern(pattern, name)))
       return `env: setting ${name.slice(0, 64)} is not allowed`;
   }
   return undefined;

@@ -2,9 +2,8 @@
 
 import { Workspace } from "../../../machinery/confinement/workspace.ts";
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
-import { walkFolder } from "../folder-walk.ts";
+import { createFileWildcard, walkFolder } from "../folder-walk.ts";
 import { toolLimits } from "../limits.ts";
-import { createPathWildcard } from "../wildcard.ts";
 
 export interface GlobArguments {
   root: string;
@@ -20,7 +19,7 @@ export interface GlobResult {
 }
 
 export async function findFiles(args: GlobArguments, { signal }: WorkerContext): Promise<GlobResult> {
-  const matches = createPathWildcard(args.pattern);
+  const matches = createFileWildcard(args.pattern);
   const paths: string[] = [];
   let room: number = toolLimits.maxSearchBytes;
   const options = { maxDepth: toolLimits.maxFolderDepth, includeIgnored: args.include_ignored, signal };

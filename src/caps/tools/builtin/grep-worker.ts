@@ -2,9 +2,8 @@
 import { constants } from "node:fs";
 import { Workspace } from "../../../machinery/confinement/workspace.ts";
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
-import { walkFolder } from "../folder-walk.ts";
+import { createFileWildcard, walkFolder } from "../folder-walk.ts";
 import { toolLimits } from "../limits.ts";
-import { createPathWildcard } from "../wildcard.ts";
 
 export interface GrepArguments {
   root: string;
@@ -32,7 +31,7 @@ export interface GrepResult {
 export async function grepFiles(args: GrepArguments, { signal }: WorkerContext): Promise<GrepResult> {
   const workspace = new Workspace(args.root);
   const expression = toExpression(args.pattern, args.ignore_case);
-  const isWanted = args.glob === "" ? () => true : createPathWildcard(args.glob);
+  const isWanted = args.glob === "" ? () => true : createFileWildcard(args.glob);
   const matches: GrepMatch[] = [];
   let room: number = toolLimits.maxSearchBytes;
   /** True where there are more matches than may be returned. */

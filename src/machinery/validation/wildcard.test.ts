@@ -2,6 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createPathWildcard, createWildcard } from "./wildcard.ts";
 
+const names = { questionMark: true, sets: true };
+const files = { ...names, braces: true, normalize: true };
+
 test.each([
   ["read_*", "read_file", true],
   ["read_*", "xread_file", false],
@@ -17,8 +20,8 @@ test.each([
   ["*a*b*", "xxaxxbxx", true],
   ["Read", "read", false],
   ["?", "😀", true],
-])("name pattern %j on %j is %s", (pattern, name, expected) => {
-  expect(createWildcard(pattern)(name)).toBe(expected);
+])("the name pattern %j on %j is %s", (pattern, name, expected) => {
+  expect(createWildcard(pattern, names)(name)).toBe(expected);
 });
 
 test.each([
@@ -37,8 +40,30 @@ test.each([
   ["a{,b{c,d}}", "a", true],
   ["{single}", "{single}", true],
   ["./a", "a", true],
-])("path pattern %j on %j is %s", (pattern, path, expected) => {
-  expect(createPathWildcard(pattern)(path)).toBe(expected);
+])("the path pattern %j on %j is %s", (pattern, path, expected) => {
+  expect(createPathWildcard(pattern, files)(path)).toBe(expected);
+});
+
+test.each([
+  ["a?c", "a?c", true],
+  ["a?c", "abc", false],
+  ["[a].*", "[a].x", true],
+  ["a\\*", "a\\b", true],
+  ["a*c", "a/b/c", true],
+])("the pattern %j without options on %j is %s", (pattern, name, expected) => {
+  expect(createWildcard(pattern)(name)).toBe(expected);
+});
+
+test.each([
+  ["*.csv", "in/a.csv", false],
+  ["**/*.csv", "in/deep/a.csv", true],
+  ["in/?.csv", "in/a.csv", true],
+  ["in/?.csv", "in/ab.csv", false],
+  ["{a,b}/*", "a/x", false],
+  ["in//*", "in/x", false],
+  ["in/*/", "in/x", false],
+])("the path pattern %j with question marks alone on %j is %s", (pattern, path, expected) => {
+  expect(createPathWildcard(pattern, { questionMark: true })(path)).toBe(expected);
 });
 
 test("wildcards agree with regular expressions", () => {
@@ -46,7 +71,7 @@ test("wildcards agree with regular expressions", () => {
   fc.assert(
     fc.property(text, text, (pattern, name) => {
       const expression = new RegExp(`^${pattern.replace(/[*?]/g, (sign) => (sign === "*" ? "[^]*" : "[^]"))}$`);
-      return createWildcard(pattern)(name) === expression.test(name);
+      return createWildcard(pattern, names)(name) === expression.test(name);
     }),
   );
 });
@@ -58,5 +83,5 @@ test("a pattern that would explode as a regular expression is answered", () => {
 });
 
 test("too many alternatives are refused", () => {
-  expect(() => createPathWildcard("{a,b}".repeat(20))).toThrow("alternatives");
+  expect(() => createPathWildcard("{a,b}".repeat(20), files)).toThrow("alternatives");
 });
