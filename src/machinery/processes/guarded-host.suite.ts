@@ -53,6 +53,17 @@ export function whenEnded(pid: number): Promise<void> {
   );
 }
 
+/** The shell of a host's guard, by the name of the guard; undefined while there is none. */
+export function guardShellOf(host: number, name: string): number | undefined {
+  return childrenOf(host).find((child) => {
+    try {
+      return readFileSync(`/proc/${child}/cmdline`, "utf8").includes(`\0${name}\0`);
+    } catch {
+      return false;
+    }
+  });
+}
+
 /** The processes that this one has started itself. */
 export function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);

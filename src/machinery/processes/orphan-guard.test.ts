@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { childrenOf, isRunning, startGuardedHost, whenEnded } from "./guarded-host.suite.ts";
+import { guardShellOf, isRunning, startGuardedHost, whenEnded } from "./guarded-host.suite.ts";
 import { killGroups, OrphanGuard } from "./orphan-guard.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const guardModule = JSON.stringify(new URL("./orphan-guard.ts", import.meta.url).href);
 
@@ -28,12 +30,13 @@ for await (const line of createInterface({ input: process.stdin })) answer(await
 async function startHost() {
   const host = await startGuardedHost(program);
   const { guarded, dropped, host: pid } = host.first as { guarded: number; dropped: number; host: number };
-  /** The shell of the guard: the only child of the host that is not one of its programs. */
+  /** Throws while the guard has no shell, or one that has not begun. */
   const shell = () => {
-    const found = childrenOf(pid).find((child) => child !== guarded && child !== dropped);
+    const found = guardShellOf(pid, "test-guard");
     if (found === undefined) throw new Error("the guard has no shell");
     return found;
   };
+  await vi.waitFor(shell, { timeout: 30_000 });
   return {
     ...host,
     guarded,
@@ -134,7 +137,7 @@ onLinux("a guard whose shell keeps ending gives up after ten restarts, and the n
 
   await host.ask("void guard.add(1073741824)");
 
-  expect(killed).not.toContain(host.shell());
+  await vi.waitFor(() => expect(killed).not.toContain(host.shell()), { timeout: 30_000 });
 });
 
 test("an entry that a shell would take for several words is refused", () => {

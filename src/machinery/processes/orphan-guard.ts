@@ -17,10 +17,13 @@ export interface OrphanGuardOptions {
 /** Clean-up lines for a guard whose entries are process groups. */
 export const killGroups = 'for one in $entries; do kill -s KILL -- "-$one"; done';
 
-/** The signals that a terminal or a supervisor sends to everything it has started are ignored: the clean-up comes after them. */
-const toScript = (cleanUp: string) => `
+/**
+ * The signals that a terminal or a supervisor sends to everything it has started are ignored: the clean-up comes after them.
+ * The first entries are part of the script, so that they are known even if the host is killed while the shell starts.
+ */
+const toScript = (entries: Iterable<string>, cleanUp: string) => `
 trap '' INT TERM HUP QUIT
-entries=''
+entries='${[...entries].join(" ")}'
 while read -r word entry; do
   case $word in
     add) entries="$entries $entry" ;;
@@ -95,7 +98,7 @@ export class OrphanGuard {
     if (process.platform === "win32") return;
     const { name, cleanUp, args = [], env = {} } = this.#options;
     // The shell lives as long as the host. Without this it would keep every terminal open that is open now.
-    const program = withoutInheritedFiles("/bin/sh", ["-c", toScript(cleanUp), name, ...args]);
+    const program = withoutInheritedFiles("/bin/sh", ["-c", toScript(this.#entries, cleanUp), name, ...args]);
     const shell = spawn(program.file, program.args, {
       stdio: ["pipe", "ignore", "ignore"],
       env: { PATH: searchPath, ...env },
@@ -116,7 +119,6 @@ export class OrphanGuard {
     // The host may end while its guard still runs.
     shell.unref();
     (shell.stdin as unknown as { unref?(): void } | null)?.unref?.();
-    for (const entry of this.#entries) this.#send(`add ${entry}`);
   }
 
   #forget(shell: ChildProcess): void {

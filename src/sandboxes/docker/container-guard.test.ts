@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { childrenOf, startGuardedHost } from "../../machinery/processes/guarded-host.suite.ts";
+import { guardShellOf, startGuardedHost } from "../../machinery/processes/guarded-host.suite.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -57,13 +57,19 @@ test.runIf(process.platform === "linux")(
   async () => {
     containers("one\ntwo\n");
     const host = await startHost();
-    const [shell = 0] = childrenOf(host.pid);
+    const currentShell = () => {
+      const found = guardShellOf(host.pid, "a2e-containers");
+      if (found === undefined) throw new Error("the guard has no shell");
+      return found;
+    };
+    const shell = await vi.waitFor(() => currentShell(), { timeout: 30_000 });
     process.kill(shell, "SIGKILL");
-    await vi.waitFor(() => {
-      const [next] = childrenOf(host.pid);
-      expect(next).toBeDefined();
-      expect(next).not.toBe(shell);
-    });
+    await vi.waitFor(
+      () => {
+        expect(currentShell()).not.toBe(shell);
+      },
+      { timeout: 30_000 },
+    );
 
     await host.kill();
 

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { childrenOf } from "../../../machinery/processes/guarded-host.suite.ts";
+import { childrenOf, guardShellOf } from "../../../machinery/processes/guarded-host.suite.ts";
 import { ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
 import { createStdioEnvironment } from "./stdio.ts";
 
@@ -85,9 +85,8 @@ onLinux(
   { timeout: 60_000 },
   async () => {
     const { host, server } = await startHost("--deaf", "--child");
-    const shell = () => childrenOf(host.pid as number).find((child) => child !== server);
-    const first = shell();
-    if (first === undefined) throw new Error("the guard has no shell");
+    const shell = () => guardShellOf(host.pid as number, "a2e-servers");
+    const first = await waitFor(shell, "the shell");
     process.kill(first, "SIGKILL");
     await waitFor(() => ![undefined, first].includes(shell()) || undefined, "another shell");
 
