@@ -2,7 +2,7 @@
 // a plan that would not be sound afterwards is left alone altogether. The fork keeps its copies, and those that were
 // merged count from then on as set out from, so that a later merge finds what came after.
 import type { Database } from "../../host/ports/database.ts";
-import { findAnyCycle } from "./dependencies.ts";
+import { findCycle } from "../../machinery/find-cycle.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { liveClaim, type Plan, type Task, type TaskFields, taskFields } from "./model.ts";
 import { removePlan } from "./plan-calls.ts";
@@ -191,7 +191,7 @@ class PlanMerge {
       const place = `${this.#planId}/${task_id}`;
       if (deps.some((id) => !dependencies.has(id))) throw new UnsoundPlan(`${place}: depends on a task that is gone`);
     }
-    const cycle = findAnyCycle(dependencies);
+    const cycle = findCycle(dependencies.keys(), (id) => dependencies.get(id) ?? []);
     if (cycle !== undefined)
       throw new UnsoundPlan(`${this.#planId}/${cycle[0]}: would wait for itself (${cycle.join(" → ")})`);
   }

@@ -1,7 +1,8 @@
 // What can be done with a task.
+
+import { findCycle } from "../../machinery/find-cycle.ts";
 import type { RequestOf } from "../../protocol/capability.ts";
 import { refuseIfClaimed } from "./claim-calls.ts";
-import { findCycle } from "./dependencies.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { planningLimits } from "./limits.ts";
 import { type Plan, type Task, type TaskFields, taskFields } from "./model.ts";
@@ -144,7 +145,8 @@ function checkDependencies({ tables }: Desk, plan: Plan, { task_id, deps }: Task
   const dependencies = new Map(tables.dependenciesOf(plan));
   const missing = deps.filter((id) => !dependencies.has(id));
   if (missing.length > 0) throw unknownDependency(missing);
-  const cycle = findCycle(task_id, dependencies.set(task_id, deps));
+  dependencies.set(task_id, deps);
+  const cycle = findCycle([task_id], (id) => dependencies.get(id) ?? []);
   if (cycle !== undefined) throw dependencyCycle(cycle);
 }
 

@@ -1,8 +1,9 @@
 // From nodes as they came to a plan, or to everything that is wrong with them.
 
+import { findCycle } from "../../../machinery/find-cycle.ts";
 import type { ParseExpression } from "../expressions/expression.ts";
 import type { ChainNode, ChainProblem } from "../protocol.ts";
-import { findCycle, findReached, toLevels } from "./graph.ts";
+import { findReached, toLevels } from "./graph.ts";
 import { NodePlanner } from "./node-planner.ts";
 import { type NodeSpec, toNodeSpec } from "./node-spec.ts";
 import { createOutputForm } from "./output-form.ts";
@@ -204,7 +205,9 @@ class Compiler {
 
   /** Cycles, and nodes that no way leads to. */
   checkOrder({ edges, roots, needed }: Graph, entry: string): void {
-    const cycle = findCycle(this.#main.length, edges)?.map((index) => this.#main[index]?.id ?? "");
+    const cycle = findCycle(this.#main.keys(), (node) => (edges[node] ?? []).map(({ to }) => to))?.map(
+      (index) => this.#main[index]?.id ?? "",
+    );
     if (cycle !== undefined)
       this.#problems.add("chain_cycle", `nodes wait for each other: ${cycle.join(" → ")}`, cycle[0], cycle);
     const start = this.indexOf.get(entry);

@@ -1,32 +1,5 @@
-// Order in a graph: cycles, reach, and the earliest step of every node.
+// Order in a graph: reach, and the earliest step of every node.
 import type { Edge } from "./plan.ts";
-
-/** The way round, beginning and ending with the same node, or undefined. */
-export function findCycle(count: number, edges: readonly (readonly Edge[])[]): number[] | undefined {
-  /** 0 not seen, 1 on the way, 2 done. */
-  const state = new Uint8Array(count);
-  for (let start = 0; start < count; start++) {
-    if (state[start] !== 0) continue;
-    // Walks with a stack of its own: a chain may be longer than calls can nest.
-    const way: { node: number; next: number }[] = [{ node: start, next: 0 }];
-    state[start] = 1;
-    for (let top = way.at(-1); top !== undefined; top = way.at(-1)) {
-      const edge = edges[top.node]?.[top.next];
-      top.next += 1;
-      if (edge === undefined) {
-        state[top.node] = 2;
-        way.pop();
-      } else if (state[edge.to] === 1) {
-        const from = way.findIndex(({ node }) => node === edge.to);
-        return [...way.slice(from).map(({ node }) => node), edge.to];
-      } else if (state[edge.to] === 0) {
-        state[edge.to] = 1;
-        way.push({ node: edge.to, next: 0 });
-      }
-    }
-  }
-  return undefined;
-}
 
 /** Nodes that can be come to from these, and those that such nodes need. One that only leads to them is not. */
 export function findReached(

@@ -1,7 +1,6 @@
 // Reads and writes rows; knows neither who asks nor what is allowed. Writes belong within `database.write`.
 import type { Database, SqlRow, SqlStatement, SqlValue } from "../../../host/ports/database.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { planningLimits } from "../limits.ts";
 import type { Claim, Plan, PlanSummary, Task } from "../model.ts";
 import type { ChangeRecord } from "../protocol.ts";
@@ -108,7 +107,7 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
       return statements.readyTasks.all(chosen, freeAt, fitting).map(toTask);
     },
 
-    dependenciesOf({ overlay, plan_id }: Plan): Dependencies {
+    dependenciesOf({ overlay, plan_id }: Plan): ReadonlyMap<string, readonly string[]> {
       const rows = statements.dependenciesOf.all(overlay, plan_id);
       return new Map(rows.map(({ task_id, deps }) => [task_id as string, JSON.parse(deps as string) as string[]]));
     },
