@@ -11,9 +11,9 @@ import {
   parseJSONRPCMessage,
   type Transport,
 } from "@modelcontextprotocol/server";
+import { createTextLineSplitter } from "../../protocol/framing/text-lines.ts";
 import { isDeeperThan, isJsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
-import { createTextLineSplitter } from "../../transports/stdio/text-lines.ts";
 import { mcpLimits } from "./limits.ts";
 import { cancelledBy, isListenRequest } from "./messages.ts";
 

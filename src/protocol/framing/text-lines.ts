@@ -1,5 +1,5 @@
 // Lines out of decoded text. The streams of Node decode UTF-8 across cuts faster than anything that works on bytes here;
-// where there is no such stream, `protocol/ndjson.ts` does both.
+// for other streams, ndjson.ts splits bytes.
 
 export interface TextLineSplitter {
   push(text: string): void;

@@ -1,12 +1,12 @@
 // An agent's end of a pipe to a host that it starts itself.
 import { encodeMessage } from "../../protocol/codec.ts";
 import type { Message } from "../../protocol/envelope.ts";
+import { createTextLineSplitter } from "../../protocol/framing/text-lines.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Transport, TransportEvents } from "../../protocol/transport.ts";
 import { oncePerTurn } from "../turn.ts";
 import { checkRoom } from "../waiting-lines.ts";
 import { type PipedChild, startPipedChild } from "./piped-child.ts";
-import { createTextLineSplitter } from "./text-lines.ts";
 
 export interface SubprocessOptions {
   command: string;

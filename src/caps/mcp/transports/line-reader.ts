@@ -1,11 +1,12 @@
-// JSON-RPC messages, one per line, from a stream that somebody else writes: of any size, at any speed, or no JSON at all.
+// JSON-RPC messages, one per line, from a stream that another program writes: of any size, at any speed, or not JSON at all.
 import type { Readable } from "node:stream";
+import { createTextLineSplitter } from "../../../protocol/framing/text-lines.ts";
 
 export interface LineReaderOptions {
   readonly maxLineBytes: number;
-  /** After so many lines others have their turn; until then nothing more is read, so the writer feels it. */
+  /** After so many lines, other work has its turn. Until then nothing more is read, which slows the writer down. */
   readonly maxLinesPerTurn: number;
-  /** Lines in a row that are no message before it is fatal. */
+  /** More lines in a row than this that are not messages are fatal. */
   readonly maxUnreadable: number;
   onMessage(message: object): void;
   onProblem(error: Error): void;
@@ -13,16 +14,12 @@ export interface LineReaderOptions {
   onFatal(error: Error): void;
 }
 
-const newline = 0x0a;
-
 export class LineReader {
   readonly #stream: Readable;
   readonly #options: LineReaderOptions;
-  /** The pieces of a line whose end has not come. */
-  #pieces: Buffer[] = [];
-  #bytes = 0;
-  /** What was read and not yet looked at. */
-  #rest: Buffer | undefined;
+  readonly #lines: { push(text: string): void };
+  /** Text that was read and not yet split into lines. */
+  #rest: string | undefined;
   #unreadable = 0;
   #isOver = false;
   #turn: NodeJS.Immediate | undefined;
@@ -31,11 +28,17 @@ export class LineReader {
   constructor(stream: Readable, options: LineReaderOptions) {
     this.#stream = stream;
     this.#options = options;
-    stream.on("data", (chunk: Buffer) => this.#take(chunk));
+    this.#lines = createTextLineSplitter({
+      maxLineLength: options.maxLineBytes,
+      onLine: (line) => this.#receive(line),
+      onTooLong: () => this.#failTooLong(),
+    });
+    stream.setEncoding("utf8");
+    stream.on("data", (text: string) => this.#take(text));
     stream.on("close", () => this.#end());
   }
 
-  /** Calls back once everything that was written has been read. Somebody else may hold the pipe open: not for long. */
+  /** Calls back once everything that was written has been read. Another program may hold the pipe open: it waits 200 ms. */
   finish(then: () => void): void {
     this.#onFinished = then;
     if (this.#stream.destroyed || this.#isOver) return this.#end();
@@ -49,21 +52,19 @@ export class LineReader {
     finished?.();
   }
 
-  #take(chunk: Buffer): void {
+  #take(text: string): void {
     if (this.#isOver) return;
-    let from = 0;
-    for (let lines = 0; ; lines++) {
-      const at = chunk.indexOf(newline, from);
-      if (at === -1) break;
-      if (lines === this.#options.maxLinesPerTurn) return this.#later(chunk.subarray(from));
-      this.#line(chunk.subarray(from, at));
-      if (this.#isOver) return;
-      from = at + 1;
+    let end = 0;
+    for (let lines = 0; lines < this.#options.maxLinesPerTurn; lines++) {
+      const at = text.indexOf("\n", end);
+      if (at === -1) return this.#lines.push(text);
+      end = at + 1;
     }
-    if (from < chunk.length) this.#keep(chunk.subarray(from));
+    this.#lines.push(text.slice(0, end));
+    if (end < text.length && !this.#isOver) this.#later(text.slice(end));
   }
 
-  #later(rest: Buffer): void {
+  #later(rest: string): void {
     this.#stream.pause();
     this.#rest = rest;
     this.#turn = setImmediate(() => {
@@ -77,43 +78,33 @@ export class LineReader {
     });
   }
 
-  #keep(piece: Buffer): void {
-    this.#bytes += piece.length;
-    this.#pieces.push(piece);
-    if (this.#bytes > this.#options.maxLineBytes)
-      this.#fail(new Error(`a message is longer than ${this.#options.maxLineBytes} bytes`));
-  }
-
-  #line(last: Buffer): void {
-    let line = last;
-    if (this.#pieces.length > 0) {
-      this.#keep(last);
-      if (this.#isOver) return;
-      line = Buffer.concat(this.#pieces);
-      this.#pieces = [];
-      this.#bytes = 0;
-    } else if (line.length > this.#options.maxLineBytes) {
-      return this.#fail(new Error(`a message is longer than ${this.#options.maxLineBytes} bytes`));
-    }
-    const messages = parseMessages(line.toString("utf8"));
+  #receive(line: string): void {
+    // Lines of the same piece of text, after one that was fatal.
+    if (this.#isOver) return;
+    const { maxLineBytes, maxUnreadable } = this.#options;
+    // A character takes up to three bytes, so most lines need not be measured.
+    if (line.length * 3 > maxLineBytes && Buffer.byteLength(line) > maxLineBytes) return this.#failTooLong();
+    const messages = parseMessages(line);
     if (messages !== undefined) {
       if (messages.length > 0) this.#unreadable = 0;
       for (const message of messages) this.#options.onMessage(message);
       return;
     }
     this.#unreadable += 1;
-    const shown = JSON.stringify(line.toString("utf8", 0, maxShownBytes));
-    if (this.#unreadable > this.#options.maxUnreadable)
-      this.#fail(new Error(`what it writes are no messages: ${shown}`));
+    const shown = JSON.stringify(line.slice(0, maxShownLength));
+    if (this.#unreadable > maxUnreadable) this.#fail(new Error(`what it writes are no messages: ${shown}`));
     else if (this.#unreadable === 1) this.#options.onProblem(new Error(`a line is no message: ${shown}`));
+  }
+
+  #failTooLong(): void {
+    if (!this.#isOver) this.#fail(new Error(`a message is longer than ${this.#options.maxLineBytes} bytes`));
   }
 
   #fail(error: Error): void {
     this.#isOver = true;
-    this.#pieces = [];
     this.#rest = undefined;
     clearImmediate(this.#turn);
-    // Read on and thrown away: a full pipe would keep the writer from seeing that it should end.
+    // The stream is read on and its data dropped: a full pipe would keep the writer from seeing that it should end.
     this.#stream.resume();
     this.#options.onFatal(error);
   }
@@ -121,8 +112,8 @@ export class LineReader {
 
 const lastWordsMs = 200;
 
-/** Of a line that is no message. Whoever shows it blots out secrets first, which must not be cut by then. */
-const maxShownBytes = 4000;
+/** Of a line that is not a message. Secrets are blotted out of it later, and must not be cut by then. */
+const maxShownLength = 4000;
 
 /**
  * The messages that a line or a frame holds: one or, in a batch as the revision of 2025-03-26 has them, several; none
