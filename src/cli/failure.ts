@@ -3,6 +3,7 @@ import { A2EClientError, A2EConnectionError } from "../client/errors.ts";
 import { HostStartError } from "../compose/host-start-error.ts";
 import { PluginLoadError } from "../config/plugin-loading.ts";
 import { ConfigError } from "../machinery/options/problem.ts";
+import { messageOf } from "../protocol/errors.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { toPlainText } from "./plain-text.ts";
 import type { Terminal } from "./terminal.ts";
@@ -36,10 +37,6 @@ export function reportFailure(error: unknown, terminal: Terminal): number {
   if (hint !== undefined) terminal.note(toPlainText(hint));
   if (terminal.env.A2E_DEBUG) terminal.note(dim(error instanceof Error ? renderStack(error) : String(error)));
   return exitCodeOf(error);
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function exitCodeOf(error: unknown): number {

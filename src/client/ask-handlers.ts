@@ -2,7 +2,7 @@
 import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
 import { createMessage } from "../protocol/codec.ts";
 import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
-import { A2EError } from "../protocol/errors.ts";
+import { A2EError, messageOf } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 
 export interface AskContext {
@@ -161,7 +161,7 @@ export class AskHandlers {
 
   #fail(req_id: string, error: unknown): void {
     const { code, detail, retryable } = error instanceof A2EError ? error : new A2EError("runtime_error", "");
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     this.#give(req_id, "error", { code, message, detail, retryable });
   }
 

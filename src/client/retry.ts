@@ -1,3 +1,4 @@
+import { maxTimerMs } from "../protocol/timers.ts";
 import { A2EClientError } from "./errors.ts";
 
 export interface RetryOptions {
@@ -34,9 +35,6 @@ export async function withRetry<Value>(
     }
   }
 }
-
-/** The longest a timer can wait; asked for more, it would fire at once. */
-const maxTimerMs = 2 ** 31 - 1;
 
 export function wait(delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

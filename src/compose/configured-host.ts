@@ -13,6 +13,7 @@ import { type AuditLog, noAudit } from "../host/ports/audit.ts";
 import type { Database } from "../host/ports/database.ts";
 import type { Sandboxes } from "../host/ports/sandbox.ts";
 import type { SnapshotSchedule, SnapshotStore } from "../host/ports/snapshot-store.ts";
+import { messageOf } from "../protocol/errors.ts";
 import type { Recordings } from "../recording/recorder.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { openKeyFile } from "../stores/files/key-file.ts";
@@ -172,8 +173,4 @@ async function openAudit(config: A2EHostConfig["audit"], log: Logger): Promise<A
 
 function toSchedule({ interval_seconds, on_drain, keep }: A2EHostConfig["snapshot_schedule"]): SnapshotSchedule {
   return { everyMs: interval_seconds * 1000, onDrain: on_drain, keep };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

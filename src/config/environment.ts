@@ -1,13 +1,13 @@
 // `${NAME}` in a config: the place of a secret that should not stand in a file.
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 const reference = /\$(\$?)\{([^}]*)\}/g;
 
 /** Puts values of the environment into a text. `$${` stands for a plain `${`. Problems never repeat what a variable holds. */
 export function substituteEnvironment(
   text: string,
-  environment: Environment,
+  environment: EnvironmentVariables,
 ): { value: string; variables: Readonly<Record<string, string>> } | { problem: string } {
   let problem: string | undefined;
   const variables: Record<string, string> = {};

@@ -1,6 +1,7 @@
 // The limits as a host config spells them. Names and defaults come from the one table of limits; only the words are here.
 import { z } from "zod";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
+import { maxTimerMs } from "../protocol/timers.ts";
 
 const descriptions: Record<keyof Limits, string> = {
   maxLineBytes: "Longest message line a peer may send.",
@@ -41,9 +42,6 @@ const mayBeZero: ReadonlySet<string> = new Set<keyof Limits>([
   "maxReplayBytes",
   "drainMs",
 ]);
-
-/** Timers overflow beyond 31 bits and would fire at once. */
-const maxTimerMs = 2 ** 31 - 1;
 
 /** Where more would not be more: a text has to fit into one string of the engine, and messages are copied by recursion. */
 const highest: Partial<Record<keyof Limits, number>> = {

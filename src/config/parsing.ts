@@ -10,10 +10,11 @@ import {
   renderPath,
 } from "../machinery/options/problem.ts";
 import { fromText } from "../machinery/options/text-values.ts";
+import { valueAt } from "../machinery/validation/value-at.ts";
 import { copyJson } from "../protocol/json.ts";
 import { nearest } from "../protocol/nearest.ts";
 import { isMapping, moveAliases } from "./aliases.ts";
-import { type Environment, substituteEnvironment } from "./environment.ts";
+import { type EnvironmentVariables, substituteEnvironment } from "./environment.ts";
 import { fieldsOf, isOpen, pathsOf, toField } from "./fields.ts";
 import { type A2EHostConfig, hostConfig } from "./schema.ts";
 
@@ -21,7 +22,7 @@ export interface ConfigOptions {
   /** The name of the config in messages. */
   source?: string;
   /** Where `${NAME}` and A2E_AUTH_TOKEN are looked up; the environment of the process unless given. */
-  env?: Environment;
+  env?: EnvironmentVariables;
   /** Where relative paths start; the working directory unless given. */
   baseDir?: string;
   /** What takes the place of the same settings of the config: options of a command line. Paths in it are absolute. */
@@ -84,7 +85,7 @@ class ConfigReading {
   readonly problems: ConfigProblem[] = [];
   origins: ReadonlyMap<string, readonly string[]> = new Map();
   readonly #options: ConfigOptions;
-  readonly #env: Environment;
+  readonly #env: EnvironmentVariables;
   /** Paths whose text came from the environment: their values may be secrets. */
   readonly #substituted = new Set<string>();
   #variables: Readonly<Record<string, string>> | undefined;
@@ -204,16 +205,12 @@ function suggestKey(key: string, section: z.ZodObject): string | undefined {
   return open === undefined ? undefined : `${open[0]}.${key}`;
 }
 
-function valueAt(value: unknown, path: ConfigPath): unknown {
-  return path.reduce<unknown>((inner, step) => (inner as Record<string | number, unknown> | undefined)?.[step], value);
-}
-
 function override(parsed: z.output<typeof hostConfig>, overrides: ConfigOverrides): z.output<typeof hostConfig> {
   const { host = parsed.server.host, port = parsed.server.port, ...rest } = overrides;
   return { ...parsed, ...rest, server: { ...parsed.server, host, port } };
 }
 
-function complete(parsed: z.output<typeof hostConfig>, baseDir: string, env: Environment): A2EHostConfig {
+function complete(parsed: z.output<typeof hostConfig>, baseDir: string, env: EnvironmentVariables): A2EHostConfig {
   const { auth_token: written, ...rest } = parsed;
   const base = resolve(baseDir);
   const data = resolve(base, parsed.data_dir);

@@ -47,7 +47,7 @@ export class PluginLoadError extends Error {
   }
 }
 
-type PluginEntry = A2EHostConfig["plugins"][number];
+type ConfigEntry = A2EHostConfig["plugins"][number];
 
 /** The enabled plugins, highest priority first and otherwise as listed. Rejects with a PluginLoadError. */
 export async function loadPlugins(
@@ -82,12 +82,12 @@ function explain(error: unknown, index: number): string {
   return [`${countProblems(problems)} with its options:`, ...renderProblemLines(problems, error.source)].join("\n");
 }
 
-function toFailure({ name, cls }: PluginEntry, message: string, error: unknown): PluginFailure {
+function toFailure({ name, cls }: ConfigEntry, message: string, error: unknown): PluginFailure {
   const cause = error instanceof PluginRefusal ? error.cause : error;
   return { name, ...(cls === undefined ? {} : { cls }), message, cause };
 }
 
-async function loadPlugin(entry: PluginEntry, baseDir: string, sources: PluginSources): Promise<ConfiguredPlugin> {
+async function loadPlugin(entry: ConfigEntry, baseDir: string, sources: PluginSources): Promise<ConfiguredPlugin> {
   const { enabled: _, priority, exclusive, isolation, ...own } = entry.metadata;
   // Only where it is asked for: a plugin that checks its options and knows no isolation then says so, rather than run without.
   const wanted = isolation === "none" ? {} : { isolation };
@@ -106,7 +106,7 @@ async function loadPlugin(entry: PluginEntry, baseDir: string, sources: PluginSo
 }
 
 async function createPlugin(
-  entry: PluginEntry,
+  entry: ConfigEntry,
   baseDir: string,
   options: JsonObject,
   sources: PluginSources,

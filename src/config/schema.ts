@@ -209,14 +209,14 @@ export const hostConfig = z.strictObject({
 export type A2EHostConfigInput = z.input<typeof hostConfig>;
 
 type ParsedConfig = z.output<typeof hostConfig>;
-type PluginEntry = ParsedConfig["plugins"][number] & { name: string };
+type NamedPluginEntry = ParsedConfig["plugins"][number] & { name: string };
 
 /** What a host runs on: defaults are filled and every path is absolute. */
 export interface A2EHostConfig
   extends Omit<ParsedConfig, "audit" | "plugins" | "recording" | "snapshot_store" | "workspace_dir"> {
   audit: ParsedConfig["audit"] & { path: string };
   recording: ParsedConfig["recording"] & { path: string };
-  plugins: PluginEntry[];
+  plugins: NamedPluginEntry[];
   /** A store in memory has no path. */
   snapshot_store: ParsedConfig["snapshot_store"];
   workspace_dir: string;

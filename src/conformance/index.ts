@@ -1,4 +1,5 @@
 // Runs the requirements against any host, over every transport by which it can be reached.
+import { messageOf } from "../protocol/errors.ts";
 import { Skip } from "./check.ts";
 import { SessionPool, type Survey, type Target } from "./context.ts";
 import type { TransportKind } from "./link.ts";
@@ -156,6 +157,6 @@ async function outcomeOf(ask: () => Promise<void> | void): Promise<Pick<Conforma
     return { status: "passed" };
   } catch (error) {
     if (error instanceof Skip) return { status: "skipped", message: error.message };
-    return { status: "failed", message: error instanceof Error ? error.message : String(error) };
+    return { status: "failed", message: messageOf(error) };
   }
 }

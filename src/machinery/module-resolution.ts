@@ -4,6 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isJsonObject } from "../protocol/json.ts";
 
 /** What to hand to `import()`: the URL of a file, or the specifier itself where only the host's own folder may know it. */
 export function resolveModule(specifier: string, baseDir: string): string {
@@ -36,23 +37,19 @@ function resolveExports(folder: string, subpath: string): string | undefined {
     return undefined;
   }
   const entry =
-    isObject(exports) && Object.keys(exports).some((key) => key.startsWith(".")) ? exports : { ".": exports };
+    isJsonObject(exports) && Object.keys(exports).some((key) => key.startsWith(".")) ? exports : { ".": exports };
   const target = pickCondition((entry as Record<string, unknown>)[subpath]);
   return target?.startsWith("./") ? join(folder, target) : undefined;
 }
 
 function pickCondition(target: unknown): string | undefined {
   if (typeof target === "string") return target;
-  if (!isObject(target)) return undefined;
+  if (!isJsonObject(target)) return undefined;
   for (const [condition, inner] of Object.entries(target)) {
     const picked = conditions.includes(condition) ? pickCondition(inner) : undefined;
     if (picked !== undefined) return picked;
   }
   return undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isFile(path: string): boolean {

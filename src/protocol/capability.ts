@@ -133,7 +133,7 @@ export function capability<const Name extends string, const Spec extends Capabil
   };
 }
 
-interface CallOptions<Request extends Schema, Result extends Schema> {
+interface CallDeclaration<Request extends Schema, Result extends Schema> {
   doc: string;
   request: Request;
   result: Result;
@@ -157,7 +157,7 @@ export function call<Request extends Schema, Result extends Schema>(
     asTool,
     concealed = [],
     ...rest
-  }: CallOptions<Request, Result>,
+  }: CallDeclaration<Request, Result>,
 ): Call<Request, Result> {
   const parseRequest = createParser(rest.request);
   const parseResult = createParser(rest.result);

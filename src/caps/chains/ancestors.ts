@@ -1,9 +1,9 @@
 // The sessions that a fork comes from: references to their large outputs came with the conversation, and stay good.
-import type { SessionState } from "../../host/session/session-state.ts";
+import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
 import { chainLimits } from "./limits.ts";
 
 /** Not merged: where a fork comes from is its own. */
-const key = "local:ancestors";
+const key = `${localPrefix}ancestors`;
 
 /** The nearest first. */
 export function ancestorsOf(state: SessionState): readonly string[] {

@@ -1,5 +1,4 @@
 // Writing an environment: one object, whose types come from its spaces.
-
 import type { Awaitable } from "../../protocol/awaitable.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { SeededRandom } from "./random.ts";

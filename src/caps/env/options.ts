@@ -1,12 +1,10 @@
 // The options of the env plugin, spelled as in a config file.
 import { z } from "zod";
 import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/plugin-options.ts";
+import { maxTimerMs } from "../../protocol/timers.ts";
 import { builtinNames } from "./builtin/all.ts";
 import { envLimits } from "./limits.ts";
 import { autoresetModes } from "./protocol.ts";
-
-/** The longest time that a timer can be set to; beyond it, it would be up at once. */
-const maxTimerMs = 2 ** 31 - 1;
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({

@@ -1,5 +1,5 @@
 // The errors of this capability, worded once.
-import { A2EError, coreErrors } from "../../protocol/errors.ts";
+import { A2EError, coreErrors, messageOf } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { Environment } from "./define-env.ts";
@@ -56,6 +56,6 @@ export function unknownEnv(name: string, known: readonly string[]): A2EError {
 export function toEnvError(thrown: unknown, environment: Environment): A2EError {
   if (thrown instanceof A2EError && (Object.hasOwn(coreErrors, thrown.code) || Object.hasOwn(env.errors, thrown.code)))
     return thrown;
-  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  const text = messageOf(thrown);
   return env.error("runtime_error", `environment "${environment.name}" failed: ${text}`, { cause: thrown });
 }

@@ -38,7 +38,7 @@ export interface Refusal {
   readonly version?: number;
 }
 
-export type Outcome = { readonly entry: Entry } | { readonly refusal: Refusal };
+export type WriteOutcome = { readonly entry: Entry } | { readonly refusal: Refusal };
 
 /** All that are given must hold. */
 export interface Conditions {

@@ -15,10 +15,10 @@ import {
   countFitting,
   type Draft,
   type Found,
-  type Outcome,
   type Refusal,
   type Search,
   toWireEntry,
+  type WriteOutcome,
 } from "./entry.ts";
 import { canonicalKey, keyToWire } from "./key.ts";
 import { memoryLimits } from "./limits.ts";
@@ -103,7 +103,7 @@ class MemorySession {
   }
 
   #write(opened: Memory, { entries }: StoreRequest, drafts: readonly (Draft | Refusal)[], now: number) {
-    const outcomes = new Array<Outcome>(drafts.length);
+    const outcomes = new Array<WriteOutcome>(drafts.length);
     const places: Record<Tier, number[]> = { working: [], episodic: [], semantic: [] };
     drafts.forEach((draft, index) => {
       if ("code" in draft) outcomes[index] = { refusal: draft };
@@ -124,7 +124,7 @@ class MemorySession {
     return places.working.length === 0 ? new CheckedResult(result) : result;
   }
 
-  #storeIn(tier: Tier, opened: Memory, drafts: Draft[], now: number): Outcome[] {
+  #storeIn(tier: Tier, opened: Memory, drafts: Draft[], now: number): WriteOutcome[] {
     const { memories, store, working } = this.#tiers;
     if (tier === "working") return working.store(opened.id, drafts, now);
     const view = memories.viewOf(opened, tier);
@@ -229,7 +229,7 @@ function fitting(entries: MemoryEntry[]): MemoryEntry[] {
   return entries.slice(0, countFitting(sizes, maxAnswerBytes));
 }
 
-function toStoreResult(entries: StoreRequest["entries"], outcomes: readonly Outcome[]): ResultOf<Calls["store"]> {
+function toStoreResult(entries: StoreRequest["entries"], outcomes: readonly WriteOutcome[]): ResultOf<Calls["store"]> {
   const stored: MemoryEntry[] = [];
   const problems: EntryProblem[] = [];
   outcomes.forEach((outcome, index) => {

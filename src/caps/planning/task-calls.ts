@@ -1,5 +1,4 @@
 // What can be done with a task.
-
 import { findCycle } from "../../machinery/find-cycle.ts";
 import type { RequestOf } from "../../protocol/capability.ts";
 import { refuseIfClaimed } from "./claim-calls.ts";

@@ -1,7 +1,7 @@
 // Who looks at plans, and from which session: all of it kept in the session's state, read anew whenever it is needed,
 // since the host may put another state in its place.
 import type { SessionContext } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/session/session-state.ts";
+import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
 import { ground } from "./model.ts";
 
 export interface Viewer {
@@ -68,7 +68,7 @@ export interface ForkOverlays {
   readonly below: string[];
 }
 
-const overlaysKey = "local:overlays";
+const overlaysKey = `${localPrefix}overlays`;
 
 function readOverlays(state: SessionState): ForkOverlays {
   return (state.get(overlaysKey) as unknown as ForkOverlays | undefined) ?? { own: [], below: [] };

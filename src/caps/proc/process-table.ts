@@ -1,6 +1,6 @@
 // The processes of one session: those that run, those that have ended, and records of those that a host took with it.
 import type { SessionContext } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/session/session-state.ts";
+import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { killMarked } from "./group/group.ts";
 import { procLimits } from "./limits.ts";
@@ -10,7 +10,7 @@ import type { ProcStatus } from "./protocol.ts";
 import type { Workshop } from "./start/workshop.ts";
 
 /** Merging must leave them alone: a process belongs to the session that started it. */
-const recordPrefix = "local:proc:";
+const recordPrefix = `${localPrefix}proc:`;
 
 type TableContext = Pick<SessionContext, "state" | "session" | "nextId">;
 

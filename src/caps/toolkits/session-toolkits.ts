@@ -25,7 +25,7 @@ export interface SessionToolkitsOptions {
 type Result = ResultInputOf<(typeof toolkits)["calls"]["configure"]>;
 
 /** Where a name leads: the toolkit, and the shelf it stands on or would stand on. */
-interface Place {
+interface ToolkitPlace {
   readonly instance: string;
   readonly toolkit: Toolkit | undefined;
   readonly shelf: SessionShelf;
@@ -34,7 +34,7 @@ interface Place {
 export function createSessionHandlers(options: SessionToolkitsOptions): Handlers<typeof toolkits> {
   const { known, own, shared, fixed } = options;
 
-  const find = (instance: string): Place => {
+  const find = (instance: string): ToolkitPlace => {
     for (const shelf of [fixed, own, shared]) {
       const record = shelf.get(instance);
       if (record !== undefined) return { instance, toolkit: known.get(record.toolkit), shelf };
@@ -44,28 +44,28 @@ export function createSessionHandlers(options: SessionToolkitsOptions): Handlers
   };
 
   /** The place, where this session may change what is there. */
-  const findMine = (instance: string, { session }: CallContext): Place => {
+  const findMine = (instance: string, { session }: CallContext): ToolkitPlace => {
     const place = find(instance);
     const refusal = refuse(place, session);
     if (refusal !== undefined) throw refusal;
     return place;
   };
 
-  const refuse = ({ shelf, instance }: Place, session: SessionInfo): A2EError | undefined => {
+  const refuse = ({ shelf, instance }: ToolkitPlace, session: SessionInfo): A2EError | undefined => {
     if (shelf === fixed) return operatorsOwn(instance);
     return shelf === shared && !options.mayChangeShared(session) ? notYours(instance) : undefined;
   };
 
-  const define = ({ instance, toolkit, shelf }: Place): ToolkitDefinition =>
+  const define = ({ instance, toolkit, shelf }: ToolkitPlace): ToolkitDefinition =>
     toDefinition(instance, toolkit, shelf.get(instance), shelf === own ? "session" : "host");
 
-  const makeRoom = ({ shelf, instance }: Place) => {
+  const makeRoom = ({ shelf, instance }: ToolkitPlace) => {
     if (shelf === own && own.get(instance) === undefined && own.takenCount >= options.maxInstalled)
       throw tooMany(options.maxInstalled);
   };
 
   const configure = async (
-    place: Place,
+    place: ToolkitPlace,
     config: Parameters<SessionShelf["configure"]>[2],
     mustStart: boolean,
     context: CallContext,
@@ -78,7 +78,7 @@ export function createSessionHandlers(options: SessionToolkitsOptions): Handlers
   };
 
   /** A place for a toolkit under another name; where there is one already it must hold the same toolkit. */
-  const findAlias = (alias: string, name: string): Place => {
+  const findAlias = (alias: string, name: string): ToolkitPlace => {
     const toolkit = known.get(name) ?? fail(unknownToolkit(name, [...known.keys()]));
     if (alias === "" || alias === name) return find(name);
     if (!isToolkitName(alias)) throw badAlias(alias);

@@ -1,5 +1,6 @@
 // A toolkit as the wire shows it. Nothing secret is in what this file is given.
 import type { RequestOf } from "../../protocol/capability.ts";
+import { messageOf } from "../../protocol/errors.ts";
 import type { Toolkit } from "./define-toolkit.ts";
 import type { ToolkitDefinition, ToolkitScope, toolkits } from "./protocol.ts";
 import { toolName, toolsFor } from "./shelf/running-toolkit.ts";
@@ -43,7 +44,7 @@ function readTools(
   try {
     return { tools: toolsFor(toolkit, config).map(([name]) => name), trouble: "" };
   } catch (error) {
-    return { tools: [], trouble: error instanceof Error ? error.message : String(error) };
+    return { tools: [], trouble: messageOf(error) };
   }
 }
 

@@ -1,5 +1,4 @@
 // Walks the folders of a workspace in a stable order. Links are reported, never followed.
-
 import { readdir } from "node:fs/promises";
 import { toReadableError, type Workspace } from "../../machinery/confinement/workspace.ts";
 import { createPathWildcard } from "../../machinery/validation/wildcard.ts";

@@ -1,5 +1,6 @@
 // From flags to the arguments of a tool or skill, read as its JSON Schema wants them. Whether they fit is for the host to say.
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import { isJsonObject } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
@@ -9,8 +10,8 @@ import type { Flag } from "./flags.ts";
 export type ReadText = (path: string) => string;
 
 export function propertiesOf(schema: JsonObject): Map<string, JsonObject> {
-  const entries = isObject(schema.properties) ? Object.entries(schema.properties) : [];
-  return new Map(entries.map(([name, property]) => [name, isObject(property) ? property : {}]));
+  const entries = isJsonObject(schema.properties) ? Object.entries(schema.properties) : [];
+  return new Map(entries.map(([name, property]) => [name, isJsonObject(property) ? property : {}]));
 }
 
 /** The property that a flag means: its name, with `-` for `_`, or `no-` before that of a switch. */
@@ -61,13 +62,13 @@ export function parseJsonArguments(text: string | undefined, readText: ReadText)
   } catch (cause) {
     throw usage(`--json-args: ${(cause as Error).message}`);
   }
-  if (!isObject(value)) throw usage("--json-args: expected a JSON object");
+  if (!isJsonObject(value)) throw usage("--json-args: expected a JSON object");
   return value;
 }
 
 function isOpen(schema: JsonObject): boolean {
   const { additionalProperties: extra } = schema;
-  return extra === true || isObject(extra) || (extra === undefined && propertiesOf(schema).size === 0);
+  return extra === true || isJsonObject(extra) || (extra === undefined && propertiesOf(schema).size === 0);
 }
 
 function toValue({ name, value }: Flag, schema: JsonObject, readText: ReadText): JsonValue {
@@ -93,7 +94,7 @@ function toItems(flag: Flag, schema: JsonObject, readText: ReadText): JsonValue[
   const whole = parseJsonText(resolveText(name, value, readText));
   if (Array.isArray(whole)) return whole;
   // Read again, as a single item: readers give the same text each time.
-  return [toValue(flag, isObject(schema.items) ? schema.items : {}, readText)];
+  return [toValue(flag, isJsonObject(schema.items) ? schema.items : {}, readText)];
 }
 
 function appendTo(before: JsonValue | undefined, items: JsonValue[]): JsonValue[] {
@@ -119,7 +120,7 @@ export function typesOf(schema: JsonObject): string[] {
   if ("const" in schema) return [typeName(schema.const ?? null)];
   for (const choices of [schema.anyOf, schema.oneOf]) {
     if (!Array.isArray(choices)) continue;
-    const types = choices.map((choice) => (isObject(choice) ? typesOf(choice) : []));
+    const types = choices.map((choice) => (isJsonObject(choice) ? typesOf(choice) : []));
     return types.some((some) => some.length === 0) ? [] : [...new Set(types.flat())];
   }
   return [];
@@ -140,10 +141,6 @@ function parseJsonText(text: string): JsonValue | undefined {
   } catch {
     return undefined;
   }
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function unknownArgument(kind: CalledKind, name: string, known: Iterable<string>): CliError {

@@ -1,10 +1,10 @@
 // Chains as people keep them: a file of JSON or YAML.
 import { parse } from "yaml";
 import { type ChainNode, chains } from "../../caps/chains/protocol.ts";
-import { A2EError } from "../../protocol/errors.ts";
+import { A2EError, messageOf } from "../../protocol/errors.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../protocol/json.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { CliError, messageOf } from "../failure.ts";
+import { CliError } from "../failure.ts";
 
 export interface ChainFile {
   readonly chain_id: string;

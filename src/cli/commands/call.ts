@@ -19,7 +19,7 @@ import { addHostOptions, type HostChoice, linkToHost } from "../hosting/host-lin
 import { toPlainText } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 
-interface CallOptions extends HostChoice {
+interface CallCommandOptions extends HostChoice {
   jsonArgs?: string;
   timeout?: number;
   json?: boolean;
@@ -53,10 +53,10 @@ JSON. @file stands for the text in a file, @- for standard input, @@ for a text 
         "a2e call grep --help",
       ]),
     )
-    .action((name: string, words: string[], options: CallOptions) => call(name, words, options, terminal));
+    .action((name: string, words: string[], options: CallCommandOptions) => call(name, words, options, terminal));
 }
 
-async function call(name: string, words: string[], options: CallOptions, terminal: Terminal): Promise<void> {
+async function call(name: string, words: string[], options: CallCommandOptions, terminal: Terminal): Promise<void> {
   const stray: string[] = [];
   const flags = parseFlags(words, (word) => stray.push(word));
   if (stray.length > 0) throw usage(`${JSON.stringify(stray[0])} belongs to no argument: write --name value`);
@@ -96,7 +96,7 @@ async function run(
   client: A2EClient,
   tool_name: string,
   args: JsonObject,
-  { timeout, json }: CallOptions,
+  { timeout, json }: CallCommandOptions,
   terminal: Terminal,
 ): Promise<ToolResult> {
   const interrupt = new AbortController();
@@ -125,7 +125,7 @@ async function run(
   }
 }
 
-function printResult(result: ToolResult, { json }: CallOptions, terminal: Terminal): void {
+function printResult(result: ToolResult, { json }: CallCommandOptions, terminal: Terminal): void {
   if (!result.success) terminal.exitCode = exitCodes.toolFailed;
   if (json) return terminal.print(JSON.stringify(result, null, 2));
   const { data, summary, error } = result;

@@ -1,8 +1,9 @@
 // `a2e sessions`: who is connected to a running host.
 import type { Command } from "commander";
 import { z } from "zod";
+import { messageOf } from "../../protocol/errors.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { CliError, messageOf } from "../failure.ts";
+import { CliError } from "../failure.ts";
 import { examples } from "../help-text.ts";
 import { configFileName, readConfig } from "../hosting/config-options.ts";
 import { defaultUrl } from "../hosting/default-url.ts";

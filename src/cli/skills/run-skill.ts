@@ -2,12 +2,13 @@
 import { type SkillDefinition, type SkillResult, skill } from "../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { isJsonObject } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { renderCallEvent } from "../arguments/call-event-text.ts";
 import { parseFlags } from "../arguments/flags.ts";
 import { createTextReader, isInputNamed } from "../arguments/input-text.ts";
 import { takeOwnFlags } from "../arguments/own-flags.ts";
-import { isObject, parseJsonArguments, propertiesOf, toArguments, typesOf } from "../arguments/tool-arguments.ts";
+import { parseJsonArguments, propertiesOf, toArguments, typesOf } from "../arguments/tool-arguments.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
 import { type HostChoice, linkToHost } from "../hosting/host-link.ts";
@@ -101,7 +102,7 @@ function printResult(result: SkillResult, { json }: RunOptions, terminal: Termin
   if (!result.success) terminal.exitCode = exitCodes.toolFailed;
   if (json) return terminal.print(JSON.stringify(result, null, 2));
   const { data, summary, error } = result;
-  const instructions = isObject(data) && typeof data.instructions === "string" ? data.instructions : undefined;
+  const instructions = isJsonObject(data) && typeof data.instructions === "string" ? data.instructions : undefined;
   const text = instructions ?? (typeof data === "string" ? data : JSON.stringify(data, null, 2));
   const isSeen = (terminal.output as { isTTY?: boolean }).isTTY === true;
   terminal.print(isSeen ? toPlainText(text) : text);

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { type SkillResult, skill } from "../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
 import { A2EClientError } from "../../client/errors.ts";
-import { type JsonValue, jsonObject, jsonValue } from "../../protocol/json.ts";
-import { isObject } from "../arguments/tool-arguments.ts";
+import { isJsonObject, type JsonValue, jsonObject, jsonValue } from "../../protocol/json.ts";
 
 export const skillCase = z.strictObject({
   arguments: jsonObject.default({}),
@@ -55,7 +54,7 @@ function compareResult(
 ): string[] {
   if (error !== undefined) return [`expected the error ${error}, got a result: ${show(data)}`];
   if (!success) return [`it says that it failed: ${failure ?? ""}`];
-  const text = isObject(data) && typeof data.instructions === "string" ? data.instructions : JSON.stringify(data);
+  const text = isJsonObject(data) && typeof data.instructions === "string" ? data.instructions : JSON.stringify(data);
   return [
     ...(expect === undefined ? [] : findDifferences(expect, data, "data")),
     ...contains.filter((one) => !text.includes(one)).map((one) => `expected ${show(one)} in ${show(text)}`),
@@ -64,7 +63,7 @@ function compareResult(
 
 /** Objects may have more than is expected of them; lists and plain values are as they are. */
 function findDifferences(expected: JsonValue, found: JsonValue | undefined, path: string): string[] {
-  if (isObject(expected) && isObject(found))
+  if (isJsonObject(expected) && isJsonObject(found))
     return Object.entries(expected).flatMap(([key, value]) => findDifferences(value, found[key], `${path}.${key}`));
   if (Array.isArray(expected) && Array.isArray(found) && expected.length === found.length)
     return expected.flatMap((value, index) => findDifferences(value, found[index], `${path}[${index}]`));

@@ -1,6 +1,4 @@
-/** The longest a timer can wait; asked for more, it would fire at once. */
-const maxTimerMs = 2 ** 31 - 1;
-
+import { maxTimerMs } from "../../protocol/timers.ts";
 /** How long what is ending may still take. Whoever is in more of a hurry shortens it; nobody lengthens it. */
 export class DrainTime {
   readonly #over = new AbortController();

@@ -1,6 +1,7 @@
 // Options of a plugin against its schema, with every problem in words for whoever wrote them.
 import { z } from "zod";
 import { nearest } from "../../protocol/nearest.ts";
+import { valueAt } from "../validation/value-at.ts";
 import { explainIssue } from "./issues.ts";
 import { ConfigError, type ConfigPath, type ConfigProblem, isSecretPath, renderPath } from "./problem.ts";
 import { fromText } from "./text-values.ts";
@@ -68,15 +69,6 @@ function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObje
 /** Of several forms that a value may have, the one that was surely meant: it fits further in than at its top. */
 function closestBranch(branches: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIssue[] {
   return branches.find((issues) => issues.length > 0 && issues.every(({ path }) => path.length > 0)) ?? [];
-}
-
-function valueAt(options: unknown, steps: ConfigPath): unknown {
-  let value = options;
-  for (const step of steps) {
-    if (typeof value !== "object" || value === null) return undefined;
-    value = (value as Record<string | number, unknown>)[step];
-  }
-  return value;
 }
 
 /** The keys that an object at this place may have; none where the schema does not say. */

@@ -7,7 +7,7 @@ const maxAliases = 100;
 /** The parser recurses, and a text that exhausts its stack can end the whole process. */
 const maxDepth = 64;
 
-interface Place {
+interface TextPlace {
   line: number;
   column: number;
 }
@@ -15,14 +15,14 @@ interface Place {
 interface YamlText {
   value: unknown;
   /** Where a value, or its key, stands; for one that is missing, where its section does. */
-  locate(path: ConfigPath, part: "key" | "value"): Place | undefined;
+  locate(path: ConfigPath, part: "key" | "value"): TextPlace | undefined;
 }
 
 /** Rejects with a ConfigError that gives line and column, and never quotes the text: a secret may stand there. */
 export async function parseYaml(text: string, source?: string): Promise<YamlText> {
   // Loading the parser takes longer than a host without a config file needs to start.
   const { LineCounter, Parser, isMap, parseDocument } = await import("yaml");
-  const failure = (message: string, place?: Place) => new ConfigError([{ path: "", message, ...place }], source);
+  const failure = (message: string, place?: TextPlace) => new ConfigError([{ path: "", message, ...place }], source);
   if (isDeeperThan(new Parser().parse(text), maxDepth)) throw failure(`nested deeper than ${maxDepth} levels`);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
@@ -66,7 +66,7 @@ function rangeStart(node: unknown): number | undefined {
   return (node as { range?: readonly number[] | null } | null | undefined)?.range?.[0];
 }
 
-function placeOf(lines: LineCounter, offset: number): Place {
+function placeOf(lines: LineCounter, offset: number): TextPlace {
   const { line, col } = lines.linePos(offset);
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
 }

@@ -1,7 +1,7 @@
 // Runs functions of modules in worker threads, so that code which blocks, loops or crashes cannot hurt the host.
 // Knows nothing of what runs in them. A thread shares the process: this contains accidents, it is no sandbox against attackers.
 import { type ResourceLimits, type TransferListItem, Worker } from "node:worker_threads";
-import { A2EError, fromErrorJson } from "../../protocol/errors.ts";
+import { A2EError, fromErrorJson, messageOf } from "../../protocol/errors.ts";
 import { threadEntry } from "./thread-entry.ts";
 import type { FromWorker, ToWorker } from "./worker-entry.ts";
 
@@ -226,7 +226,7 @@ export class WorkerPool {
       if (worker.job !== job) continue;
       worker.job = undefined;
       worker.isStopping = true;
-      const message: ToWorker = { abort: reason instanceof Error ? reason.message : String(reason) };
+      const message: ToWorker = { abort: messageOf(reason) };
       worker.thread.postMessage(message);
       clearTimeout(worker.timer);
       worker.timer = setTimeout(() => this.#end(worker, reason), this.#options.abortGraceMs);
@@ -259,6 +259,6 @@ export class WorkerPool {
 export function toCrash(error: unknown): A2EError {
   const isMemory = error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
   if (isMemory) return new A2EError("out_of_memory", "the worker reached its memory limit", { cause: error });
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return new A2EError("sandbox_crash", `the worker crashed: ${text}`, { cause: error });
 }

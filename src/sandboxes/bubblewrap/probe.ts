@@ -1,5 +1,6 @@
 // Does bubblewrap work here? Asked by running a program in it: kernels and distributions forbid it in too many ways to list.
 import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
+import { messageOf } from "../../protocol/errors.ts";
 import { findControlGroups } from "../control-groups/control-groups.ts";
 import type { Opened } from "../opened.ts";
 import { runProgram } from "../processes/run-program.ts";
@@ -65,7 +66,7 @@ async function tryOut(options: BubblewrapOptions): Promise<{ sandbox: ProcessSan
     return { problem: stderr.trim().split("\n").at(-1) || `a trial run ended with ${signal ?? code}` };
   } catch (error) {
     await sandbox?.close();
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { problem: messageOf(error) };
   }
 }
 

@@ -4,7 +4,7 @@ import { MessageChannel } from "node:worker_threads";
 import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../host/ports/sandbox.ts";
 import { siblingModule } from "../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
-import { A2EError } from "../../protocol/errors.ts";
+import { A2EError, messageOf } from "../../protocol/errors.ts";
 import { copyJson, isDeeperThan, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { HostAnswer, HostCall, QuickJsJob } from "./quickjs-worker.ts";
 
@@ -73,7 +73,7 @@ async function answer({ id, name, argument }: HostCall, functions: ScriptRun["fu
     if (called === undefined) throw new Error(`there is no function ${name}`);
     return { id, json: JSON.stringify(copyJson(await called(readValue(argument)))) };
   } catch (error) {
-    return { id, error: error instanceof Error ? error.message : String(error) };
+    return { id, error: messageOf(error) };
   }
 }
 

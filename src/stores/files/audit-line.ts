@@ -112,16 +112,16 @@ function toOrigin({ session_id, agent_id, type, capability }: AuditEntry): Origi
 
 /** How it went: where calls are short and alike, mostly as the last time. */
 function keepOutcome(): (entry: AuditEntry) => Buffer {
-  let last: Outcome | undefined;
+  let last: AuditOutcome | undefined;
   return (entry) => {
     if (last === undefined || !isSameOutcome(entry, last)) last = toOutcome(entry);
     return last.bytes;
   };
 }
 
-type Outcome = ReturnType<typeof toOutcome>;
+type AuditOutcome = ReturnType<typeof toOutcome>;
 
-function isSameOutcome(entry: AuditEntry, outcome: Outcome): boolean {
+function isSameOutcome(entry: AuditEntry, outcome: AuditOutcome): boolean {
   return (
     entry.duration_ms === outcome.duration_ms &&
     entry.bytes_in === outcome.bytes_in &&

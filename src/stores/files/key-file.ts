@@ -18,6 +18,7 @@ import {
 import { dirname } from "node:path";
 import { type Logger, silentLogger } from "../../host/logger.ts";
 import { createKey, createSecrets, type Secrets } from "../../host/ports/secrets.ts";
+import { messageOf } from "../../protocol/errors.ts";
 import { syncFolderNow } from "./durable-file.ts";
 
 export interface KeyFileOptions {
@@ -133,8 +134,4 @@ function removeDraft(draft: string): void {
 
 function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,14 +1,14 @@
 // What a run has come to, in the state of its session. Written when the turn is committed, so that a run which ends in
 // the turn it began in, as most do, writes nothing at all.
 import type { Database } from "../../../host/ports/database.ts";
-import type { SessionState } from "../../../host/session/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Recorded, RunJournal } from "./run-port.ts";
 
 /** Never merged from a fork: what runs there runs there. */
-const runPrefix = "local:run:";
-const stepPrefix = "local:step:";
-const answerPrefix = "local:answer:";
+const runPrefix = `${localPrefix}run:`;
+const stepPrefix = `${localPrefix}step:`;
+const answerPrefix = `${localPrefix}answer:`;
 
 /** A run that another process has begun. */
 export interface UnfinishedRun {

@@ -1,10 +1,8 @@
 // Pauses and deadlines that end early where their work does.
 import type { SessionContext } from "../../../host/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
+import { maxTimerMs } from "../../../protocol/timers.ts";
 import type { RunPort } from "./run-port.ts";
-
-/** The longest time that a timer takes; of a longer one it makes a millisecond. */
-const maxTimerMs = 2 ** 31 - 1;
 
 /** A timer of a session: that a time is over comes from outside, so a replay waits for none. */
 export function startTimer(context: Pick<SessionContext, "fromOutside">, ms: number, callback: () => void): () => void {

@@ -7,17 +7,17 @@ import { choice } from "../spaces/discrete.ts";
 import { text } from "../spaces/text.ts";
 
 const places = ["garden", "hall", "kitchen", "cellar"] as const;
-type Place = (typeof places)[number];
+type Room = (typeof places)[number];
 type Item = "key" | "lamp" | "gem";
 
 interface PlaceFacts {
   look: string;
-  exits: Readonly<Record<string, Place>>;
+  exits: Readonly<Record<string, Room>>;
   /** Where the picture shows it. */
   at: readonly [x: number, y: number];
 }
 
-const world: Readonly<Record<Place, PlaceFacts>> = {
+const world: Readonly<Record<Room, PlaceFacts>> = {
   garden: { look: "A quiet garden. A door leads north into a house.", exits: { north: "hall" }, at: [110, 110] },
   hall: {
     look: "A hall. The garden is south, a kitchen east, and stairs lead down to a cellar door.",
@@ -30,9 +30,9 @@ const world: Readonly<Record<Place, PlaceFacts>> = {
 
 // A type and not an interface: it must be JSON.
 type AdventureState = {
-  place: Place;
+  place: Room;
   /** Where each thing is: a place, or the player's hands. */
-  items: Record<Item, Place | "hands">;
+  items: Record<Item, Room | "hands">;
   isUnlocked: boolean;
   said: string;
 };
@@ -104,7 +104,7 @@ function obey(state: AdventureState, words: string): AdventureState {
   const item = noun as Item;
   switch (verb) {
     case "go":
-      return { ...state, place: world[state.place].exits[noun] as Place, said: "" };
+      return { ...state, place: world[state.place].exits[noun] as Room, said: "" };
     case "take":
       return { ...state, items: { ...state.items, [item]: "hands" }, said: `You take the ${noun}.` };
     case "drop":
@@ -133,8 +133,8 @@ function bestFirst(state: AdventureState): string[] {
   return commandsOf(state).sort((one, other) => rank(one) - rank(other));
 }
 
-function nextGoal({ items, isUnlocked }: AdventureState): Place {
-  const placeOf = (item: Item): Place | undefined => (items[item] === "hands" ? undefined : items[item]);
+function nextGoal({ items, isUnlocked }: AdventureState): Room {
+  const placeOf = (item: Item): Room | undefined => (items[item] === "hands" ? undefined : items[item]);
   if (items.gem === "hands") return "garden";
   return (
     placeOf("lamp") ?? (isUnlocked ? undefined : placeOf("key")) ?? (isUnlocked ? (placeOf("gem") ?? "garden") : "hall")
@@ -142,9 +142,9 @@ function nextGoal({ items, isUnlocked }: AdventureState): Place {
 }
 
 /** The first step of the shortest way. */
-function directionTo(from: Place, to: Place): string {
-  const open: { place: Place; first: string }[] = [{ place: from, first: "" }];
-  const seen = new Set<Place>([from]);
+function directionTo(from: Room, to: Room): string {
+  const open: { place: Room; first: string }[] = [{ place: from, first: "" }];
+  const seen = new Set<Room>([from]);
   for (let here = open.shift(); here !== undefined; here = open.shift()) {
     for (const [direction, place] of Object.entries(world[here.place].exits)) {
       if (seen.has(place)) continue;

@@ -6,7 +6,7 @@ import { localPrefix, type SessionState } from "../../../host/session/session-st
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { StagedFolders } from "./staged-folders.ts";
 
-type Place = {
+type FolderPlace = {
   /** The session's own; it need not be there yet. */
   id: string;
   /** Read from until then, and never written to. */
@@ -87,11 +87,11 @@ export class SessionFolder {
     return true;
   }
 
-  #place(): Place {
+  #place(): FolderPlace {
     const known = placeOf(this.#state);
     // A snapshot of before a fork names what the fork reads from by now.
     if (known !== undefined && !this.#folders.isFrozen(known.id)) return known;
-    const place: Place = { id: createName(), ...(known === undefined ? {} : { from: known.id }) };
+    const place: FolderPlace = { id: createName(), ...(known === undefined ? {} : { from: known.id }) };
     this.#state.set(placeKey, place);
     return place;
   }
@@ -116,11 +116,11 @@ function createName(): string {
   return randomUUID();
 }
 
-function placeOf(state: SessionState): Place | undefined {
-  return state.get(placeKey) as Place | undefined;
+function placeOf(state: SessionState): FolderPlace | undefined {
+  return state.get(placeKey) as FolderPlace | undefined;
 }
 
-function namesIn(place: Place | undefined): string[] {
+function namesIn(place: FolderPlace | undefined): string[] {
   if (place === undefined) return [];
   return place.from === undefined ? [place.id] : [place.id, place.from];
 }

@@ -1,5 +1,4 @@
 // Many steps in one request, and steps that never happened: both answer item by item.
-
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
@@ -18,7 +17,7 @@ type ItemError = {
   capability_name: string;
 };
 type StepItem = { obs: Observation; error?: ItemError };
-type Outcome = { action: JsonValue; obs?: Observation; error?: ItemError };
+type ItemOutcome = { action: JsonValue; obs?: Observation; error?: ItemError };
 
 export interface BatchRequest {
   episode_ids: string[];
@@ -86,20 +85,20 @@ export function tryActions(
   actions: readonly JsonValue[],
   seed: number | null,
   caller: Caller,
-): Awaitable<{ episode_id: string; outcomes: Outcome[] }> {
+): Awaitable<{ episode_id: string; outcomes: ItemOutcome[] }> {
   const outcomes = workOn(actions, (action) =>
     settle(
       () => andThen(episode.fork(seed, caller), (fork) => tryAction(fork, action, caller)),
-      (error): Outcome => ({ action, error }),
+      (error): ItemOutcome => ({ action, error }),
     ),
   );
   return andThen(outcomes, (settled) => ({ episode_id: episode.id, outcomes: settled }));
 }
 
-function tryAction(fork: Episode, action: JsonValue, caller: Caller): Awaitable<Outcome> {
+function tryAction(fork: Episode, action: JsonValue, caller: Caller): Awaitable<ItemOutcome> {
   const outcome = settle(
-    () => andThen(fork.step(action, caller), (obs): Outcome => ({ action, obs })),
-    (error): Outcome => ({ action, error }),
+    () => andThen(fork.step(action, caller), (obs): ItemOutcome => ({ action, obs })),
+    (error): ItemOutcome => ({ action, error }),
   );
   return andThen(outcome, (settled) => {
     fork.close();

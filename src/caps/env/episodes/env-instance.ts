@@ -1,6 +1,5 @@
 // An environment at work: its state, its chance, and every call of its code. What fails in there is told as its own
 // failure, and leaves state and chance as they were.
-
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import type { EnvContext, EnvEvent, Environment, ResetContext, StepResult } from "../define-env.ts";

@@ -3,6 +3,7 @@ import type { Logger } from "../../../host/logger.ts";
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { A2EError } from "../../../protocol/errors.ts";
+import { messageOf } from "../../../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { toAction } from "../action.ts";
 import type { EnvEvent, Environment, StepResult } from "../define-env.ts";
@@ -121,7 +122,7 @@ export class Episode {
     try {
       return { ...rest, ...this.#progress.save(), state: this.#instance.save() };
     } catch (error) {
-      const problem = `its state cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+      const problem = `its state cannot be written: ${messageOf(error)}`;
       this.#warn("an episode cannot be saved", error);
       this.#broken ??= toEnvError(new Error(problem), this.environment);
       return { ...rest, ...this.#progress.saveNumbers(), info: {}, state: null, problem };

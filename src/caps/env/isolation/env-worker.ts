@@ -1,6 +1,5 @@
 // The part of isolated environments that runs in a worker. It keeps nothing: the state comes with each call and goes back
 // with its result, so a thread that dies takes no episode with it.
-
 import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
@@ -109,7 +108,7 @@ function createPush(worker: WorkerContext): EnvContext["push"] {
   };
 }
 
-interface Outcome extends StepResult<unknown> {
+interface StepOutcome extends StepResult<unknown> {
   value?: unknown;
 }
 
@@ -120,7 +119,7 @@ async function open(environment: Environment, job: EnvJob, context: EnvContext):
   return environment.reset({ ...context, seed, options });
 }
 
-async function run(environment: Environment, job: EnvJob, state: unknown, context: EnvContext): Promise<Outcome> {
+async function run(environment: Environment, job: EnvJob, state: unknown, context: EnvContext): Promise<StepOutcome> {
   switch (job.what) {
     case "reset":
       return {};

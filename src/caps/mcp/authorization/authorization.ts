@@ -2,6 +2,7 @@
 // this is what it does not know: where credentials are kept, and how a user gets to the authorisation server and back.
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Logger } from "../../../host/logger.ts";
+import { messageOf } from "../../../protocol/errors.ts";
 import { mcpLimits } from "../limits.ts";
 import { mcp } from "../protocol.ts";
 import { createRedaction } from "../redaction.ts";
@@ -102,7 +103,7 @@ export class Authorization {
     try {
       await transport.finishAuth(params);
     } catch (cause) {
-      const why = createRedaction(config)(cause instanceof Error ? cause.message : String(cause));
+      const why = createRedaction(config)(messageOf(cause));
       throw mcp.error("mcp_server_unavailable", `the authorisation of "${config.id}" failed: ${why}`, { cause });
     } finally {
       if (this.#pending.get(config.id) === pending) this.forget(config.id);

@@ -1,15 +1,16 @@
 // What tools return, in one look.
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import { isJsonObject } from "../../../protocol/json.ts";
 import type { Sdk } from "../sdk/sdk.ts";
 
 /** Says what is wrong with a result; undefined where it is one. Blocks of a kind that is not known are passed on. */
 export function findFlaw(result: unknown): string | undefined {
-  if (!isObject(result)) return "the result is no object";
+  if (!isJsonObject(result)) return "the result is no object";
   const { content = [], isError } = result;
   if (!Array.isArray(content)) return "content is no list";
   if (isError !== undefined && typeof isError !== "boolean") return "isError is no boolean";
   for (const block of content) {
-    if (!isObject(block) || typeof block.type !== "string") return "a block of content has no type";
+    if (!isJsonObject(block) || typeof block.type !== "string") return "a block of content has no type";
     if (!isBlock(block)) return `a block of type ${block.type.slice(0, 40)} lacks what makes it one`;
   }
   return undefined;
@@ -33,7 +34,9 @@ function isBlock(block: Record<string, unknown>): boolean {
       return typeof block.uri === "string" && typeof block.name === "string";
     case "resource": {
       const { resource } = block;
-      return isObject(resource) && typeof resource.uri === "string" && (isText(resource.text) || isText(resource.blob));
+      return (
+        isJsonObject(resource) && typeof resource.uri === "string" && (isText(resource.text) || isText(resource.blob))
+      );
     }
     default:
       return true;
@@ -41,7 +44,3 @@ function isBlock(block: Record<string, unknown>): boolean {
 }
 
 const isText = (value: unknown) => typeof value === "string";
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}

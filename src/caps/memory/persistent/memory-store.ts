@@ -1,5 +1,5 @@
 // The port behind which the persistent tiers are kept.
-import type { Conditions, Draft, Found, Outcome, Search } from "../entry.ts";
+import type { Conditions, Draft, Found, Search, WriteOutcome } from "../entry.ts";
 
 /** Whose memory it is and which. Texts of any kind: no two different ones may ever be taken for each other. */
 export interface Space {
@@ -20,7 +20,7 @@ export interface View {
 /** Synchronous, so that what a request changes is written in the turn in which it is answered. Times in seconds. */
 export interface MemoryStore {
   /** Stores each draft wholly or not at all, in order; one outcome for each. `agent` is who begins the space. */
-  store(view: View, drafts: readonly Draft[], agent: string, now: number): Outcome[];
+  store(view: View, drafts: readonly Draft[], agent: string, now: number): WriteOutcome[];
   /** Never finds what has expired, and no more than an answer carries. Later only where vectors are compared. */
   find(view: View, search: Search, now: number): Found | Promise<Found>;
   /** How many entries were deleted. */

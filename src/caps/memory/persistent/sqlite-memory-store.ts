@@ -1,6 +1,6 @@
 // The persistent tiers on the host's database: what is written, kept within limits and collected.
 import type { Database } from "../../../host/ports/database.ts";
-import { type Conditions, type Draft, memoryFull, type Outcome, type Refusal, versionConflict } from "../entry.ts";
+import { type Conditions, type Draft, memoryFull, type Refusal, versionConflict, type WriteOutcome } from "../entry.ts";
 import { memoryLimits } from "../limits.ts";
 import type { TextRanker } from "../text.ts";
 import type { MemoryStore, Space, View } from "./memory-store.ts";
@@ -41,7 +41,7 @@ class SqliteMemoryStore implements MemoryStore {
 
   find: MemoryStore["find"] = (view, search, now) => this.#search.find(this.#layers(view), search, now);
 
-  store(view: View, drafts: readonly Draft[], agent: string, now: number): Outcome[] {
+  store(view: View, drafts: readonly Draft[], agent: string, now: number): WriteOutcome[] {
     const overlay = view.overlays.at(-1) ?? "";
     return this.#options.database.write(() => {
       this.collect(now);
@@ -65,7 +65,7 @@ class SqliteMemoryStore implements MemoryStore {
     return { refusal: { code: "memory_full", message: `an agent may begin at most ${maxSpacesPerAgent} memories` } };
   }
 
-  #put(space: SpaceRow, below: readonly SpaceRow[], draft: Draft, now: number): Outcome {
+  #put(space: SpaceRow, below: readonly SpaceRow[], draft: Draft, now: number): WriteOutcome {
     const { ifVersion } = draft;
     // Most entries are new ones that just fit: one statement tells, instead of a look before it.
     if (below.length === 0 && (ifVersion ?? 0) === 0 && this.#room.has(space, draft.size, 1)) {
@@ -94,7 +94,7 @@ class SqliteMemoryStore implements MemoryStore {
     return this.#written(space, before.id, draft, version, createdAt, now);
   }
 
-  #written(space: SpaceRow, id: number, draft: Draft, version: number, createdAt: number, now: number): Outcome {
+  #written(space: SpaceRow, id: number, draft: Draft, version: number, createdAt: number, now: number): WriteOutcome {
     space.version = version;
     const { fusion } = this.#options;
     if (draft.vector !== undefined && fusion !== undefined) this.#tables.setVector(id, fusion.model, draft.vector);

@@ -11,10 +11,10 @@ import {
   type Found,
   meets,
   memoryFull,
-  type Outcome,
   type Search,
   type TierLimits,
   versionConflict,
+  type WriteOutcome,
 } from "../entry.ts";
 import type { TextRanker } from "../text.ts";
 import { Recency } from "./recency.ts";
@@ -68,7 +68,7 @@ export class WorkingTier {
     return { byMemory: new Map(forked), clock };
   }
 
-  store(memoryId: string, drafts: readonly Draft[], now: number): Outcome[] {
+  store(memoryId: string, drafts: readonly Draft[], now: number): WriteOutcome[] {
     const shelf = this.#shelf(memoryId);
     return drafts.map((draft) => this.#put(memoryId, shelf, draft, now));
   }
@@ -126,7 +126,7 @@ export class WorkingTier {
     });
   }
 
-  #put(memoryId: string, shelf: Shelf, draft: Draft, now: number): Outcome {
+  #put(memoryId: string, shelf: Shelf, draft: Draft, now: number): WriteOutcome {
     const known = this.#read(memoryId, draft.key);
     const before = known !== undefined && expiresAt(known) > now ? known : undefined;
     const { size } = draft;

@@ -3,6 +3,7 @@ import type { PluginContext } from "../../../host/plugin.ts";
 import type { ConfinedCommand, ProcessSandbox } from "../../../host/ports/sandbox.ts";
 import type { OrphanGuard } from "../../../machinery/processes/orphan-guard.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
+import { messageOf } from "../../../protocol/errors.ts";
 import { createChildStarter } from "../child/start-child.ts";
 import { unconfined } from "../child/unconfined.ts";
 import { killMarked, markName } from "../group/group.ts";
@@ -76,7 +77,7 @@ export class Workshop {
       throw procLimit("max_procs_total", max_procs_total);
     if (this.#isClosed) return { problem: "the host is shutting down" };
     const starting = this.#start(request, plan, origin).catch((error: unknown) => ({
-      problem: error instanceof Error ? error.message : String(error),
+      problem: messageOf(error),
     }));
     this.#starting.add(starting);
     return starting.finally(() => this.#starting.delete(starting));

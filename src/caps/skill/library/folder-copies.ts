@@ -6,6 +6,7 @@ import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Workspace } from "../../../machinery/confinement/workspace.ts";
 import { isAbandoned, processMark } from "../../../machinery/processes/process-life.ts";
+import { messageOf } from "../../../protocol/errors.ts";
 import { skillLimits } from "../limits.ts";
 import { cannotRun } from "../problems.ts";
 import { checkFiles, listFiles, type SkillFile } from "./folder-files.ts";
@@ -68,7 +69,7 @@ export class FolderCopies {
       copy.isOld = true;
       await release();
       if (error instanceof SkillChanged) throw error;
-      throw cannotRun(skill.name, `it cannot be copied: ${error instanceof Error ? error.message : String(error)}`);
+      throw cannotRun(skill.name, `it cannot be copied: ${messageOf(error)}`);
     }
     return { path: copy.path, release };
   }

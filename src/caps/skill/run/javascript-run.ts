@@ -1,6 +1,6 @@
 // A small script in JavaScript, in a sandbox within this process: no start-up to speak of, no files, no modules.
 import type { SandboxPolicy, ScriptSandbox } from "../../../host/ports/sandbox.ts";
-import { A2EError } from "../../../protocol/errors.ts";
+import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { checkUnchanged, openSkillFile } from "../library/folder-files.ts";
 import type { Skill } from "../library/skill.ts";
@@ -46,7 +46,7 @@ export async function runJavaScript(
     return { data, summary: null };
   } catch (error) {
     if (error instanceof A2EError && error.code !== "runtime_error") throw error;
-    throw skillFailed(skill.name, error instanceof Error ? error.message : String(error));
+    throw skillFailed(skill.name, messageOf(error));
   }
 }
 

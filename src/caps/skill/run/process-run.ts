@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { isAbsolute, join } from "node:path";
 import type { Confinement, ProcessSandbox, SandboxPolicy } from "../../../host/ports/sandbox.ts";
-import { A2EError, fail } from "../../../protocol/errors.ts";
+import { A2EError, fail, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Skill } from "../library/skill.ts";
 import { cannotRun, skillFailed } from "../problems.ts";
@@ -100,13 +100,13 @@ async function confine(skill: Skill, settings: ProcessRunSettings): Promise<Conf
     const argv = [...interpreter, join(folder, scriptPath)] as const;
     return await sandbox.confine({ argv, cwd: folder, env, isReported: true }, policy);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw cannotRun(skill.name, reason.replaceAll(folder, "its folder"));
   }
 }
 
 function notStarted(name: string, cause: unknown): A2EError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   return cannotRun(name, `its sandbox could not be started (${why})`);
 }
 

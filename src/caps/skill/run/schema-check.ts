@@ -5,7 +5,7 @@ import type { CallContext } from "../../../host/call-context.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import { type Checked, createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
-import { A2EError } from "../../../protocol/errors.ts";
+import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 import { cannotRun, checkTookLong } from "../problems.ts";
@@ -34,7 +34,7 @@ export class SchemaChecks {
       const isOurs = error instanceof A2EError && (error.code === "cancelled" || error.code === "rate_limited");
       if (isOurs || signal.aborted) throw error;
       if (error instanceof A2EError && error.code === "timeout") throw checkTookLong(name, this.#checkMs);
-      throw cannotRun(name, `its schema cannot be checked: ${error instanceof Error ? error.message : String(error)}`);
+      throw cannotRun(name, `its schema cannot be checked: ${messageOf(error)}`);
     }
   }
 

@@ -1,6 +1,7 @@
 // Runs the scripts of skills, each where its runtime says, and never more at once than the host allows.
 import type { PluginContext } from "../../../host/plugin.ts";
 import type { ProcessSandbox, SandboxLimits, ScriptSandbox } from "../../../host/ports/sandbox.ts";
+import { messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { FolderCopies } from "../library/folder-copies.ts";
 import { openSkillFile } from "../library/folder-files.ts";
@@ -117,7 +118,7 @@ export class ScriptRunner {
     try {
       return await find();
     } catch (error) {
-      throw cannotRun(skill.name, error instanceof Error ? error.message : String(error));
+      throw cannotRun(skill.name, messageOf(error));
     }
   }
 

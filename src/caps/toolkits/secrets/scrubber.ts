@@ -1,7 +1,7 @@
 // Keeps secrets out of what a toolkit says, should a server or an error repeat them.
 import { type CallContext, replaceIn } from "../../../host/call-context.ts";
 import type { Logger } from "../../../host/logger.ts";
-import { A2EError } from "../../../protocol/errors.ts";
+import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toolkitLimits } from "../limits.ts";
 
@@ -48,8 +48,7 @@ export function createScrubber(secrets: readonly string[]): Scrubber | undefined
 
   /** Without its cause and its stack, which are for the log and would carry the secret there. */
   const error = (thrown: unknown): Error => {
-    if (!(thrown instanceof A2EError))
-      return new Error(text(thrown instanceof Error ? thrown.message : String(thrown)));
+    if (!(thrown instanceof A2EError)) return new Error(text(messageOf(thrown)));
     const { code, message, detail, retryable, capability_name } = thrown;
     return new A2EError(code, text(message), { detail: value(detail) as JsonObject, retryable, capability_name });
   };

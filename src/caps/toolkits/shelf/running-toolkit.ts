@@ -3,7 +3,7 @@ import type { CallContext } from "../../../host/call-context.ts";
 import type { Logger } from "../../../host/logger.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../../host/tool-output.ts";
-import { A2EError } from "../../../protocol/errors.ts";
+import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { type AnyToolkitTool, type Running, type Toolkit, toToolOutput } from "../define-toolkit.ts";
 import { createScrubber, type Scrubber } from "../secrets/scrubber.ts";
@@ -76,7 +76,7 @@ export class RunningToolkit {
       (thrown: unknown) => {
         this.#starting = undefined;
         const error = this.#scrubber?.error(thrown) ?? thrown;
-        this.#startError = error instanceof Error ? error.message : String(error);
+        this.#startError = messageOf(error);
         throw error;
       },
     );
@@ -183,7 +183,7 @@ export function toolsFor({ tools }: Toolkit, config: JsonObject | undefined): [s
     try {
       return config === undefined || when === undefined || when(config);
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = messageOf(cause);
       throw new Error(`it cannot tell whether it has the tool "${name}": ${reason}`, { cause });
     }
   });

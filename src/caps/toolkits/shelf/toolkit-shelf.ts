@@ -5,7 +5,7 @@ import type { Secrets } from "../../../host/ports/secrets.ts";
 import type { ToolCatalogue, ToolProblem } from "../../../host/tool-catalogue.ts";
 import { KeyedQueue } from "../../../machinery/keyed-queue.ts";
 import { problemsToText, toPath } from "../../../machinery/validation/problem-text.ts";
-import { A2EError, fail } from "../../../protocol/errors.ts";
+import { A2EError, fail, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import { badConfig, nameTaken, notInstalled, startFailed, unknownToolkit } from "../problems.ts";
@@ -172,14 +172,14 @@ export class ToolkitShelf {
           config = this.#reopen(record, toolkit);
           return "";
         } catch (error) {
-          return textOf(error);
+          return messageOf(error);
         }
       });
       if (trouble !== "") throw new Error(trouble);
       // As above: a replay knows that the config was fine, and nothing secret of it.
       this.#replace(name, this.#create(name, toolkit, config ?? { shown: record.config, secrets: [] }));
     } catch (error) {
-      this.#troubles.set(name, textOf(error));
+      this.#troubles.set(name, messageOf(error));
     }
   }
 
@@ -216,7 +216,7 @@ export class ToolkitShelf {
     } catch (error) {
       if (before !== undefined) this.#running.set(name, { ...before, removeTools: this.#add(before.toolkit) });
       void toolkit.stop();
-      throw nameTaken(name, textOf(error));
+      throw nameTaken(name, messageOf(error));
     }
     void before?.toolkit.stop();
   }
@@ -242,10 +242,6 @@ async function troubleOf(start: () => Promise<void>): Promise<string> {
     await start();
     return "";
   } catch (error) {
-    return textOf(error) || "it failed without a reason";
+    return messageOf(error) || "it failed without a reason";
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

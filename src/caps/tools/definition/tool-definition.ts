@@ -1,6 +1,7 @@
 // A tool as the wire shows it. `input_parameters` is for peers whose decoder knows no JSON Schema; `input_schema` says all.
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
+import { isJsonObject } from "../../../protocol/json.ts";
 import type { ToolDefinition, ToolParameter } from "../protocol.ts";
 
 export function toToolDefinition(tool: CatalogueTool): ToolDefinition {
@@ -32,7 +33,7 @@ function toParameters(root: JsonObject): ToolParameter[] {
 
 function parametersOf(schema: JsonObject, root: JsonObject, depth: number): Record<string, ToolParameter> | null {
   const { properties, required } = schema;
-  if (depth === 0 || !isObject(properties)) return null;
+  if (depth === 0 || !isJsonObject(properties)) return null;
   const names = Array.isArray(required) ? required : [];
   const entries = Object.entries(properties).map(([name, property]): [string, ToolParameter] => {
     const resolved = resolve(property, root);
@@ -53,7 +54,7 @@ function parametersOf(schema: JsonObject, root: JsonObject, depth: number): Reco
 function resolve(schema: JsonValue | undefined, root: JsonObject): JsonObject {
   let current = schema;
   for (let steps = 0; steps < maxDepth; steps++) {
-    if (!isObject(current)) return {};
+    if (!isJsonObject(current)) return {};
     const { $ref } = current;
     if (typeof $ref !== "string") return current;
     if (!$ref.startsWith("#")) return {};
@@ -62,7 +63,7 @@ function resolve(schema: JsonValue | undefined, root: JsonObject): JsonObject {
       .slice(1)
       .map((part) => decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~"));
     current = names.reduce<JsonValue | undefined>(
-      (place, name) => (isObject(place) && Object.hasOwn(place, name) ? place[name] : undefined),
+      (place, name) => (isJsonObject(place) && Object.hasOwn(place, name) ? place[name] : undefined),
       root,
     );
   }
@@ -92,7 +93,7 @@ function typeOfValue(value: JsonValue): string {
 }
 
 function describe(property: JsonValue | undefined, resolved: JsonObject): string {
-  const own = isObject(property) ? property.description : undefined;
+  const own = isJsonObject(property) ? property.description : undefined;
   const text = own ?? resolved.description ?? resolved.title;
   return typeof text === "string" ? text : "";
 }
@@ -100,8 +101,4 @@ function describe(property: JsonValue | undefined, resolved: JsonObject): string
 function valuesOf(schema: JsonObject): string[] | null {
   const values = Array.isArray(schema.enum) ? schema.enum : "const" in schema ? [schema.const] : null;
   return values?.map((value) => (typeof value === "string" ? value : JSON.stringify(value))) ?? null;
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -9,6 +9,7 @@ import {
   toPath,
   unknownProperty,
 } from "../../../machinery/validation/problem-text.ts";
+import { valueAt } from "../../../machinery/validation/value-at.ts";
 import { createFastParser } from "../../../protocol/fast-parse.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 
@@ -76,15 +77,6 @@ function describeBranches(branches: readonly (readonly Issue[])[]): string {
       .join(" and "),
   );
   return texts.length === 0 ? "matches no alternative" : [...new Set(texts)].join(", or ");
-}
-
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let value = input;
-  for (const segment of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, segment)) return undefined;
-    value = (value as Record<PropertyKey, unknown>)[segment];
-  }
-  return value;
 }
 
 /** The properties an object schema knows at a path, looking through wrappers such as optional and default. */

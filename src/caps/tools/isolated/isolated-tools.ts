@@ -6,6 +6,7 @@ import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import { createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
+import { messageOf } from "../../../protocol/errors.ts";
 import { toolLimits } from "../limits.ts";
 import type { DescribedTool, RunToolArguments, RunToolMessage } from "./tool-worker.ts";
 
@@ -15,7 +16,7 @@ export async function loadIsolatedTools(module: ModuleReference, pool: WorkerPoo
     const described = (await pool.run(job, { timeoutMs: toolLimits.moduleLoadTimeoutMs })) as DescribedTool[];
     return described.map((tool) => createIsolatedTool(tool, module, pool));
   } catch (cause) {
-    const text = cause instanceof Error ? cause.message : String(cause);
+    const text = messageOf(cause);
     throw text.includes(module.name)
       ? cause
       : new Error(`tool module ${module.name} failed to load: ${text}`, { cause });

@@ -73,7 +73,7 @@ export class ParkedCalls {
   }
 }
 
-type Outcome<Result> =
+type ParkedOutcome<Result> =
   | { isDone: true; result: Result }
   | { isDone: false; requests: Record<string, Question["request"]> };
 
@@ -131,7 +131,7 @@ class ParkedCall<Result> implements Carrier {
   }
 
   /** Takes what the client brought, then waits until the call ends or asks. */
-  async next({ inputResponses, signal }: Round): Promise<Outcome<Result>> {
+  async next({ inputResponses, signal }: Round): Promise<ParkedOutcome<Result>> {
     clearTimeout(this.#timer);
     for (const [key, { resolve }] of [...this.#open]) {
       const answer = inputResponses?.[key];
@@ -140,7 +140,7 @@ class ParkedCall<Result> implements Carrier {
     const stop = () => this.abort();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
-    const done = this.#result.then((result): Outcome<Result> => ({ isDone: true, result }));
+    const done = this.#result.then((result): ParkedOutcome<Result> => ({ isDone: true, result }));
     try {
       if (signal.aborted) return await done;
       const isAsked = new Promise<void>((resolve) => {
@@ -149,7 +149,7 @@ class ParkedCall<Result> implements Carrier {
       });
       return await Promise.race([
         done,
-        isAsked.then((): Outcome<Result> => ({ isDone: false, requests: this.#requests() })),
+        isAsked.then((): ParkedOutcome<Result> => ({ isDone: false, requests: this.#requests() })),
       ]);
     } finally {
       this.#asked = undefined;

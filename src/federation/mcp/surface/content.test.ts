@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { type Outcome, toCallResult } from "./content.ts";
+import { type CallOutcome, toCallResult } from "./content.ts";
 
-function outcome(fields: Partial<Outcome>): Outcome {
+function outcome(fields: Partial<CallOutcome>): CallOutcome {
   return { success: true, data: null, summary: null, truncated: false, error: null, error_code: null, ...fields };
 }
 

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol
 import { contentBlocksOf } from "./content-blocks.ts";
 
 /** The parts of a result that tools and skills have in common. */
-export interface Outcome {
+export interface CallOutcome {
   success: boolean;
   data: JsonValue;
   summary: JsonValue;
@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 /** With an output schema, whatever the data is belongs into the result as structure; without one, only an object does. */
-export function toCallResult(outcome: Outcome, outputSchema?: object): CallToolResult {
+export function toCallResult(outcome: CallOutcome, outputSchema?: object): CallToolResult {
   const { data, summary } = outcome;
   const blocks = contentBlocksOf(data);
   const content = blocks ?? toText(data);

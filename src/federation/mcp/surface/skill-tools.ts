@@ -3,7 +3,7 @@ import type { GetPromptResult, Prompt, Tool } from "@modelcontextprotocol/server
 import { type SkillDefinition, skill } from "../../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../../client/client.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
-import { type Outcome, toCallResult } from "./content.ts";
+import { type CallOutcome, toCallResult } from "./content.ts";
 import type { PromptSource } from "./prompt-source.ts";
 import type { CallScope, ToolSource } from "./tool-source.ts";
 
@@ -15,7 +15,7 @@ export function createSkills(client: A2EClient): ToolSource & { prompts: PromptS
     const { skills } = await client.rpc(skill.calls.discover, {});
     return skills.filter(({ status }) => status !== "Blocked");
   };
-  const run = async (name: string, args: JsonObject, { signal, onEvent }: CallScope): Promise<Outcome> => {
+  const run = async (name: string, args: JsonObject, { signal, onEvent }: CallScope): Promise<CallOutcome> => {
     const request = { name, arguments: args, timeout: 0 };
     const options = { signal, ...(onEvent && { onEvent }), timeoutMs: 0 };
     const { data, error } = await client.rpc(skill.calls.call, request, options);
@@ -44,7 +44,7 @@ export function createSkills(client: A2EClient): ToolSource & { prompts: PromptS
   };
 }
 
-const noOutcome: Outcome = {
+const noOutcome: CallOutcome = {
   success: false,
   data: null,
   summary: null,
@@ -100,7 +100,7 @@ function valuesOf(definition: SkillDefinition, argument: string): string[] {
   return Array.isArray(values) ? values.filter((value) => typeof value === "string") : [];
 }
 
-function toMessages(definition: SkillDefinition, outcome: Outcome): GetPromptResult {
+function toMessages(definition: SkillDefinition, outcome: CallOutcome): GetPromptResult {
   const { data } = outcome;
   const instructions = isJsonObject(data) ? data.instructions : data;
   const text =

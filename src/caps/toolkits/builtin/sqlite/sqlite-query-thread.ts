@@ -1,5 +1,6 @@
 // Runs queries one after the other and answers each. The thread around it is what stays able to listen.
 import { parentPort } from "node:worker_threads";
+import { messageOf } from "../../../../protocol/errors.ts";
 import { type QueryJob, type QueryResult, runQuery } from "./sqlite-query.ts";
 
 /** That a query has begun, and then what came of it. */
@@ -14,7 +15,7 @@ parentPort?.on("message", (job: QueryJob) => {
   try {
     answer = { result: runQuery(job) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     const code = (error as { errcode?: unknown }).errcode;
     const isOutOfMemory = code === outOfMemory || /out of memory/i.test(message);
     // SQLite names the file in some of its messages, and where it lies is the host's affair.
