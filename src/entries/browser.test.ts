@@ -6,13 +6,14 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build } from "esbuild";
 import { type Browser, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
+import { describeWith, type Need } from "../testing/needs.suite.ts";
 import type * as client from "./client.ts";
 import { startCuttableProxy } from "./cuttable-proxy.suite.ts";
 
@@ -29,7 +30,10 @@ declare global {
 const maxGzipBytes = 63_000;
 
 const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
-const hasChromium = existsSync(executablePath);
+const chromiumProgram: Need = {
+  name: `Chromium at ${executablePath}, or named in CHROMIUM_PATH`,
+  isMet: existsSync(executablePath),
+};
 const chromiumFlags = [
   "--headless",
   "--no-sandbox",
@@ -75,13 +79,7 @@ test(`the bundle is at most ${maxGzipBytes} bytes, compressed`, () => {
   expect(gzipSync(script).length).toBeLessThanOrEqual(maxGzipBytes);
 });
 
-test("Chromium is there to run it", (context) => {
-  const message = `no Chromium at ${executablePath}; name one in CHROMIUM_PATH`;
-  if (process.env.CI === "true") expect(hasChromium, message).toBe(true);
-  else if (!hasChromium) context.skip(message);
-});
-
-describe.runIf(hasChromium)("in Chromium", () => {
+describeWith(chromiumProgram)("in Chromium", () => {
   let browser: Browser;
   let pages: Server;
   let origin: string;

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, vi } from "vitest";
+import { notWindows, testWith } from "../../testing/needs.suite.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -35,17 +36,14 @@ async function startHost(then: string) {
   return host;
 }
 
-test.skipIf(process.platform === "win32")(
-  "what a killed host had is removed, also what was still being made",
-  async () => {
-    containers("one\ntwo\n");
-    const host = await startHost('console.log("ready"); setInterval(() => {}, 1000);');
-    expect(told()).toBe("");
-    host.kill("SIGKILL");
-    const isTold = (line: string) => vi.waitFor(() => expect(told()).toContain(line), { timeout: 15_000 });
+testWith(notWindows)("what a killed host had is removed, also what was still being made", async () => {
+  containers("one\ntwo\n");
+  const host = await startHost('console.log("ready"); setInterval(() => {}, 1000);');
+  expect(told()).toBe("");
+  host.kill("SIGKILL");
+  const isTold = (line: string) => vi.waitFor(() => expect(told()).toContain(line), { timeout: 15_000 });
 
-    await isTold("ps --all --quiet --filter label=host=this\nrm --force --volumes one two\n");
-    containers("late\n");
-    await isTold("rm --force --volumes late\n");
-  },
-);
+  await isTold("ps --all --quiet --filter label=host=this\nrm --force --volumes one two\n");
+  containers("late\n");
+  await isTold("rm --force --volumes late\n");
+});

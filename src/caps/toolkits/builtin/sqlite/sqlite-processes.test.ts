@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { silentLogger } from "../../../../host/logger.ts";
 import { useTemporaryFolder } from "../../../../stores/temporary-folder.suite.ts";
+import { linux, testWith } from "../../../../testing/needs.suite.ts";
 import { toolkitLimits } from "../../limits.ts";
 import { SqliteProcesses } from "./sqlite-processes.ts";
 import { makeDatabase } from "./start-sqlite.suite.ts";
@@ -39,7 +40,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test.skipIf(process.platform !== "linux")(
+testWith(linux)(
   "a query without end does not outlive a host that is killed",
   async () => {
     const path = makeEmptyDatabase();
