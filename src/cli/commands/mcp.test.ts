@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { stdioClients } from "../../federation/mcp/mcp-clients.suite.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
-import { useCli } from "../started-cli.suite.ts";
+import { cliArguments, useCli } from "../started-cli.suite.ts";
 
 const nextPath = useTemporaryFolder();
 const startCli = useCli();
-const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+const _main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /** A tool that prints, as other people's code does, at load and when it runs. */
 const chattyTool = `console.log("loading"); console.error("oh");
@@ -30,7 +30,7 @@ function newProject(): string {
 
 const inProject = (cwd: string) => ({
   command: process.execPath,
-  args: ["--import", import.meta.resolve("tsx"), main, "mcp"],
+  args: [...cliArguments(), "mcp"],
   cwd,
 });
 
