@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { isStale } from "./scripts/setup/build.mjs";
@@ -24,14 +25,15 @@ export default defineConfig(({ mode }) => ({
   plugins: [packageByName],
   test: {
     include: ["{src,conformance,examples,scripts}/**/*.test.ts"],
-    setupFiles: ["scripts/setup/leak-check.ts"],
+    setupFiles: ["scripts/setup/leak-check.ts", "scripts/setup/patient-waits.ts"],
     reporters: ["default", testReport({ report: process.env.A2E_TEST_REPORT })],
     // A process per file: a handle that one file leaves open cannot be counted against another.
     pool: "forks",
-    maxWorkers: "100%",
+    // More than there are cores: many tests wait for a limit to run out or for another process.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // Only a test that hangs may reach these: on a busy machine a test takes twenty times as long as on a quiet one.
-    testTimeout: mode === "soak" ? 3_600_000 : 180_000,
-    hookTimeout: 180_000,
+    testTimeout: mode === "soak" ? 3_600_000 : 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     env: { ...(mode === "soak" && { SOAK: "1" }), ...(isStale() ? {} : { A2E_TEST_MAIN: `${root}/dist/cli/main.js` }) },
   },

@@ -22,7 +22,7 @@ describeWith(program("python3"))("an agent in Python", () => {
     host = await startReferenceHost(folder);
     server = await startServer(host, { port: 0 });
     seen = await runAgent(server.url);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await server?.close();

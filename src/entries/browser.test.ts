@@ -63,7 +63,7 @@ beforeAll(async () => {
     logLevel: "silent",
   });
   script = bundle.outputFiles[0]?.text ?? "";
-}, 60_000);
+});
 
 test("the bundle has nothing of the host and of Node in it", () => {
   const inputs = Object.keys(bundle.metafile.inputs);
@@ -93,7 +93,7 @@ describeWith(chromiumProgram)("in Chromium", () => {
     });
     await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
     origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await browser.close();
@@ -101,63 +101,59 @@ describeWith(chromiumProgram)("in Chromium", () => {
     await new Promise((resolve) => pages.close(resolve));
   });
 
-  test.each(["http", "ws"])(
-    "an agent over %s follows a call through a cut connection",
-    { timeout: 60_000 },
-    async (scheme) => {
-      let runs = 0;
-      let proceed = () => {};
-      const isCut = new Promise<void>((resolve) => {
-        proceed = resolve;
-      });
-      const steps = defineTool({
-        name: "steps",
-        description: "Goes on only after the connection was cut.",
-        input: z.object({}),
-        async run(_args, context) {
-          runs += 1;
-          context.emit("progress", { step: 1 });
-          await isCut;
-          for (const step of [2, 3]) context.emit("progress", { step });
-          return { done: true };
-        },
-      });
-      const plugins = [toolsPlugin({ builtin: false, tools: [steps] })];
-      await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore(), authToken: "secret" });
-      const server = await startServer(host, { port: 0, corsOrigins: [origin] });
-      await using proxy = await startCuttableProxy(server.port);
-      const page = await browser.newPage();
-      const progress: number[] = [];
-      await page.exposeFunction("reportProgress", (step: number) => {
-        progress.push(step);
-        if (step !== 1) return;
-        proxy.cut();
-        proceed();
-      });
-      await page.goto(origin);
-      await page.waitForFunction(() => globalThis.a2e !== undefined);
+  test.each(["http", "ws"])("an agent over %s follows a call through a cut connection", async (scheme) => {
+    let runs = 0;
+    let proceed = () => {};
+    const isCut = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    const steps = defineTool({
+      name: "steps",
+      description: "Goes on only after the connection was cut.",
+      input: z.object({}),
+      async run(_args, context) {
+        runs += 1;
+        context.emit("progress", { step: 1 });
+        await isCut;
+        for (const step of [2, 3]) context.emit("progress", { step });
+        return { done: true };
+      },
+    });
+    const plugins = [toolsPlugin({ builtin: false, tools: [steps] })];
+    await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore(), authToken: "secret" });
+    const server = await startServer(host, { port: 0, corsOrigins: [origin] });
+    await using proxy = await startCuttableProxy(server.port);
+    const page = await browser.newPage();
+    const progress: number[] = [];
+    await page.exposeFunction("reportProgress", (step: number) => {
+      progress.push(step);
+      if (step !== 1) return;
+      proxy.cut();
+      proceed();
+    });
+    await page.goto(origin);
+    await page.waitForFunction(() => globalThis.a2e !== undefined);
 
-      const outcome = await page.evaluate(async (url) => {
-        const agent = await globalThis.a2e.connect(url, { authToken: "secret", reconnect: { initialBackoffMs: 20 } });
-        const { tools } = await agent.tools.list();
-        const { data } = await agent.tools.call(
-          { tool_name: "steps" },
-          { onEvent: ({ data }) => void globalThis.reportProgress(Number(data.step)) },
-        );
-        const isStillThere = (await agent.ping()) >= 0;
-        await agent.disconnect();
-        return { names: tools.map(({ name }) => name), data: data.data, isStillThere };
-      }, `${scheme}://127.0.0.1:${proxy.port}`);
+    const outcome = await page.evaluate(async (url) => {
+      const agent = await globalThis.a2e.connect(url, { authToken: "secret", reconnect: { initialBackoffMs: 20 } });
+      const { tools } = await agent.tools.list();
+      const { data } = await agent.tools.call(
+        { tool_name: "steps" },
+        { onEvent: ({ data }) => void globalThis.reportProgress(Number(data.step)) },
+      );
+      const isStillThere = (await agent.ping()) >= 0;
+      await agent.disconnect();
+      return { names: tools.map(({ name }) => name), data: data.data, isStillThere };
+    }, `${scheme}://127.0.0.1:${proxy.port}`);
 
-      expect(outcome).toEqual({ names: ["steps"], data: { done: true }, isStillThere: true });
-      expect(progress).toEqual([1, 2, 3]);
-      expect(runs).toBe(1);
-      await page.close();
-      await server.close();
-    },
-  );
+    expect(outcome).toEqual({ names: ["steps"], data: { done: true }, isStillThere: true });
+    expect(progress).toEqual([1, 2, 3]);
+    expect(runs).toBe(1);
+    await page.close();
+    await server.close();
+  });
 
-  test("a page of an origin that the host does not list is refused", { timeout: 60_000 }, async () => {
+  test("a page of an origin that the host does not list is refused", async () => {
     const plugins = [toolsPlugin({ builtin: false })];
     await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore() });
     const server = await startServer(host, { port: 0, corsOrigins: [origin] });

@@ -45,7 +45,7 @@ const hello = line(
 );
 
 describe.each(Object.entries(stdioClients))("a client of %s", (_revision, connect) => {
-  test("uses tools, memory and files of the host that it starts", { timeout: 60_000 }, async () => {
+  test("uses tools, memory and files of the host that it starts", async () => {
     const client = await connect(inProject(newProject()));
 
     const { tools } = await client.listTools();
@@ -65,7 +65,7 @@ describe.each(Object.entries(stdioClients))("a client of %s", (_revision, connec
   });
 });
 
-test("two clients with one data folder remember for the same agent", { timeout: 60_000 }, async () => {
+test("two clients with one data folder remember for the same agent", async () => {
   const folder = newProject();
   const connect = stdioClients["2025-11-25, SDK 2"];
   const [one, two] = await Promise.all([connect?.(inProject(folder)), connect?.(inProject(folder))]);
@@ -108,7 +108,7 @@ test("SIGTERM ends it with 0", async () => {
   expect(await host.exited).toBe(0);
 });
 
-test("--agent chooses whose memory it is", { timeout: 60_000 }, async () => {
+test("--agent chooses whose memory it is", async () => {
   const folder = newProject();
   const connect = stdioClients["2025-11-25, SDK 2"];
   const as = (agent: string) => {

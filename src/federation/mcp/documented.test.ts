@@ -64,9 +64,7 @@ test("each entry for a client starts `a2e mcp` with options that it has, or name
   }
 });
 
-test("each command of an entry serves a client, and each address with its header does", {
-  timeout: 60_000,
-}, async () => {
+test("each command of an entry serves a client, and each address with its header does", async () => {
   const token = "s3cret-of-the-readme";
   const { url: address } = await startHost({ tools: [addTool], authToken: token });
   const folder = nextPath();

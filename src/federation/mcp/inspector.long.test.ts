@@ -31,7 +31,7 @@ function layOutInspector(): string {
 
 function inspect(args: readonly string[]): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [inspector, "--cli", ...args], { timeout: 60_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, [inspector, "--cli", ...args], (error, stdout, stderr) => {
       if (error !== null) reject(new Error(`${error.message}\n${stdout}\n${stderr}`));
       else resolve(JSON.parse(stdout) as Record<string, unknown>);
     });
@@ -64,7 +64,7 @@ const targets: Record<string, () => string[] | Promise<string[]>> = {
 };
 
 describe.each(Object.entries(targets))("the inspector against %s", (_name, createTarget) => {
-  test("lists and calls tools, lists and reads resources", { timeout: 120_000 }, async () => {
+  test("lists and calls tools, lists and reads resources", async () => {
     const target = await createTarget();
 
     const { tools } = await inspect([...target, "--method", "tools/list"]);

@@ -209,7 +209,7 @@ test("a pool that nobody closed does not keep a process alive", () => {
   const options = { input: script, encoding: "utf8", timeout: 60_000 } as const;
   const output = execFileSync(process.execPath, ["--import", "tsx", "--input-type=module", "-"], options);
   expect(output).toBe("printed\n");
-}, 60_000);
+});
 
 test("an idle worker is ended", async () => {
   const pool = createPool({ size: 1, idleMs: 1 });

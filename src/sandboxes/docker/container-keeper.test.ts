@@ -41,7 +41,7 @@ testWith(notWindows)("what a killed host had is removed, also what was still bei
   const host = await startHost('console.log("ready"); setInterval(() => {}, 1000);');
   expect(told()).toBe("");
   host.kill("SIGKILL");
-  const isTold = (line: string) => vi.waitFor(() => expect(told()).toContain(line), { timeout: 15_000 });
+  const isTold = (line: string) => vi.waitFor(() => expect(told()).toContain(line));
 
   await isTold("ps --all --quiet --filter label=host=this\nrm --force --volumes one two\n");
   containers("late\n");

@@ -41,9 +41,9 @@ else {
       const filter = ["--all", "--quiet", "--filter", `label=${String(label).trim()}`];
       return execFileSync("docker", ["ps", ...filter], { encoding: "utf8" }).trim();
     };
-    await vi.waitFor(() => expect(containers()).not.toBe(""), { timeout: 10_000 });
+    await vi.waitFor(() => expect(containers()).not.toBe(""));
     host.kill("SIGKILL");
-    await vi.waitFor(() => expect(containers()).toBe(""), { timeout: 10_000 });
+    await vi.waitFor(() => expect(containers()).toBe(""));
   });
 }
 

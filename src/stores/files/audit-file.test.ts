@@ -134,9 +134,9 @@ testWith(fullDevice)("a full disk is reported once; what fits the buffer is writ
     await nextTurn();
   }
   // The machine may have other things to do.
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce(), { timeout: 10_000 });
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
   rmSync(path);
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2), { timeout: 10_000 });
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
   audit.record(entryOf(500));
   await audit.close();
 
@@ -187,7 +187,7 @@ test("what was dropped during the last write is told, though nothing comes after
     audit.record(entryOf(1));
     dropped += 1;
   }
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2), { timeout: 10_000 });
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
   expect(warn).toHaveBeenLastCalledWith(expect.stringContaining("written again"), { path, lost: dropped });
   expect(numbers()).toEqual([0]);
   await audit.close();

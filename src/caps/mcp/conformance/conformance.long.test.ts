@@ -36,7 +36,7 @@ const scenarios = [
   "auth/cross-app-access-complete-flow",
 ] as const;
 
-describe("the MCP project's suite", { timeout: 120_000 }, () => {
+describe("the MCP project's suite", () => {
   test.each(scenarios)("passes the client scenario %s", async (scenario) => {
     const { exitCode, output } = await runScenario(scenario, expectedFailures[scenario]);
 

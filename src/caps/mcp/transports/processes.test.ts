@@ -57,25 +57,21 @@ onLinux("a server that crashes takes what it started with it", async () => {
   await waitFor(() => (groupOf(pid).length === 0 ? true : undefined), "the group to end");
 });
 
-onLinux.each([[[]], [["--deaf", "--child"]]])(
-  "servers with %j end after a host that was killed",
-  { timeout: 60_000 },
-  async (flags) => {
-    const loader = pathToFileURL(require.resolve("tsx")).href;
-    const script = fileURLToPath(new URL("../fixtures/host.suite.ts", import.meta.url));
-    const host = spawn(process.execPath, ["--import", loader, script, ...ownServer("hostile", ...flags)], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [line] = (await once(createInterface({ input: host.stdout }), "line")) as [string];
-    const pid = Number(line);
-    expect(groupOf(pid).length).toBeGreaterThan(0);
+onLinux.each([[[]], [["--deaf", "--child"]]])("servers with %j end after a host that was killed", async (flags) => {
+  const loader = pathToFileURL(require.resolve("tsx")).href;
+  const script = fileURLToPath(new URL("../fixtures/host.suite.ts", import.meta.url));
+  const host = spawn(process.execPath, ["--import", loader, script, ...ownServer("hostile", ...flags)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(createInterface({ input: host.stdout }), "line")) as [string];
+  const pid = Number(line);
+  expect(groupOf(pid).length).toBeGreaterThan(0);
 
-    host.kill("SIGKILL");
-    await once(host, "exit");
+  host.kill("SIGKILL");
+  await once(host, "exit");
 
-    await waitFor(() => (groupOf(pid).length === 0 ? true : undefined), "the servers to end");
-  },
-);
+  await waitFor(() => (groupOf(pid).length === 0 ? true : undefined), "the servers to end");
+});
 
 test("a server gets nothing of the host's environment but what programs need, and what its config gives", async () => {
   process.env.A2E_TEST_SECRET = "for the host alone";
