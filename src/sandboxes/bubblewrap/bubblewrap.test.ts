@@ -3,13 +3,9 @@ import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
-import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
 import { type Need, reportNotRun, testWith } from "../../testing/needs.suite.ts";
-import type { Opened } from "../opened.ts";
 import { makeWorkspace, runConfined } from "../suites/confined-run.suite.ts";
-import { testConfinement } from "../suites/confinement.suite.ts";
-import { testProcessSandbox } from "../suites/process-sandbox.suite.ts";
-import { testRefusals } from "../suites/refusals.suite.ts";
+import { hasControlGroups, sandboxOf, testBubblewrap } from "./bubblewrap.suite.ts";
 import { openBubblewrap } from "./probe.ts";
 
 const probe = await openBubblewrap({ defaults });
@@ -18,18 +14,10 @@ afterAll(() => probe.sandbox?.close());
 
 if (probe.sandbox === undefined) reportNotRun("the shared suite of sandboxes for bubblewrap", bubblewrap);
 else {
-  const hasControlGroups = probe.explanation.includes("by control groups");
-  const controlGroups: Need = { name: "control groups", isMet: hasControlGroups, isOptional: true };
-  if (!hasControlGroups)
-    reportNotRun("the shared suite of sandboxes for bubblewrap with control groups", controlGroups);
-  for (const usesControlGroups of hasControlGroups ? [true, false] : [false]) {
-    const name = `bubblewrap, ${usesControlGroups ? "with" : "without"} control groups`;
-    const open = async () => sandboxOf(await openBubblewrap({ defaults, usesControlGroups }));
-    const treeLimits = { memory: usesControlGroups, processorTime: usesControlGroups };
-    testProcessSandbox(name, open, { isExact: true });
-    testRefusals(name, async (hidden) => sandboxOf(await openBubblewrap({ defaults, usesControlGroups, hidden })));
-    testConfinement(name, open, { node: process.execPath, treeLimits, ignoredWarning: "timeout", system: "host" });
-  }
+  const controlGroups: Need = { name: "control groups", isMet: hasControlGroups(probe), isOptional: true };
+  if (!controlGroups.isMet)
+    reportNotRun("the shared suites of sandboxes for bubblewrap with control groups", controlGroups);
+  testBubblewrap({ usesControlGroups: controlGroups.isMet });
 }
 
 testWith(bubblewrap)("system calls that rearrange the system are refused by a filter", async () => {
@@ -127,8 +115,3 @@ testWith(bubblewrap)("the network is there for a program whose policy allows it"
   server.close();
   expect([allowed.stdout, refused.stdout]).toEqual(["hello\n", "ECONNREFUSED\n"]);
 });
-
-function sandboxOf({ sandbox, explanation }: Opened<ProcessSandbox>): ProcessSandbox {
-  if (sandbox === undefined) throw new Error(explanation);
-  return sandbox;
-}
