@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 import { isStale } from "./scripts/setup/build.mjs";
 import { root } from "./scripts/setup/run-command.mjs";
 import { testReport } from "./scripts/setup/test-report.ts";
@@ -20,11 +20,15 @@ const packageByName = {
   },
 } as const;
 
+/** "quick" for `npm test`, "long" for `npm run test:all`; without it, both. */
+const set = process.env.A2E_TEST_SET;
+
 /** `npm run soak` is `vitest --mode soak`: the same tests, with many more rounds in those that read SOAK. */
 export default defineConfig(({ mode }) => ({
   plugins: [packageByName],
   test: {
-    include: ["{src,conformance,examples,scripts}/**/*.test.ts"],
+    include: [`{src,conformance,examples,scripts}/**/*${set === "long" ? ".long" : ""}.test.ts`],
+    exclude: [...configDefaults.exclude, ...(set === "quick" ? ["**/*.long.test.ts"] : [])],
     setupFiles: ["scripts/setup/leak-check.ts", "scripts/setup/patient-waits.ts"],
     reporters: ["default", testReport({ report: process.env.A2E_TEST_REPORT })],
     // A process per file: a handle that one file leaves open cannot be counted against another.

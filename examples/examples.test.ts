@@ -16,7 +16,7 @@ async function runScript(path: string, env: Record<string, string>): Promise<str
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", path], {
     cwd: root,
     env: { ...process.env, ...env, TSX_TSCONFIG_PATH: `${root}tsconfig.json` },
-    timeout: 60_000,
+    timeout: 240_000,
   });
   return stdout;
 }

@@ -1,5 +1,5 @@
 // The two sets of tests. A file named `*.long.test.ts` is in the long set (`npm run test:all`): many kills and cuts, official
-// suites, long hostile input. Every other test file is in the quick set (`npm test`).
+// suites, long hostile input. Every other test file is in the quick set (`npm test`). vitest.config.ts reads A2E_TEST_SET.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,9 +8,6 @@ import { ensureChromium } from "./chromium.mjs";
 import { runTool, say } from "./run-command.mjs";
 
 /** @typedef {{ code: number, passed: number, failed: number, skipped: number }} TestOutcome */
-
-/** @type {Record<"quick" | "long", string[]>} */
-const sets = { quick: ["--exclude", "**/*.long.test.ts"], long: [".long.test.ts"] };
 
 /** Installs Chromium and bubblewrap if this machine allows it. With CI=true, a missing one ends the process. */
 export async function ensureTestPrograms() {
@@ -36,8 +33,8 @@ export async function runTests(set, args = []) {
   const folder = mkdtempSync(join(tmpdir(), "a2e-test-report-"));
   const report = join(folder, "counts.json");
   try {
-    const code = await runTool("vitest/vitest.mjs", ["run", ...sets[set], ...args], {
-      env: { A2E_TEST_REPORT: report },
+    const code = await runTool("vitest/vitest.mjs", ["run", ...args], {
+      env: { A2E_TEST_SET: set, A2E_TEST_REPORT: report },
     });
     return { code, ...readCounts(report) };
   } finally {

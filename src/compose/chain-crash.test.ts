@@ -59,7 +59,7 @@ test("a chain goes on after each of several kills, and its repeated request gets
   const nodes = Array.from({ length: 12 }, (_, index) => node(index, 60));
   const events: unknown[] = [];
 
-  const running = api.run({ chain_id: "long", nodes, timeout: 50 }, { onEvent: ({ data }) => events.push(data) });
+  const running = api.run({ chain_id: "long", nodes, timeout: 240 }, { onEvent: ({ data }) => events.push(data) });
   const keys = new Set<string>();
   for (const count of [2, 5, 8]) {
     await expect.poll(ended, { interval: 5 }).toBeGreaterThanOrEqual(count);
@@ -95,7 +95,7 @@ test("items of a map that had ended are not run again, and large outputs are sti
     { node_id: "size", kind: "gather", input_map: { length: "length(n0.text)", items: "all[*].v" } },
   ];
 
-  const running = api.run({ nodes, streaming: false, timeout: 50 });
+  const running = api.run({ nodes, streaming: false, timeout: 240 });
   await expect.poll(ended, { interval: 5 }).toBeGreaterThanOrEqual(6);
   const keys = await endedForGood(2);
   await host.restart();

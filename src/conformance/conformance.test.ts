@@ -66,7 +66,7 @@ test("a host from the command line, with the reference tools named in its config
     ];
     await writeFile(join(folder, "a2e.yaml"), config.join("\n"));
     const target = `"${process.execPath}" --import tsx ${at("../cli/main.ts")} stdio --config "${join(folder, "a2e.yaml")}"`;
-    const { results } = await runConformance({ target, filter: "exit code 0", deadlineMs: 60_000 });
+    const { results } = await runConformance({ target, filter: "exit code 0", deadlineMs: 240_000 });
     expect(results.map(({ id, status, message }) => [id, status, message]).sort()).toEqual([
       ["STDIO-4", "passed", undefined],
       ["STDIO-7", "passed", undefined],

@@ -98,7 +98,7 @@ function runAgent(url: string): Promise<Record<string, unknown>> {
     execFile(
       "python3",
       [script, url, referenceToken],
-      { timeout: 50_000, env: { ...process.env, PYTHONIOENCODING: "utf-8" } },
+      { timeout: 240_000, env: { ...process.env, PYTHONIOENCODING: "utf-8" } },
       (error, stdout, stderr) => {
         if (error !== null) reject(new Error(`the agent failed: ${stderr === "" ? error.message : stderr}`));
         else resolve(JSON.parse(stdout) as Record<string, unknown>);

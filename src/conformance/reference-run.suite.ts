@@ -23,8 +23,8 @@ type RunOptions = Pick<ConformanceOptions, "onTraffic" | "filter">;
 /** Runs over one transport against a host that lives as long as the run. */
 export async function runReferenceHost(transport: TransportKind, options: RunOptions = {}): Promise<ConformanceReport> {
   const run = (target: ConformanceOptions["target"]) =>
-    // Generous, since whoever runs this may run much else beside it.
-    runConformance({ ...options, target, token: referenceToken, transports: [transport], deadlineMs: 30_000 });
+    // Generous, since the machine may be busy with other work.
+    runConformance({ ...options, target, token: referenceToken, transports: [transport], deadlineMs: 120_000 });
   if (transport === "direct") return run(startDirectReferenceHost);
   return withReferenceFolder((folder) => {
     if (transport === "stdio") return withBundledHost((path) => run(`"${process.execPath}" "${path}" "${folder}"`));

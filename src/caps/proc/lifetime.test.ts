@@ -19,7 +19,7 @@ test("what a session started ends with it, however stubborn", async () => {
 
   await whenGone(polite.pid, stubborn.pid);
   await host.close();
-  await watch.expectNothingLeft({ withinMs: 5000 });
+  await watch.expectNothingLeft();
 });
 
 test("a process that starts while its session ends does not outlive it", async () => {
