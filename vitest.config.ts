@@ -1,6 +1,10 @@
 import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
+import { isStale } from "./scripts/setup/build.mjs";
+import { root } from "./scripts/setup/run-command.mjs";
+import { testReport } from "./scripts/setup/test-report.ts";
 
 const src = fileURLToPath(new URL("./src", import.meta.url));
 
@@ -16,19 +20,25 @@ const packageByName = {
   },
 } as const;
 
-/** `npm run soak` is `vitest --mode soak`: the same tests, many more rounds of those that count them by SOAK. */
+/** "quick" for `npm test`, "long" for `npm run test:all`; without it, both. */
+const set = process.env.A2E_TEST_SET;
+
+/** `npm run soak` is `vitest --mode soak`: the same tests, with many more rounds in those that read SOAK. */
 export default defineConfig(({ mode }) => ({
   plugins: [packageByName],
   test: {
-    include: ["{src,conformance,examples,scripts}/**/*.test.ts"],
-    setupFiles: ["scripts/setup/leak-check.ts"],
-    // A process per file: what one leaves behind cannot be taken for another's.
+    include: [`{src,conformance,examples,scripts}/**/*${set === "long" ? ".long" : ""}.test.ts`],
+    exclude: [...configDefaults.exclude, ...(set === "quick" ? ["**/*.long.test.ts"] : [])],
+    setupFiles: ["scripts/setup/leak-check.ts", "scripts/setup/patient-waits.ts"],
+    reporters: ["default", testReport({ report: process.env.A2E_TEST_REPORT })],
+    // A process per file: a handle that one file leaves open cannot be counted against another.
     pool: "forks",
-    maxWorkers: "100%",
-    // For a busy machine: no test waits on purpose, so a long one hangs.
-    testTimeout: mode === "soak" ? 3_600_000 : 30_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 15_000 } },
-    env: mode === "soak" ? { SOAK: "1" } : {},
+    // More than there are cores: many tests wait for a limit to run out or for another process.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // Only a test that hangs may reach these: on a busy machine a test takes twenty times as long as on a quiet one.
+    testTimeout: mode === "soak" ? 3_600_000 : 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
+    env: { ...(mode === "soak" && { SOAK: "1" }), ...(isStale() ? {} : { A2E_TEST_MAIN: `${root}/dist/cli/main.js` }) },
   },
 }));

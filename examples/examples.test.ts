@@ -16,7 +16,7 @@ async function runScript(path: string, env: Record<string, string>): Promise<str
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", path], {
     cwd: root,
     env: { ...process.env, ...env, TSX_TSCONFIG_PATH: `${root}tsconfig.json` },
-    timeout: 60_000,
+    timeout: 240_000,
   });
   return stdout;
 }
@@ -33,7 +33,7 @@ function pathOf(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
-test("the first agent lists tools, follows one and prints its result", { timeout: 60_000 }, async () => {
+test("the first agent lists tools, follows one and prints its result", async () => {
   const config = toHostConfig({ server: { port: 0 }, data_dir: dataDir }, { env: {} });
   await using server = await startConfiguredServer(config);
 
@@ -69,7 +69,7 @@ test("a folder of tools named in a config is served", async () => {
   expect(data.data).toMatchObject({ rolls: [expect.any(Number), expect.any(Number), expect.any(Number)] });
 });
 
-test("an agent learns to balance the pole and draws how it did", { timeout: 60_000 }, async () => {
+test("an agent learns to balance the pole and draws how it did", async () => {
   const curve = join(dataDir, "curve.svg");
 
   const output = await runScript(pathOf("cartpole/learn-cartpole.js"), { REWARD_CURVE: curve });
@@ -81,7 +81,7 @@ test("an agent learns to balance the pole and draws how it did", { timeout: 60_0
   expect(await readFile(curve, "utf8")).toMatch(/<polyline points="([\d.]+,[\d.]+ ?){12}"/);
 });
 
-test("an agent remembers in its second run what it learned in the first", { timeout: 60_000 }, async () => {
+test("an agent remembers in its second run what it learned in the first", async () => {
   const config = toHostConfig({ server: { port: 0 }, data_dir: dataDir }, { env: {} });
   const run = async () => {
     await using server = await startConfiguredServer(config);
@@ -98,9 +98,7 @@ test("an agent remembers in its second run what it learned in the first", { time
   expect(second).toMatch(/^cups served: 2$/m);
 });
 
-test("a search by forks finds a way over the ice, and the first session then takes it", {
-  timeout: 60_000,
-}, async () => {
+test("a search by forks finds a way over the ice, and the first session then takes it", async () => {
   const output = await runScript(pathOf("tree-search/tree-search.js"), {});
   const [searched = "", way = "", taken = ""] = output.trim().split("\n");
 
@@ -109,9 +107,7 @@ test("a search by forks finds a way over the ice, and the first session then tak
   expect(taken).toBe(`reward 1 after ${way.split(" ").length} steps, 1 session left`);
 });
 
-test("an agent finds skills, follows one and answers the model's question of another", {
-  timeout: 60_000,
-}, async () => {
+test("an agent finds skills, follows one and answers the model's question of another", async () => {
   const output = await runScript(pathOf("skills/writing-agent.js"), {});
 
   expect(output).toMatch(/^house-style@1\.1\.0 \(instructions\): Before a text for readers is written\.$/m);
@@ -120,7 +116,7 @@ test("an agent finds skills, follows one and answers the model's question of ano
   expect(output.trim().split("\n").at(-1)).toBe('title: {"title":"How the moon moves the sea,","words":6}');
 });
 
-test("a build is followed, answered, read on after a disconnect and stopped", { timeout: 60_000 }, async () => {
+test("a build is followed, answered, read on after a disconnect and stopped", async () => {
   const output = await runScript(pathOf("build-runner/build-runner.js"), {});
   const lines = output.trim().split("\n");
 
@@ -133,9 +129,7 @@ test("a build is followed, answered, read on after a disconnect and stopped", { 
   ]);
 });
 
-test("a chain writes, reads and counts in one request, and asks before it writes its report", {
-  timeout: 60_000,
-}, async () => {
+test("a chain writes, reads and counts in one request, and asks before it writes its report", async () => {
   const config = toHostConfig({ server: { port: 0 }, data_dir: dataDir, workspace_dir: dataDir }, { env: {} });
   await using server = await startConfiguredServer(config);
 
@@ -146,7 +140,7 @@ test("a chain writes, reads and counts in one request, and asks before it writes
   expect(output).toMatch(/^report: brown, dog, fox, jumps, lazy, over, quick, the, the$/m);
 });
 
-test("an agent uses an MCP server through a host, and answers what it asks", { timeout: 60_000 }, async () => {
+test("an agent uses an MCP server through a host, and answers what it asks", async () => {
   const config = await loadHostConfig(pathOf("mcp-servers/a2e.yaml"), { env: {} });
   await using running = await startConfiguredServer({
     ...config,

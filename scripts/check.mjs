@@ -1,14 +1,18 @@
-// `npm run check`: everything a change must pass. All steps run, so that one call tells all there is to fix.
+// `npm run check`: everything a change must pass. All steps run, so that one call lists everything there is to fix.
 import "./setup/node-version.mjs";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "./setup/build.mjs";
-import { ensureChromium } from "./setup/chromium.mjs";
 import { installMissing } from "./setup/install.mjs";
 import { run, runTool, say } from "./setup/run-command.mjs";
+import { ensureTestPrograms, runTests } from "./setup/vitest.mjs";
 
 await installMissing();
+await ensureTestPrograms();
+
+/** Of both sets of tests together. */
+const counts = { passed: 0, failed: 0, skipped: 0 };
 
 const layered = ["src", "examples", "scripts"];
 const steps = {
@@ -19,7 +23,8 @@ const steps = {
   "generated files": () => runTool("tsx/dist/cli.mjs", ["scripts/generate.ts", "--check"]),
   build,
   package: checkPackage,
-  tests: async () => runTool("vitest/vitest.mjs", ["run"], { env: { CHROMIUM_PATH: (await ensureChromium()) ?? "" } }),
+  "quick tests": () => countTests("quick"),
+  "long tests": () => countTests("long"),
 };
 
 const failed = [];
@@ -30,8 +35,18 @@ for (const [name, step] of Object.entries(steps)) {
   say(`── ${name}: ${code === 0 ? "ok" : "FAILED"} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
   if (code !== 0) failed.push(name);
 }
-say(failed.length === 0 ? "\nAll checks passed." : `\nFailed: ${failed.join(", ")}`);
+say(`\nTests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+say(failed.length === 0 ? "All checks passed." : `Failed: ${failed.join(", ")}`);
 process.exitCode = failed.length === 0 ? 0 : 1;
+
+/** @param {"quick" | "long"} set */
+async function countTests(set) {
+  const { code, passed, failed, skipped } = await runTests(set);
+  counts.passed += passed;
+  counts.failed += failed;
+  counts.skipped += skipped;
+  return code;
+}
 
 /** Looks at the package as it would be published. */
 async function checkPackage() {

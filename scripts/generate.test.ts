@@ -76,7 +76,7 @@ beforeAll(async () => {
   await symlink(join(root, "node_modules"), join(copy, "node_modules"));
   // What the tree looks like before: up to date.
   await generate();
-}, 60_000);
+});
 
 afterAll(() => rm(copy, { recursive: true, force: true }));
 
@@ -96,9 +96,7 @@ async function readTree(): Promise<Map<string, string>> {
   return tree;
 }
 
-test("adding a capability is adding one folder: its tables, plugin, subpath, spellings, MCP tools, schema, reference page and vectors follow", {
-  timeout: 120_000,
-}, async () => {
+test("adding a capability is adding one folder: its tables, plugin, subpath, spellings, MCP tools, schema, reference page and vectors follow", async () => {
   const before = await readTree();
   await mkdir(join(copy, "src/caps/greeting"));
   for (const [path, text] of Object.entries(folder)) await writeFile(join(copy, path), text);
@@ -136,7 +134,7 @@ test("adding a capability is adding one folder: its tables, plugin, subpath, spe
   expect(stdout.trim()).toBe("Hello, Grace true true");
 });
 
-test("a page that no capability stands behind any more is removed", { timeout: 60_000 }, async () => {
+test("a page that no capability stands behind any more is removed", async () => {
   await writeFile(join(copy, "docs/reference/forgotten.md"), "# forgotten\n");
 
   await generate();

@@ -26,10 +26,12 @@ export async function build() {
   return 0;
 }
 
-function isStale() {
+/** True if dist is missing or older than a source. */
+export function isStale() {
   if (!existsSync(stamp) || !existsSync(`${root}/dist/cli/main.js`)) return true;
   const builtAt = statSync(stamp).mtimeMs;
-  const sources = [...filesIn("src"), "package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"];
+  const built = filesIn("src").filter((path) => !/\.(test|suite)\.ts$/.test(path));
+  const sources = [...built, "package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"];
   return sources.some((path) => statSync(`${root}/${path}`).mtimeMs > builtAt);
 }
 

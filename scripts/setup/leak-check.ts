@@ -1,11 +1,11 @@
-// Fails a test file that leaves something running: a child process, a server, a worker.
+// Fails a test file that leaves a child process, a server, a file watcher or a worker running.
 import type { Worker } from "node:worker_threads";
 import { afterAll, expect } from "vitest";
 
 /** Kinds of handles, as Node names them, that only an open thing has. */
 const watchedHandles = ["ProcessWrap", "TCPServerWrap", "PipeServerWrap", "FSEventWrap"];
-/** What was closed may take a few turns to be gone. */
-const patienceMs = 2_000;
+/** A handle that was closed may need a few turns of a busy machine to be gone. */
+const patienceMs = 30_000;
 
 const before = countHandles();
 const workers = new Set<Worker>();
@@ -15,7 +15,7 @@ process.on("worker", (worker) => {
   worker.once("exit", () => workers.delete(worker));
 });
 
-// Registered first, so it runs last: behind every hook of the file itself.
+// Registered first, so it runs last: after every hook of the file itself.
 afterAll(async () => {
   const deadline = Date.now() + patienceMs;
   while (leftOpen().length > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));

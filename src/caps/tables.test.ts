@@ -37,9 +37,11 @@ describe.each(capabilities.map((capability) => [capability.name, capability] as 
       expect(result.safeParse(example.result).error).toBeUndefined();
     });
 
-    test.runIf(pushes.length > 0)("has examples of its pushes that fit their schemas", () => {
-      for (const [name, { payload, example }] of pushes) expect(payload.safeParse(example).error, name).toBeUndefined();
-    });
+    if (pushes.length > 0)
+      test("has examples of its pushes that fit their schemas", () => {
+        for (const [name, { payload, example }] of pushes)
+          expect(payload.safeParse(example).error, name).toBeUndefined();
+      });
 
     test("has no field of a message that the envelope has", () => {
       const shapes = [

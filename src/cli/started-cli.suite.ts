@@ -1,9 +1,17 @@
-// The command line as a process of its own, from its sources.
+// The command line as a process of its own.
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach } from "vitest";
 
-const main = fileURLToPath(new URL("./main.ts", import.meta.url));
+/**
+ * Arguments of Node that start the command line. vitest.config.ts sets A2E_TEST_MAIN if dist is up to date: it starts three
+ * times as fast as the sources do.
+ */
+export function cliArguments(): string[] {
+  const { A2E_TEST_MAIN } = process.env;
+  if (A2E_TEST_MAIN !== undefined) return [A2E_TEST_MAIN];
+  return ["--import", import.meta.resolve("tsx"), fileURLToPath(new URL("./main.ts", import.meta.url))];
+}
 
 export interface StartedCli {
   readonly child: ChildProcess;
@@ -32,7 +40,7 @@ export function useCli(): (
   });
   return (args, cwd, env = {}, stdio = "pipe") => {
     const { A2E_AUTH_TOKEN: _, ...inherited } = process.env;
-    const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), main, ...args], {
+    const child = spawn(process.execPath, [...cliArguments(), ...args], {
       cwd,
       env: { ...inherited, ...env },
       stdio,

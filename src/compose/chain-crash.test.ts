@@ -54,17 +54,15 @@ function node(index: number, ms: number, rest: object = {}) {
   return { node_id: `n${index}`, kind: "tool", name: "work", input: { ms, v: index }, deps, ...rest };
 }
 
-test("a chain goes on after each of several kills, and its repeated request gets the answer", {
-  timeout: 60_000,
-}, async () => {
+test("a chain goes on after each of several kills, and its repeated request gets the answer", async () => {
   const { client, api } = await connectAgent();
   const nodes = Array.from({ length: 12 }, (_, index) => node(index, 60));
   const events: unknown[] = [];
 
-  const running = api.run({ chain_id: "long", nodes, timeout: 50 }, { onEvent: ({ data }) => events.push(data) });
+  const running = api.run({ chain_id: "long", nodes, timeout: 240 }, { onEvent: ({ data }) => events.push(data) });
   const keys = new Set<string>();
   for (const count of [2, 5, 8]) {
-    await expect.poll(ended, { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(count);
+    await expect.poll(ended, { interval: 5 }).toBeGreaterThanOrEqual(count);
     for (const key of await endedForGood(1)) keys.add(key);
     await host.restart();
   }
@@ -81,9 +79,7 @@ test("a chain goes on after each of several kills, and its repeated request gets
   await client.disconnect();
 });
 
-test("items of a map that had ended are not run again, and large outputs are still there", {
-  timeout: 60_000,
-}, async () => {
+test("items of a map that had ended are not run again, and large outputs are still there", async () => {
   const { client, api } = await connectAgent();
   const nodes = [
     node(0, 5, { input: { ms: 5, v: 7, length: 100_000 } }),
@@ -99,8 +95,8 @@ test("items of a map that had ended are not run again, and large outputs are sti
     { node_id: "size", kind: "gather", input_map: { length: "length(n0.text)", items: "all[*].v" } },
   ];
 
-  const running = api.run({ nodes, streaming: false, timeout: 50 });
-  await expect.poll(ended, { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(6);
+  const running = api.run({ nodes, streaming: false, timeout: 240 });
+  await expect.poll(ended, { interval: 5 }).toBeGreaterThanOrEqual(6);
   const keys = await endedForGood(2);
   await host.restart();
   const result = await running;

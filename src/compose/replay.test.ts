@@ -155,7 +155,7 @@ const unrepeatable = `import { box, choice, defineEnv } from "${new URL("../caps
     },
   });`;
 
-test("files, threads and what was merged of forks are replayed without them", { timeout: 60_000 }, async () => {
+test("files, threads and what was merged of forks are replayed without them", async () => {
   const folder = nextFolder();
   const workspace_dir = join(folder, "workspace");
   mkdirSync(workspace_dir, { recursive: true });

@@ -36,7 +36,7 @@ function spoilt(session: DirectSession, spoil: (message: Message, deliver: Deliv
 }
 
 async function failuresOf(target: () => Promise<DirectHost>, filter: string): Promise<string[]> {
-  const { results } = await runConformance({ target, token: referenceToken, filter, deadlineMs: 2_000 });
+  const { results } = await runConformance({ target, token: referenceToken, filter, deadlineMs: 8_000 });
   return results.filter(({ status }) => status === "failed").map(({ id }) => id);
 }
 
@@ -132,7 +132,7 @@ test.each<[string, (message: Message) => Message]>([
 ])("a review of the whole traffic finds what %s forbids", async (id, change) => {
   const chosen = requirements.filter((requirement) => requirement.id === id || requirement.id === "ERR-1");
   const target = withDefect((message, deliver) => deliver(change(message)));
-  const { results } = await runConformance({ target, token: referenceToken, requirements: chosen, deadlineMs: 2_000 });
+  const { results } = await runConformance({ target, token: referenceToken, requirements: chosen, deadlineMs: 8_000 });
   expect(results.find((result) => result.id === id)?.status).toBe("failed");
 });
 

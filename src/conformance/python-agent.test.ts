@@ -1,21 +1,17 @@
 // A real Python agent against a real host: what the suite only imitates.
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { A2EHost } from "../host/host.ts";
 import { type RunningServer, startServer } from "../server/http-server.ts";
+import { describeWith, program } from "../testing/needs.suite.ts";
 import { createReferenceFolder, referenceToken, startReferenceHost } from "./reference-host.suite.ts";
 import { decodeAsSdk } from "./sdk-decoder.ts";
 
 const script = fileURLToPath(new URL("./python/agent.py", import.meta.url));
-const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
-test.runIf(process.env.CI === "true")("python3 is there to run the Python agent", () => {
-  expect(hasPython).toBe(true);
-});
-
-describe.skipIf(!hasPython)("an agent in Python (needs python3)", () => {
+describeWith(program("python3"))("an agent in Python", () => {
   let folder: string;
   let host: A2EHost;
   let server: RunningServer;
@@ -26,7 +22,7 @@ describe.skipIf(!hasPython)("an agent in Python (needs python3)", () => {
     host = await startReferenceHost(folder);
     server = await startServer(host, { port: 0 });
     seen = await runAgent(server.url);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await server?.close();
@@ -102,7 +98,7 @@ function runAgent(url: string): Promise<Record<string, unknown>> {
     execFile(
       "python3",
       [script, url, referenceToken],
-      { timeout: 50_000, env: { ...process.env, PYTHONIOENCODING: "utf-8" } },
+      { timeout: 240_000, env: { ...process.env, PYTHONIOENCODING: "utf-8" } },
       (error, stdout, stderr) => {
         if (error !== null) reject(new Error(`the agent failed: ${stderr === "" ? error.message : stderr}`));
         else resolve(JSON.parse(stdout) as Record<string, unknown>);

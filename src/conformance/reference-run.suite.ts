@@ -15,13 +15,16 @@ import {
 
 export const allTransports: readonly TransportKind[] = ["direct", "http", "websocket", "stdio"];
 
+/** Requirements that our host does not meet yet, each with the reason. One that passes must leave this list. */
+export const knownFailures = new Map<string, string>();
+
 type RunOptions = Pick<ConformanceOptions, "onTraffic" | "filter">;
 
 /** Runs over one transport against a host that lives as long as the run. */
 export async function runReferenceHost(transport: TransportKind, options: RunOptions = {}): Promise<ConformanceReport> {
   const run = (target: ConformanceOptions["target"]) =>
-    // Generous, since whoever runs this may run much else beside it.
-    runConformance({ ...options, target, token: referenceToken, transports: [transport], deadlineMs: 30_000 });
+    // Generous, since the machine may be busy with other work.
+    runConformance({ ...options, target, token: referenceToken, transports: [transport], deadlineMs: 120_000 });
   if (transport === "direct") return run(startDirectReferenceHost);
   return withReferenceFolder((folder) => {
     if (transport === "stdio") return withBundledHost((path) => run(`"${process.execPath}" "${path}" "${folder}"`));

@@ -6,13 +6,14 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build } from "esbuild";
 import { type Browser, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
+import { describeWith, type Need } from "../testing/needs.suite.ts";
 import type * as client from "./client.ts";
 import { startCuttableProxy } from "./cuttable-proxy.suite.ts";
 
@@ -29,7 +30,10 @@ declare global {
 const maxGzipBytes = 63_000;
 
 const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
-const hasChromium = existsSync(executablePath);
+const chromiumProgram: Need = {
+  name: `Chromium at ${executablePath}, or named in CHROMIUM_PATH`,
+  isMet: existsSync(executablePath),
+};
 const chromiumFlags = [
   "--headless",
   "--no-sandbox",
@@ -59,7 +63,7 @@ beforeAll(async () => {
     logLevel: "silent",
   });
   script = bundle.outputFiles[0]?.text ?? "";
-}, 60_000);
+});
 
 test("the bundle has nothing of the host and of Node in it", () => {
   const inputs = Object.keys(bundle.metafile.inputs);
@@ -75,13 +79,7 @@ test(`the bundle is at most ${maxGzipBytes} bytes, compressed`, () => {
   expect(gzipSync(script).length).toBeLessThanOrEqual(maxGzipBytes);
 });
 
-test("Chromium is there to run it", (context) => {
-  const message = `no Chromium at ${executablePath}; name one in CHROMIUM_PATH`;
-  if (process.env.CI === "true") expect(hasChromium, message).toBe(true);
-  else if (!hasChromium) context.skip(message);
-});
-
-describe.runIf(hasChromium)("in Chromium", () => {
+describeWith(chromiumProgram)("in Chromium", () => {
   let browser: Browser;
   let pages: Server;
   let origin: string;
@@ -95,7 +93,7 @@ describe.runIf(hasChromium)("in Chromium", () => {
     });
     await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
     origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await browser.close();
@@ -103,63 +101,59 @@ describe.runIf(hasChromium)("in Chromium", () => {
     await new Promise((resolve) => pages.close(resolve));
   });
 
-  test.each(["http", "ws"])(
-    "an agent over %s follows a call through a cut connection",
-    { timeout: 60_000 },
-    async (scheme) => {
-      let runs = 0;
-      let proceed = () => {};
-      const isCut = new Promise<void>((resolve) => {
-        proceed = resolve;
-      });
-      const steps = defineTool({
-        name: "steps",
-        description: "Goes on only after the connection was cut.",
-        input: z.object({}),
-        async run(_args, context) {
-          runs += 1;
-          context.emit("progress", { step: 1 });
-          await isCut;
-          for (const step of [2, 3]) context.emit("progress", { step });
-          return { done: true };
-        },
-      });
-      const plugins = [toolsPlugin({ builtin: false, tools: [steps] })];
-      await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore(), authToken: "secret" });
-      const server = await startServer(host, { port: 0, corsOrigins: [origin] });
-      await using proxy = await startCuttableProxy(server.port);
-      const page = await browser.newPage();
-      const progress: number[] = [];
-      await page.exposeFunction("reportProgress", (step: number) => {
-        progress.push(step);
-        if (step !== 1) return;
-        proxy.cut();
-        proceed();
-      });
-      await page.goto(origin);
-      await page.waitForFunction(() => globalThis.a2e !== undefined);
+  test.each(["http", "ws"])("an agent over %s follows a call through a cut connection", async (scheme) => {
+    let runs = 0;
+    let proceed = () => {};
+    const isCut = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    const steps = defineTool({
+      name: "steps",
+      description: "Goes on only after the connection was cut.",
+      input: z.object({}),
+      async run(_args, context) {
+        runs += 1;
+        context.emit("progress", { step: 1 });
+        await isCut;
+        for (const step of [2, 3]) context.emit("progress", { step });
+        return { done: true };
+      },
+    });
+    const plugins = [toolsPlugin({ builtin: false, tools: [steps] })];
+    await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore(), authToken: "secret" });
+    const server = await startServer(host, { port: 0, corsOrigins: [origin] });
+    await using proxy = await startCuttableProxy(server.port);
+    const page = await browser.newPage();
+    const progress: number[] = [];
+    await page.exposeFunction("reportProgress", (step: number) => {
+      progress.push(step);
+      if (step !== 1) return;
+      proxy.cut();
+      proceed();
+    });
+    await page.goto(origin);
+    await page.waitForFunction(() => globalThis.a2e !== undefined);
 
-      const outcome = await page.evaluate(async (url) => {
-        const agent = await globalThis.a2e.connect(url, { authToken: "secret", reconnect: { initialBackoffMs: 20 } });
-        const { tools } = await agent.tools.list();
-        const { data } = await agent.tools.call(
-          { tool_name: "steps" },
-          { onEvent: ({ data }) => void globalThis.reportProgress(Number(data.step)) },
-        );
-        const isStillThere = (await agent.ping()) >= 0;
-        await agent.disconnect();
-        return { names: tools.map(({ name }) => name), data: data.data, isStillThere };
-      }, `${scheme}://127.0.0.1:${proxy.port}`);
+    const outcome = await page.evaluate(async (url) => {
+      const agent = await globalThis.a2e.connect(url, { authToken: "secret", reconnect: { initialBackoffMs: 20 } });
+      const { tools } = await agent.tools.list();
+      const { data } = await agent.tools.call(
+        { tool_name: "steps" },
+        { onEvent: ({ data }) => void globalThis.reportProgress(Number(data.step)) },
+      );
+      const isStillThere = (await agent.ping()) >= 0;
+      await agent.disconnect();
+      return { names: tools.map(({ name }) => name), data: data.data, isStillThere };
+    }, `${scheme}://127.0.0.1:${proxy.port}`);
 
-      expect(outcome).toEqual({ names: ["steps"], data: { done: true }, isStillThere: true });
-      expect(progress).toEqual([1, 2, 3]);
-      expect(runs).toBe(1);
-      await page.close();
-      await server.close();
-    },
-  );
+    expect(outcome).toEqual({ names: ["steps"], data: { done: true }, isStillThere: true });
+    expect(progress).toEqual([1, 2, 3]);
+    expect(runs).toBe(1);
+    await page.close();
+    await server.close();
+  });
 
-  test("a page of an origin that the host does not list is refused", { timeout: 60_000 }, async () => {
+  test("a page of an origin that the host does not list is refused", async () => {
     const plugins = [toolsPlugin({ builtin: false })];
     await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore() });
     const server = await startServer(host, { port: 0, corsOrigins: [origin] });

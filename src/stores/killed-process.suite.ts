@@ -39,7 +39,6 @@ export function testKilledProcess(name: string, options: KilledProcessSuiteOptio
       expect((await store.load("session"))?.state).toBe("after");
       await store.close();
     },
-    60_000,
   );
 }
 

@@ -154,9 +154,6 @@ const promises = [
 
 test.each(promises)(
   "whatever a power cut leaves of what was not synced, %s is there, and no gap (%s)",
-  {
-    timeout: 60_000,
-  },
   async (_, durability) => {
     const luck = fc.infiniteStream(fc.boolean());
     await fc.assert(

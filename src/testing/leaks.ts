@@ -5,8 +5,8 @@ export interface ResourceWatch {
   expectNothingLeft(options?: { withinMs?: number }): Promise<void>;
 }
 
-/** Closing reaches the operating system a little later than the promise of it. */
-const defaultWithinMs = 1_000;
+/** The operating system closes a handle a little after the promise of it resolves; on a busy machine, seconds after. */
+const defaultWithinMs = 30_000;
 const pollMs = 10;
 
 /** Remembers what is open now; later openings must be closed again. */

@@ -52,7 +52,7 @@ test("a reader that does not read costs no more than the log's bounds, and is th
     await host.close(0);
     await server.close();
   }
-}, 30_000);
+});
 
 function memoryInUse(): number {
   collectGarbage();

@@ -183,7 +183,7 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
 
     test("leaves no socket, pipe or process behind", async () => {
       await fixture.stop();
-      await expect.poll(openHandles, { timeout: 8_000 }).toEqual(before);
+      await expect.poll(openHandles).toEqual(before);
     });
   });
 }

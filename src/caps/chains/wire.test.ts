@@ -265,7 +265,7 @@ test("an approval has its time, and an agent that cannot be asked fails it", asy
   await using host = await startChains();
   const nodes = [{ node_id: "ok", kind: "approval", timeout: 0.05 }];
 
-  const unable = await host.api.run({ nodes });
+  const unable = await host.api.run({ nodes: [{ node_id: "ok", kind: "approval" }] });
   host.client.onAsk(chains.asks.approve, () => new Promise(() => {}));
   const late = await host.api.run({ nodes });
 

@@ -186,9 +186,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("an isolated environment that says nonsense, too much or nothing fails at most its own step", {
-  timeout: 60_000,
-}, async () => {
+test("an isolated environment that says nonsense, too much or nothing fails at most its own step", async () => {
   await using host = await startHost({
     plugins: [
       envPlugin({ builtin: false, modules: ["./envs.mjs"], base_dir: folder, isolation: "worker", workers: 1 }),
@@ -207,7 +205,6 @@ test("an isolated environment that says nonsense, too much or nothing fails at m
 
 test.each(["none", "worker"] as const)(
   "a reward that is no number, a state that is no JSON and a close that fails are told alike with isolation: %s",
-  { timeout: 60_000 },
   async (isolation) => {
     await using host = await startHost(
       envPlugin({ builtin: false, modules: ["./envs.mjs"], base_dir: folder, isolation }),
@@ -227,7 +224,7 @@ test.each(["none", "worker"] as const)(
   },
 );
 
-test("a cancelled step of an isolated environment never happens", { timeout: 60_000 }, async () => {
+test("a cancelled step of an isolated environment never happens", async () => {
   await using host = await startEnv({
     builtin: false,
     modules: ["./envs.mjs"],

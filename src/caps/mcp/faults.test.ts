@@ -211,7 +211,7 @@ test("of more tools than a server may have the first are taken, and the log says
   expect(logged?.fields).toMatchObject({ server: "bad", left_out: 24, limit: 1000 });
 });
 
-test("of twenty servers the bad ones do not show in the calls of the good ones", { timeout: 60_000 }, async () => {
+test("of twenty servers the bad ones do not show in the calls of the good ones", async () => {
   const bad = [["--die"], ["--mute"], ["--changing"], ["--deaf", "--child"]];
   const servers = Object.fromEntries(
     Array.from({ length: 20 }, (_, at) => [

@@ -32,7 +32,7 @@ export async function startBridge(servers: Record<string, ServerSettings>, optio
   });
   const { client } = started;
   const call = async (tool_name: string, args = {}) =>
-    (await client.tools.call({ tool_name, arguments: args, timeout: 20 })).data;
+    (await client.tools.call({ tool_name, arguments: args, timeout: 120 })).data;
   return {
     ...started,
     database,
@@ -47,11 +47,11 @@ export async function startBridge(servers: Record<string, ServerSettings>, optio
   };
 }
 
-/** Asks until there is an answer: for what other processes do in their own time. */
+/** Looks until there is an answer, for what another process does in its own time. */
 export async function waitFor<Value>(
   look: () => Value | undefined | Promise<Value | undefined>,
   what: string,
-  withinMs = 15_000,
+  withinMs = 120_000,
 ): Promise<Value> {
   const deadline = performance.now() + withinMs;
   for (;;) {

@@ -95,9 +95,7 @@ test("tools that came, changed and went are there as long as they were", async (
   expect(recorded.text.split("\n").filter((line) => line.startsWith('["tools"')).length).toBeLessThan(10);
 });
 
-test("what servers asked in the middle of a call is not asked again, and its answers are taken", {
-  timeout: 60_000,
-}, async () => {
+test("what servers asked in the middle of a call is not asked again, and its answers are taken", async () => {
   const permissions = { sampling: true, elicitation: true, roots: true };
   const options = {
     servers: { on: { cmd: officialServer("everything"), permissions }, late: { cmd, permissions } },

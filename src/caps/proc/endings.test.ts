@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import { expect, test } from "vitest";
+import { linux, testWith } from "../../testing/needs.suite.ts";
 import { dataOf, isAlive, startProc, whenGone } from "./proc-host.suite.ts";
 
 /** A script that says the ids of a child and a grandchild of its own, all of which would sleep on. */
@@ -33,7 +34,7 @@ test.each(["SIGTERM", "term", "15", 15, "SIGUSR1", "SIGINT", "SIGHUP", "SIGKILL"
   },
 );
 
-test.runIf(process.platform === "linux").each(["SIGRTMIN", "rtmin+1", 35, "SIGRTMAX"])(
+testWith(linux).each(["SIGRTMIN", "rtmin+1", 35, "SIGRTMAX"])(
   "the real-time signal %s ends a process as any other does, and is told by its name",
   async (signal) => {
     await using host = await startProc();
@@ -46,7 +47,7 @@ test.runIf(process.platform === "linux").each(["SIGRTMIN", "rtmin+1", 35, "SIGRT
   },
 );
 
-test.runIf(process.platform === "linux")("a real-time signal that a process handles is its own to answer", async () => {
+testWith(linux)("a real-time signal that a process handles is its own to answer", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("trap 'exit 0' 36; echo ready; while :; do sleep 0.01; done");
   await host.event(() => host.textOf(proc_id).includes("ready"));
@@ -188,9 +189,7 @@ test("a process that ends by a signal of its own is no kill", async () => {
   expect(dataOf(await host.end(proc_id))).toMatchObject({ signal: "SIGSEGV", exit_code: null, state: "crashed" });
 });
 
-test("two hundred processes, ten of them at a time, are each told to have ended once", {
-  timeout: 60_000,
-}, async () => {
+test("two hundred processes, ten of them at a time, are each told to have ended once", async () => {
   await using host = await startProc({ max_procs: 50 });
   const ids = new Set<string>();
   for (let round = 0; round < 20; round++) {

@@ -21,7 +21,8 @@ const transport = createDirectTransport(() => host.sessions.create());
 const client = await A2EClient.connect({ transport, capabilities: ["proc"], agentId: "killed" });
 const api = client.use(proc);
 
-const word = "731731";
+/** Of this process alone: other runs of this test on the machine have sleepers of their own. */
+const word = String(1_000_000 + process.pid);
 const escaping = `setsid sh -c 'trap "" HUP TERM; sleep ${word}' & sh -c 'trap "" HUP TERM; sleep ${word}; true' & wait`;
 const started = [
   await api.spawn({ cmd: ["sleep", word] }),
@@ -46,7 +47,6 @@ function commandOf(pid: number): string {
   }
 }
 
-// Those of another run that has just been killed may still be there.
 while (problem === undefined && sleepers().length < 5) await new Promise((resolve) => setTimeout(resolve, 10));
 const answer = problem === undefined ? {} : { reason: problem };
 process.stdout.write(`${JSON.stringify({ groups: started.map(({ pid }) => pid), escaped: sleepers(), ...answer })}\n`);

@@ -39,7 +39,7 @@ function usedBytes(): number {
   return heapUsed + arrayBuffers;
 }
 
-test("a gigabyte passes and leaves nothing behind", { timeout: 120_000 }, async () => {
+test("a gigabyte passes and leaves nothing behind", async () => {
   await using bare = await startBare();
   const transport = createDirectTransport(() => bare.host.sessions.create());
   const client = await A2EClient.connect({ transport, capabilities: ["proc"] });
@@ -80,9 +80,7 @@ async function ask(session: Session, type: string, fields: object): Promise<Reco
   }
 }
 
-test("an agent that takes nothing costs a bounded log and a ring, and reads the newest by its cursor", {
-  timeout: 60_000,
-}, async () => {
+test("an agent that takes nothing costs a bounded log and a ring, and reads the newest by its cursor", async () => {
   await using bare = await startBare({ stall_ms: 50 });
   const session = bare.host.sessions.create();
   await ask(session, "handshake/req", { agent_id: "slow", agent_caps: ["proc"] });
@@ -104,7 +102,7 @@ test("an agent that takes nothing costs a bounded log and a ring, and reads the 
   expect([(chunks as { bytes: number }[])[0]?.bytes, eof]).toEqual([mebibyte, true]);
 });
 
-test("a process waits for an agent that is slow, and loses nothing to it", { timeout: 60_000 }, async () => {
+test("a process waits for an agent that is slow, and loses nothing to it", async () => {
   await using bare = await startBare();
   const session = bare.host.sessions.create();
   await ask(session, "handshake/req", { agent_id: "slow", agent_caps: ["proc"] });

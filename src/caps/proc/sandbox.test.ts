@@ -4,11 +4,15 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { noSandboxes } from "../../host/ports/sandbox.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
+import { type Need, testWith } from "../../testing/needs.suite.ts";
 import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";
 
 const sandboxes = createSandboxes();
 const report = await sandboxes.report();
-const hasBubblewrap = report.some(({ name, isUsable }) => name === "bubblewrap" && isUsable);
+const bubblewrap: Need = {
+  name: "bubblewrap",
+  isMet: report.some(({ name, isUsable }) => name === "bubblewrap" && isUsable),
+};
 await sandboxes.close();
 
 test("without a sandbox nothing runs, unless it was asked for by name", async () => {
@@ -26,7 +30,7 @@ test("a sandbox that there is not is said in the answer", async () => {
   expect((await host.api.spawn({ cmd: ["echo"] })).error).toContain('"fortress"');
 });
 
-test.runIf(hasBubblewrap)("a confined process reads, writes and ends like any other", async () => {
+testWith(bubblewrap)("a confined process reads, writes and ends like any other", async () => {
   await using host = await startProc({ sandbox: "auto" });
   await writeFile(join(host.folder, "file"), "content\n");
   const { proc_id } = await host.sh("cat file; echo made > made; echo err >&2; read line; echo $line; pwd; exit 9");
@@ -39,7 +43,7 @@ test.runIf(hasBubblewrap)("a confined process reads, writes and ends like any ot
   expect(dataOf(end)).toMatchObject({ code: 9, exit_code: 9, signal: "" });
 });
 
-test.runIf(hasBubblewrap)("signals reach a confined process, and how it ends by them is told exactly", async () => {
+testWith(bubblewrap)("signals reach a confined process, and how it ends by them is told exactly", async () => {
   await using host = await startProc({ sandbox: "auto" });
   const handled = await host.sh(
     "trap 'echo usr1' USR1; trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done",
@@ -56,7 +60,7 @@ test.runIf(hasBubblewrap)("signals reach a confined process, and how it ends by 
   expect(dataOf(await host.end(plain.proc_id))).toMatchObject({ exit_code: null, signal: "SIGTERM", status: "killed" });
 });
 
-test.runIf(hasBubblewrap).each([false, true])(
+testWith(bubblewrap).each([false, true])(
   "how a confined process ends is told exactly (on a terminal: %s)",
   async (pty) => {
     await using host = await startProc({ sandbox: "auto" });
@@ -70,13 +74,13 @@ test.runIf(hasBubblewrap).each([false, true])(
   },
 );
 
-test.runIf(hasBubblewrap).each([false, true])(
+testWith(bubblewrap).each([false, true])(
   "a signal is not lost while the sandbox is still being made (on a terminal: %s)",
   async (pty) => {
     await using host = await startProc({ sandbox: "auto" });
     await host.end((await host.run(["true"])).proc_id);
     for (let afterMs = 0; afterMs <= 30; afterMs += 3) {
-      const { proc_id } = await host.run(["sleep", "2"], { pty });
+      const { proc_id } = await host.run(["sleep", "300"], { pty });
       await new Promise((resolve) => setTimeout(resolve, afterMs));
       await host.api.kill({ proc_id });
       expect(dataOf(await host.end(proc_id)), `after ${afterMs} ms`).toMatchObject({
@@ -87,7 +91,7 @@ test.runIf(hasBubblewrap).each([false, true])(
   },
 );
 
-test.runIf(hasBubblewrap)("whatever a confined process starts ends with it, also outside of its group", async () => {
+testWith(bubblewrap)("whatever a confined process starts ends with it, also outside of its group", async () => {
   await using host = await startProc({ sandbox: "auto" });
   const { proc_id, pid } = await host.sh("(setsid sh -c 'trap \"\" TERM; sleep 300' &) ; echo ready; sleep 300");
   await host.event(() => host.textOf(proc_id).includes("ready"));
@@ -104,23 +108,17 @@ test.runIf(hasBubblewrap)("whatever a confined process starts ends with it, also
   await whenGone(pid, ...inside.filter(Boolean));
 });
 
-test.runIf(hasBubblewrap)(
-  "a process that takes all memory ends as out_of_memory, and the session goes on",
-  {
-    timeout: 60_000,
-  },
-  async () => {
-    await using host = await startProc({ sandbox: "auto", sandbox_limits: { memory_mb: 64 } });
-    const { proc_id } = await host.run(["python3", "-c", "x = bytearray(600_000_000); print(len(x))"]);
-    const end = dataOf(await host.end(proc_id));
+testWith(bubblewrap)("a process that takes all memory ends as out_of_memory, and the session goes on", async () => {
+  await using host = await startProc({ sandbox: "auto", sandbox_limits: { memory_mb: 64 } });
+  const { proc_id } = await host.run(["python3", "-c", "x = bytearray(600_000_000); print(len(x))"]);
+  const end = dataOf(await host.end(proc_id));
 
-    expect(end).toMatchObject({ status: "failed", state: "crashed", error: "out_of_memory" });
-    expect(await host.api.status({ proc_id })).toMatchObject({ error: "out_of_memory" });
-    expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
-  },
-);
+  expect(end).toMatchObject({ status: "failed", state: "crashed", error: "out_of_memory" });
+  expect(await host.api.status({ proc_id })).toMatchObject({ error: "out_of_memory" });
+  expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
+});
 
-test.runIf(hasBubblewrap)("a process that burns its processor time ends as timeout", async () => {
+testWith(bubblewrap)("a process that burns its processor time ends as timeout", async () => {
   await using host = await startProc({ sandbox: "auto", sandbox_limits: { cpu_seconds: 1 } });
   const { proc_id } = await host.sh("while :; do :; done");
 
@@ -128,7 +126,7 @@ test.runIf(hasBubblewrap)("a process that burns its processor time ends as timeo
   expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
 });
 
-test.runIf(hasBubblewrap)(
+testWith(bubblewrap)(
   "a process that fills the workspace ends as workspace_limit, and the session goes on",
   async () => {
     await using host = await startProc({ sandbox: "auto", sandbox_limits: { workspace_mb: 8 } });
@@ -146,7 +144,7 @@ test.runIf(hasBubblewrap)(
   },
 );
 
-test.runIf(hasBubblewrap)("a program or folder that the sandbox does not show is told in the answer", async () => {
+testWith(bubblewrap)("a program or folder that the sandbox does not show is told in the answer", async () => {
   await using host = await startProc({ sandbox: "auto" });
 
   expect(await host.api.spawn({ cmd: ["echo"], cwd: "/root" })).toMatchObject({
@@ -156,7 +154,7 @@ test.runIf(hasBubblewrap)("a program or folder that the sandbox does not show is
   expect(await host.api.spawn({ cmd: ["echo"], cwd: "/tmp" })).toMatchObject({ ok: true });
 });
 
-test.runIf(hasBubblewrap)("a terminal works in a sandbox", async () => {
+testWith(bubblewrap)("a terminal works in a sandbox", async () => {
   await using host = await startProc({ sandbox: "auto" });
   const { proc_id } = await host.sh("test -t 1 && stty size", { pty: true, cols: 77, rows: 33 });
   await host.end(proc_id);

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { linux, testWith } from "../../testing/needs.suite.ts";
 import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";
 
 test("a process on a terminal sees its size, its resizing and the end of its input", async () => {
@@ -126,7 +127,7 @@ test("a program on a terminal has its own input and no other files, whatever its
   expect(host.textOf(proc_id)).toMatch(/^(?:typed\r\n)?0, 1, (?:10, 2|2, 255)\r\n(?:typed\r\n)?argument typed\r\n$/);
 });
 
-test.runIf(process.platform === "linux")("no program gets hold of another one's terminal", async () => {
+testWith(linux)("no program gets hold of another one's terminal", async () => {
   await using host = await startProc();
   const open = await host.run(["sleep", "300"], { pty: true });
   const list = "for file in /proc/$$/fd/*; do readlink $file; done";
@@ -174,7 +175,7 @@ function guardOf(mark: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-test.runIf(process.platform === "linux")("a guard that is started anew holds no terminal", async () => {
+testWith(linux)("a guard that is started anew holds no terminal", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("echo $A2E_PROC_ID; exec sleep 300", { pty: true });
   await host.event(() => host.textOf(proc_id).includes("\n"));

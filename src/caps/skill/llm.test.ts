@@ -97,5 +97,5 @@ test.each(["python", "javascript"])("what a script in %s still asks when it ends
 
   expect((await host.skills.call({ name: "hasty" })).data?.data).toBe("done");
 
-  expect(withdrawn).toHaveLength(20);
+  await expect.poll(() => withdrawn.length).toBe(20);
 });

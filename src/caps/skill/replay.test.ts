@@ -61,4 +61,4 @@ test("a recording is replayed without the skills of that time, and runs no scrip
   expect(await replayConfigured(text, config)).toMatchObject({ is_identical: true });
 
   expect(readFileSync(join(folder, "workspace", "runs.txt"), "utf8")).toBe("xx");
-}, 30_000);
+});

@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { stdioClients } from "../../federation/mcp/mcp-clients.suite.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
-import { useCli } from "../started-cli.suite.ts";
+import { cliArguments, useCli } from "../started-cli.suite.ts";
 
 const nextPath = useTemporaryFolder();
 const startCli = useCli();
-const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+const _main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /** A tool that prints, as other people's code does, at load and when it runs. */
 const chattyTool = `console.log("loading"); console.error("oh");
@@ -30,7 +30,7 @@ function newProject(): string {
 
 const inProject = (cwd: string) => ({
   command: process.execPath,
-  args: ["--import", import.meta.resolve("tsx"), main, "mcp"],
+  args: [...cliArguments(), "mcp"],
   cwd,
 });
 
@@ -45,7 +45,7 @@ const hello = line(
 );
 
 describe.each(Object.entries(stdioClients))("a client of %s", (_revision, connect) => {
-  test("uses tools, memory and files of the host that it starts", { timeout: 60_000 }, async () => {
+  test("uses tools, memory and files of the host that it starts", async () => {
     const client = await connect(inProject(newProject()));
 
     const { tools } = await client.listTools();
@@ -65,7 +65,7 @@ describe.each(Object.entries(stdioClients))("a client of %s", (_revision, connec
   });
 });
 
-test("two clients with one data folder remember for the same agent", { timeout: 60_000 }, async () => {
+test("two clients with one data folder remember for the same agent", async () => {
   const folder = newProject();
   const connect = stdioClients["2025-11-25, SDK 2"];
   const [one, two] = await Promise.all([connect?.(inProject(folder)), connect?.(inProject(folder))]);
@@ -108,7 +108,7 @@ test("SIGTERM ends it with 0", async () => {
   expect(await host.exited).toBe(0);
 });
 
-test("--agent chooses whose memory it is", { timeout: 60_000 }, async () => {
+test("--agent chooses whose memory it is", async () => {
   const folder = newProject();
   const connect = stdioClients["2025-11-25, SDK 2"];
   const as = (agent: string) => {

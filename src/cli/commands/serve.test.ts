@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { tools } from "../../caps/tools/protocol.ts";
 import { A2EClient } from "../../client/client.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
+import { fullDevice, testWith } from "../../testing/needs.suite.ts";
 import { createNodeHttpTransport } from "../../transports/http/http-node.ts";
 import { useCli } from "../started-cli.suite.ts";
 
@@ -85,7 +86,7 @@ test("a terminal that is gone does not end the host, and it still stops in peace
   expect(await left).toBe(0);
 });
 
-test.skipIf(!existsSync("/dev/full"))("nor does a disk that is full of what it said", async () => {
+testWith(fullDevice)("nor does a disk that is full of what it said", async () => {
   const port = await findFreePort();
   const full = openSync("/dev/full", "w");
   const host = startCli(["serve", "--port", String(port)], newFolder(), {}, ["ignore", full, full]);

@@ -214,9 +214,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-test("what was told before a kill is what the next host finds, and it can go on with it", {
-  timeout: 120_000,
-}, async () => {
+test("what was told before a kill is what the next host finds, and it can go on with it", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
       const host = new Host(newPath());

@@ -7,6 +7,7 @@ import { Command } from "commander";
 import { expect, test } from "vitest";
 import { tables } from "../../caps/tables.generated.ts";
 import { define } from "../../cli/commands/mcp.ts";
+import { cliArguments } from "../../cli/started-cli.suite.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
 import { mcpPaths } from "./http/http-door.ts";
@@ -63,14 +64,12 @@ test("each entry for a client starts `a2e mcp` with options that it has, or name
   }
 });
 
-test("each command of an entry serves a client, and each address with its header does", {
-  timeout: 60_000,
-}, async () => {
+test("each command of an entry serves a client, and each address with its header does", async () => {
   const token = "s3cret-of-the-readme";
   const { url: address } = await startHost({ tools: [addTool], authToken: token });
   const folder = nextPath();
   mkdirSync(folder, { recursive: true });
-  const main = fileURLToPath(new URL("src/cli/main.ts", root));
+  const _main = fileURLToPath(new URL("src/cli/main.ts", root));
   const toTransport = ({ args = [], url = "", headers = {} }: Entry) => {
     if (url !== "") {
       const given = Object.entries(headers).map(([name, value]) => [name, value.replace("YOUR_TOKEN", token)]);
@@ -78,7 +77,7 @@ test("each command of an entry serves a client, and each address with its header
       return new StreamableHTTPClientTransport(new URL(new URL(url).pathname, address), { requestInit });
     }
     const own = args.slice(args.indexOf("a2e") + 1).map((arg) => arg.replace(/^(\/home\/me|~|\$\{\w+\})/, folder));
-    const command = { command: process.execPath, args: ["--import", import.meta.resolve("tsx"), main, ...own] };
+    const command = { command: process.execPath, args: [...cliArguments(), ...own] };
     return new StdioClientTransport({ ...command, cwd: folder, stderr: "ignore" });
   };
   // Those of several clients are the same but for where they are written.

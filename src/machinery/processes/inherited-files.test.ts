@@ -2,11 +2,12 @@ import { spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
+import { linux, type Need, testWith } from "../../testing/needs.suite.ts";
 import { closingLines, findBash, withoutInheritedFiles } from "./inherited-files.ts";
 
 const bash = findBash();
-const isHere = process.platform === "linux" && bash !== undefined;
+const bashShell: Need = { name: "bash", isMet: bash !== undefined };
 
 /** A program whose parent hands it files that it was not meant to have, two of them beyond one digit. */
 function runWithFiles(file: string, args: readonly string[], env: Record<string, string> = {}) {
@@ -20,7 +21,7 @@ function runWithFiles(file: string, args: readonly string[], env: Record<string,
 
 const listing = ["/bin/ls", ["/proc/self/fd"]] as const;
 
-test.runIf(isHere)("a program finds none of the files that its host holds", () => {
+testWith(linux, bashShell)("a program finds none of the files that its host holds", () => {
   const plain = runWithFiles(...listing);
   const { file, args } = withoutInheritedFiles(...listing);
 
@@ -29,7 +30,7 @@ test.runIf(isHere)("a program finds none of the files that its host holds", () =
   expect(runWithFiles(file, args)).toEqual({ stdout: "0\n1\n2\n3\n", stderr: "", status: 0 });
 });
 
-test.runIf(isHere)("a plain shell begins anew in bash, and does without where it may", () => {
+testWith(linux, bashShell)("a plain shell begins anew in bash, and does without where it may", () => {
   const run = (found: string | undefined) => {
     const lines = closingLines({ bash: found, lastKept: 4, otherwise: "echo cannot" });
     const script = `${lines}\nexec "$@"`;
@@ -41,9 +42,17 @@ test.runIf(isHere)("a plain shell begins anew in bash, and does without where it
     expect(run(undefined)).toMatch(/^cannot\n0\n1\n10\n/);
 });
 
-const hasNamespaces = isHere && spawnSync("unshare", ["--pid", "--fork", "true"]).status === 0;
+const namespaces: Need = {
+  name: "the right to run `unshare --pid`",
+  isMet: spawnSync("unshare", ["--pid", "--fork", "true"]).status === 0,
+  isOptional: true,
+};
 
-test.runIf(hasNamespaces)("files are found also where processes have other numbers than /proc shows", () => {
+testWith(
+  linux,
+  bashShell,
+  namespaces,
+)("files are found also where processes have other numbers than /proc shows", () => {
   const { file, args } = withoutInheritedFiles(...listing);
   const second = ["--pid", "--fork", "sh", "-c", '"$@"; true', "sh", file, ...args];
   const { stdout, stderr } = runWithFiles("unshare", second, { PATH: "/usr/bin:/bin" });
@@ -51,7 +60,7 @@ test.runIf(hasNamespaces)("files are found also where processes have other numbe
   expect({ stdout, stderr }).toEqual({ stdout: "0\n1\n2\n3\n", stderr: "" });
 });
 
-test.runIf(isHere).each(["/bin/sh", "/bin/bash"])(
+testWith(linux, bashShell).each(["/bin/sh", "/bin/bash"])(
   "where %s sees no files, none in the folder is taken for one",
   (shell) => {
     const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
@@ -78,7 +87,7 @@ test.runIf(isHere).each(["/bin/sh", "/bin/bash"])(
   },
 );
 
-test.runIf(isHere)("a program that cannot be started is told by a short line", () => {
+testWith(linux, bashShell)("a program that cannot be started is told by a short line", () => {
   const { file, args } = withoutInheritedFiles("/nowhere/program", []);
   const { stderr, status } = runWithFiles(file, args);
 
@@ -86,7 +95,7 @@ test.runIf(isHere)("a program that cannot be started is told by a short line", (
   expect(status).toBe(127);
 });
 
-test.runIf(isHere)("variables of the program tell the shell on the way nothing, and arrive as they are", () => {
+testWith(linux, bashShell)("variables of the program tell the shell on the way nothing, and arrive as they are", () => {
   const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
   try {
     writeFileSync(join(folder, "startup"), "echo startup\n");

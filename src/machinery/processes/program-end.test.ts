@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { describeWith, linux, testWith } from "../../testing/needs.suite.ts";
 import { exitBehindShell, reportingLines } from "./program-end.ts";
 import { signalName, signalNumber } from "./signal-names.ts";
 
@@ -19,7 +20,7 @@ function endUnder(shell: string, script: string, env: Record<string, string> = {
   return { ...exitBehindShell({ code: status, signal }, output[3] ?? ""), stdout, stderr };
 }
 
-describe.runIf(process.platform === "linux").each(shells)("a program that %s waits for", (shell) => {
+describeWith(linux).each(shells)("a program that %s waits for", (shell) => {
   test.each([0, 1, 128, 129, 130, 137, 139, 141, 143, 162, 192, 255])("exits with %i", (code) => {
     expect(endUnder(shell, `exit ${code}`)).toEqual({ code, signal: null, stdout: "", stderr: "" });
   });
@@ -60,7 +61,7 @@ test("without a report, a code above 128 is the signal of that number, where the
   });
 });
 
-test.runIf(process.platform === "linux")("every signal has a name that leads back to it", () => {
+testWith(linux)("every signal has a name that leads back to it", () => {
   const named = Array.from({ length: 64 }, (_, index) => index + 1).filter((number) => number < 32 || number > 33);
   expect(named.map((number) => signalNumber(signalName(number) ?? ""))).toEqual(named);
   expect([signalNumber("SIGRTMAX"), signalNumber("SIGRTMAX-2")]).toEqual([64, 62]);

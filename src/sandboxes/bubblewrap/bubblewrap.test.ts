@@ -1,58 +1,42 @@
 import { mkdir, stat, symlink, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect } from "vitest";
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
-import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
-import type { Opened } from "../opened.ts";
+import { type Need, reportNotRun, testWith } from "../../testing/needs.suite.ts";
 import { makeWorkspace, runConfined } from "../suites/confined-run.suite.ts";
-import { testConfinement } from "../suites/confinement.suite.ts";
-import { reportNotRun } from "../suites/not-run.suite.ts";
-import { testProcessSandbox } from "../suites/process-sandbox.suite.ts";
-import { testRefusals } from "../suites/refusals.suite.ts";
+import { hasControlGroups, sandboxOf, testBubblewrap } from "./bubblewrap.suite.ts";
 import { openBubblewrap } from "./probe.ts";
 
 const probe = await openBubblewrap({ defaults });
+const bubblewrap: Need = { name: `bubblewrap (${probe.explanation})`, isMet: probe.sandbox !== undefined };
 afterAll(() => probe.sandbox?.close());
 
-test.runIf(process.env.CI === "true")("bubblewrap works on a machine that vouches for every test", () => {
-  expect(probe.sandbox, probe.explanation).toBeDefined();
-});
-
-if (probe.sandbox === undefined) reportNotRun("bubblewrap", probe.explanation);
+if (probe.sandbox === undefined) reportNotRun("the shared suite of sandboxes for bubblewrap", bubblewrap);
 else {
-  const hasControlGroups = probe.explanation.includes("by control groups");
-  if (!hasControlGroups) reportNotRun("bubblewrap with control groups", probe.explanation);
-  for (const usesControlGroups of hasControlGroups ? [true, false] : [false]) {
-    const name = `bubblewrap, ${usesControlGroups ? "with" : "without"} control groups`;
-    const open = async () => sandboxOf(await openBubblewrap({ defaults, usesControlGroups }));
-    const treeLimits = { memory: usesControlGroups, processorTime: usesControlGroups };
-    testProcessSandbox(name, open, { isExact: true });
-    testRefusals(name, async (hidden) => sandboxOf(await openBubblewrap({ defaults, usesControlGroups, hidden })));
-    testConfinement(name, open, { node: process.execPath, treeLimits, ignoredWarning: "timeout", system: "host" });
-  }
+  const controlGroups: Need = { name: "control groups", isMet: hasControlGroups(probe), isOptional: true };
+  if (!controlGroups.isMet)
+    reportNotRun("the shared suites of sandboxes for bubblewrap with control groups", controlGroups);
+  testBubblewrap({ usesControlGroups: controlGroups.isMet });
 }
 
-test.runIf(probe.sandbox !== undefined)("system calls that rearrange the system are refused by a filter", async () => {
+testWith(bubblewrap)("system calls that rearrange the system are refused by a filter", async () => {
   const { stdout } = await runConfined(sandboxOf(probe), ["grep", "Seccomp:", "/proc/self/status"]);
   expect(stdout).toBe("Seccomp:\t2\n");
   const { stderr } = await runConfined(sandboxOf(probe), ["unshare", "--user", "true"]);
   expect(stderr).toContain("Operation not permitted");
 });
 
-test.runIf(probe.sandbox !== undefined)(
-  "the first process buries what others leave, and nobody can end it",
-  async () => {
-    const orphans = "i=0; while [ $i -lt 50 ]; do (true &); i=$((i + 1)); done";
-    // For as long as it takes: the test ends where it takes for ever.
-    const burial = "while grep -q '^State:.Z' /proc/[0-9]*/status 2> /dev/null; do sleep 0.05; done";
-    const script = `${orphans}; ${burial}; echo buried; kill -9 -1; kill -9 1; exit 200`;
-    const { stdout, code } = await runConfined(sandboxOf(probe), ["sh", "-c", script]);
-    expect({ stdout, code }).toEqual({ stdout: "buried\n", code: 200 });
-  },
-);
+testWith(bubblewrap)("the first process buries what others leave, and nobody can end it", async () => {
+  const orphans = "i=0; while [ $i -lt 50 ]; do (true &); i=$((i + 1)); done";
+  // For as long as it takes: the test ends where it takes for ever.
+  const burial = "while grep -q '^State:.Z' /proc/[0-9]*/status 2> /dev/null; do sleep 0.05; done";
+  const script = `${orphans}; ${burial}; echo buried; kill -9 -1; kill -9 1; exit 200`;
+  const { stdout, code } = await runConfined(sandboxOf(probe), ["sh", "-c", script]);
+  expect({ stdout, code }).toEqual({ stdout: "buried\n", code: 200 });
+});
 
-test.runIf(probe.sandbox !== undefined)("no socket is made that leads around the network namespace", async () => {
+testWith(bubblewrap)("no socket is made that leads around the network namespace", async () => {
   const script = `import errno, socket
 for family in (17, 31, 38, 40):
     try: socket.socket(family, socket.SOCK_STREAM); print("GOT", family)
@@ -63,7 +47,7 @@ print("fine")`;
   expect(stdout).toBe(`${"EAFNOSUPPORT\n".repeat(4)}fine\n`);
 });
 
-test.runIf(probe.sandbox !== undefined)(
+testWith(bubblewrap)(
   "the host's own folder is empty, also inside a workspace, but not what is shown of it",
   async () => {
     await using folder = await makeWorkspace();
@@ -84,7 +68,7 @@ test.runIf(probe.sandbox !== undefined)(
   },
 );
 
-test.runIf(probe.sandbox !== undefined)("a link to a workspace does not show what is hidden in it", async () => {
+testWith(bubblewrap)("a link to a workspace does not show what is hidden in it", async () => {
   await using folder = await makeWorkspace();
   const project = join(folder.path, "project");
   await mkdir(join(project, "data"), { recursive: true });
@@ -104,25 +88,22 @@ test.runIf(probe.sandbox !== undefined)("a link to a workspace does not show wha
   }
 });
 
-test.runIf(probe.sandbox !== undefined)(
-  "what is hidden cannot be moved to where the next program finds it",
-  async () => {
-    await using folder = await makeWorkspace();
-    const hidden = join(folder.path, "var", "lib", "data");
-    await mkdir(hidden, { recursive: true });
-    await writeFile(join(hidden, "secret.key"), "hidden");
-    const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [hidden] }));
-    const run = (script: string) =>
-      runConfined(sandbox, ["sh", "-c", script], { workspace: { path: folder.path, access: "write" } });
-    await run("mv var elsewhere; mv var/lib elsewhere; mv var/lib/data elsewhere; echo mine > var/lib/file");
-    const { stdout } = await run("find . -name secret.key; cat var/lib/file");
-    await sandbox.close();
-    expect(stdout).toBe("mine\n");
-    expect((await stat(join(hidden, "secret.key"))).size).toBe(6);
-  },
-);
+testWith(bubblewrap)("what is hidden cannot be moved to where the next program finds it", async () => {
+  await using folder = await makeWorkspace();
+  const hidden = join(folder.path, "var", "lib", "data");
+  await mkdir(hidden, { recursive: true });
+  await writeFile(join(hidden, "secret.key"), "hidden");
+  const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [hidden] }));
+  const run = (script: string) =>
+    runConfined(sandbox, ["sh", "-c", script], { workspace: { path: folder.path, access: "write" } });
+  await run("mv var elsewhere; mv var/lib elsewhere; mv var/lib/data elsewhere; echo mine > var/lib/file");
+  const { stdout } = await run("find . -name secret.key; cat var/lib/file");
+  await sandbox.close();
+  expect(stdout).toBe("mine\n");
+  expect((await stat(join(hidden, "secret.key"))).size).toBe(6);
+});
 
-test.runIf(probe.sandbox !== undefined)("the network is there for a program whose policy allows it", async () => {
+testWith(bubblewrap)("the network is there for a program whose policy allows it", async () => {
   const server = createServer((socket) => socket.end("hello"));
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
@@ -134,8 +115,3 @@ test.runIf(probe.sandbox !== undefined)("the network is there for a program whos
   server.close();
   expect([allowed.stdout, refused.stdout]).toEqual(["hello\n", "ECONNREFUSED\n"]);
 });
-
-function sandboxOf({ sandbox, explanation }: Opened<ProcessSandbox>): ProcessSandbox {
-  if (sandbox === undefined) throw new Error(explanation);
-  return sandbox;
-}

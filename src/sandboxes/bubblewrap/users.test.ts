@@ -8,13 +8,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
+import { type Need, reportNotRun, rootUser, testWith } from "../../testing/needs.suite.ts";
 import { type RunResult, runConfined, vanished } from "../suites/confined-run.suite.ts";
-import { reportNotRun } from "../suites/not-run.suite.ts";
 import { openBubblewrap } from "./probe.ts";
 
 const ordinaryUser = 12_345;
 const { sandbox, explanation } = await openBubblewrap({ defaults });
-const isRoot = process.getuid?.() === 0;
 const pty = await import("@lydell/node-pty").catch(() => undefined);
 const script = fileURLToPath(new URL("ordinary-user.suite.ts", import.meta.url));
 let folder: string;
@@ -27,9 +26,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-if (sandbox === undefined) reportNotRun("bubblewrap and its users", explanation);
+const terminals: Need = { name: "the package @lydell/node-pty", isMet: pty !== undefined };
+if (sandbox === undefined)
+  reportNotRun("bubblewrap and its users", { name: `bubblewrap (${explanation})`, isMet: false });
 else {
-  test.runIf(isRoot && (await isOpenToAll(script)))("it holds for an ordinary user as well", async () => {
+  const openSources: Need = {
+    name: "sources that every user may read",
+    isMet: await isOpenToAll(script),
+    isOptional: true,
+  };
+  testWith(rootUser, openSources)("it holds for an ordinary user as well", async () => {
     const secret = join(folder, "secret");
     await writeFile(secret, "hidden", { mode: 0o644 });
     await chown(folder, ordinaryUser, ordinaryUser);
@@ -57,7 +63,7 @@ else {
     expect(results.signal?.code).toBe(3);
   });
 
-  test.runIf(isRoot)(
+  testWith(rootUser)(
     "in a folder of an ordinary user, root's programs are that user's and change no owner",
     async () => {
       const path = await mkdtemp(join(folder, "owned-"));
@@ -88,7 +94,7 @@ else {
     },
   );
 
-  test.runIf(pty !== undefined)("a program on a terminal has it as its own and is interrupted by it", async () => {
+  testWith(terminals)("a program on a terminal has it as its own and is interrupted by it", async () => {
     const argv = ["sh", "-c", "tty; trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"] as const;
     const command = { argv, cwd: "/tmp", env: { TERM: "xterm" }, isTerminal: true };
     const confinement = await sandbox.confine(command, { network: false, limits: {} });
@@ -107,7 +113,7 @@ else {
     await confinement.release();
   });
 
-  test.runIf(pty !== undefined)("no terminal that the host opens meanwhile reaches a program", async () => {
+  testWith(terminals)("no terminal that the host opens meanwhile reaches a program", async () => {
     // The library opens them such that every program inherits them.
     const terminal = (pty as NonNullable<typeof pty>).spawn("/bin/cat", [], { cwd: "/" });
     const listed = await runConfined(sandbox, ["sh", "-c", "ls -l /proc/self/fd"], {});

@@ -8,8 +8,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
 import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
+import { type Need, reportNotRun, rootUser, testWith } from "../../testing/needs.suite.ts";
 import { makeWorkspace, removeTree, runConfined } from "../suites/confined-run.suite.ts";
-import { reportNotRun } from "../suites/not-run.suite.ts";
 import {
   type Attack,
   type Attacked,
@@ -23,11 +23,16 @@ import { openBubblewrap } from "./probe.ts";
 const mebibyte = 1024 * 1024;
 const maxTakenBytes = attackLimits.workspaceBytes + maxOvershootBytes;
 const names = Object.keys(attacks) as Attack[];
-const isRoot = process.getuid?.() === 0;
 const ordinaryUser = 12_345;
 const script = fileURLToPath(new URL("workspace-limit-user.suite.ts", import.meta.url));
 const probe = await openBubblewrap({ defaults });
 const hasControlGroups = probe.explanation.includes("by control groups");
+const bubblewrap: Need = { name: `bubblewrap (${probe.explanation})`, isMet: probe.sandbox !== undefined };
+const openSources: Need = {
+  name: "sources that every user may read",
+  isMet: await isOpenToAll(script),
+  isOptional: true,
+};
 await probe.sandbox?.close();
 
 function expectEnded(attacked: Attacked | undefined): void {
@@ -35,7 +40,7 @@ function expectEnded(attacked: Attacked | undefined): void {
   expect(attacked?.takenBytes).toBeLessThan(maxTakenBytes);
 }
 
-if (probe.sandbox === undefined) reportNotRun("the workspace limit of bubblewrap", probe.explanation);
+if (probe.sandbox === undefined) reportNotRun("the workspace limit of bubblewrap", bubblewrap);
 
 for (const usesControlGroups of probe.sandbox === undefined ? [] : hasControlGroups ? [true, false] : [false]) {
   describe(`a workspace in bubblewrap ${usesControlGroups ? "with" : "without"} control groups`, () => {
@@ -103,9 +108,12 @@ os.posix_fallocate(file, 0, 2 << 20); print(os.fstat(file).st_size)`;
   });
 }
 
-test.runIf(probe.sandbox !== undefined && isRoot && (await isOpenToAll(script)))(
+testWith(
+  bubblewrap,
+  rootUser,
+  openSources,
+)(
   "the workspace of an ordinary user grows only so far by any of these, and its locked folders stay locked",
-  { timeout: 120_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "a2e-users-test-"));
     await chown(folder, ordinaryUser, ordinaryUser);

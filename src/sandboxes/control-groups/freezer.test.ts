@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
+import { testWith } from "../../testing/needs.suite.ts";
 import { findControlGroups } from "./control-groups.ts";
 
 const groups = await findControlGroups();
 
-test.runIf(groups !== undefined)(
+testWith({ name: "control groups", isMet: groups !== undefined, isOptional: true })(
   "frozen members of a control group write nothing, and are killed all the same",
   async () => {
     const group = await groups?.create({ memoryBytes: 64 * 1024 * 1024, processes: 8 });

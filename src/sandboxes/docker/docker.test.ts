@@ -4,9 +4,9 @@ import { link, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promise
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { defaultDockerImage, defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
+import { type Need, reportNotRun, rootUser, testWith } from "../../testing/needs.suite.ts";
 import { makeWorkspace } from "../suites/confined-run.suite.ts";
 import { testConfinement } from "../suites/confinement.suite.ts";
-import { reportNotRun } from "../suites/not-run.suite.ts";
 import { testProcessSandbox } from "../suites/process-sandbox.suite.ts";
 import { testRefusals } from "../suites/refusals.suite.ts";
 import { strangerId } from "../workspace/identity.ts";
@@ -14,10 +14,11 @@ import { confinementArguments, createDocker, mount } from "./docker.ts";
 import { openDocker } from "./probe.ts";
 
 const probe = await openDocker({ defaults, image: defaultDockerImage });
+const docker: Need = { name: `docker (${probe.explanation})`, isMet: probe.sandbox !== undefined, isOptional: true };
 
-// `npm run test:docker` brings a daemon: there, a suite that is not run is a failure.
-if (probe.sandbox === undefined && process.env.A2E_TEST_DOCKER === "required") throw new Error(probe.explanation);
-if (probe.sandbox === undefined) reportNotRun("docker", probe.explanation);
+// `npm run test:docker` starts a daemon, so there a missing one is a failure.
+if (!docker.isMet && process.env.A2E_TEST_DOCKER === "required") throw new Error(probe.explanation);
+if (probe.sandbox === undefined) reportNotRun("the shared suite of sandboxes for docker", docker);
 else {
   const open = async () => {
     const { sandbox, explanation } = await openDocker({ defaults, image: defaultDockerImage });
@@ -40,9 +41,9 @@ else {
       const filter = ["--all", "--quiet", "--filter", `label=${String(label).trim()}`];
       return execFileSync("docker", ["ps", ...filter], { encoding: "utf8" }).trim();
     };
-    await vi.waitFor(() => expect(containers()).not.toBe(""), { timeout: 10_000 });
+    await vi.waitFor(() => expect(containers()).not.toBe(""));
     host.kill("SIGKILL");
-    await vi.waitFor(() => expect(containers()).toBe(""), { timeout: 10_000 });
+    await vi.waitFor(() => expect(containers()).toBe(""));
   });
 }
 
@@ -66,36 +67,33 @@ test("what is hidden stays empty in a container, also where a link leads to it",
   expect(args).toContain(`type=tmpfs,target=${join(path, "data")},tmpfs-size=4096,tmpfs-mode=0555`);
 });
 
-test.runIf(process.getuid?.() === 0)(
-  "a container is nobody's root: its workspace is handed over, what is hidden is not",
-  async () => {
-    await using folder = await makeWorkspace();
-    const data = join(folder.path, "data [1]");
-    const inner = join(folder.path, "inner");
-    await mkdir(data);
-    await mkdir(inner);
-    await writeFile(join(inner, "once"), "");
-    await writeFile(join(data, "twice"), "");
-    await link(join(data, "twice"), join(inner, "twice"));
-    const docker = createDocker({
-      docker: "/bin/true",
-      env: {},
-      image: "image",
-      defaults,
-      hidden: [data],
-      label: "a=b",
-    });
-    const policy = { network: false, workspace: { path: folder.path, access: "write" as const }, limits: {} };
-    const { args } = await docker.confine({ argv: ["true"], cwd: inner, env: {} }, policy);
-    await docker.close();
-    expect(args[args.indexOf("--user") + 1]).toBe(`${strangerId}:${strangerId}`);
-    const ownerOf = async (path: string) => (await stat(path)).uid;
-    expect(await ownerOf(folder.path)).toBe(strangerId);
-    expect(await ownerOf(join(inner, "once"))).toBe(strangerId);
-    expect(await ownerOf(join(inner, "twice"))).toBe(0);
-    expect(await ownerOf(data)).toBe(0);
-  },
-);
+testWith(rootUser)("a container is nobody's root: its workspace is handed over, what is hidden is not", async () => {
+  await using folder = await makeWorkspace();
+  const data = join(folder.path, "data [1]");
+  const inner = join(folder.path, "inner");
+  await mkdir(data);
+  await mkdir(inner);
+  await writeFile(join(inner, "once"), "");
+  await writeFile(join(data, "twice"), "");
+  await link(join(data, "twice"), join(inner, "twice"));
+  const docker = createDocker({
+    docker: "/bin/true",
+    env: {},
+    image: "image",
+    defaults,
+    hidden: [data],
+    label: "a=b",
+  });
+  const policy = { network: false, workspace: { path: folder.path, access: "write" as const }, limits: {} };
+  const { args } = await docker.confine({ argv: ["true"], cwd: inner, env: {} }, policy);
+  await docker.close();
+  expect(args[args.indexOf("--user") + 1]).toBe(`${strangerId}:${strangerId}`);
+  const ownerOf = async (path: string) => (await stat(path)).uid;
+  expect(await ownerOf(folder.path)).toBe(strangerId);
+  expect(await ownerOf(join(inner, "once"))).toBe(strangerId);
+  expect(await ownerOf(join(inner, "twice"))).toBe(0);
+  expect(await ownerOf(data)).toBe(0);
+});
 
 test("a container gets no network, no capability, a read-only system and every limit", () => {
   const user = { uid: 1000, gid: 1001 };

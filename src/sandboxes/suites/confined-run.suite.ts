@@ -121,9 +121,9 @@ function readArguments(pid: string): string {
   }
 }
 
-/** What was killed may take a moment to be gone. */
+/** True as soon as no process has this argument; false if one still has it after a minute. */
 export async function vanished(argument: string): Promise<boolean> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 60_000;
   while (processesWith(argument).length > 0) {
     if (Date.now() > deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, 10));

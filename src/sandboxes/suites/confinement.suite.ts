@@ -11,7 +11,6 @@ import { createNoSandbox } from "../none.ts";
 import { assumeIdentity } from "../workspace/identity.ts";
 import { argumentsOfAll, makeWorkspace, runConfined, vanished } from "./confined-run.suite.ts";
 import { type IgnoredWarning, type TreeLimits, testLimits } from "./limits.suite.ts";
-import { skipNotRun } from "./not-run.suite.ts";
 
 export interface ConfinementOptions {
   /** Node inside the sandbox, in which the attacks are written. */
@@ -226,7 +225,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
         [name, sandbox],
       ] as const) {
         const { code } = await runConfined(where, hasPython, policy());
-        if (code !== 0) return skipNotRun(context, name, `tracing: python3 is not in ${place}`);
+        if (code !== 0) return context.skip(`needs python3 in ${place}`);
       }
       const { uid, gid } = assumeIdentity({ network: false, ...policy() }).identity;
       const target = spawn("sleep", ["100"], {
@@ -243,7 +242,7 @@ print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.er
           (await runConfined(where, ["python3", "-c", script], policy())).stdout;
         // The control. A machine may forbid it to everybody but parents.
         const unconfined = await trace(createNoSandbox());
-        if (unconfined === "EPERM\n") return skipNotRun(context, name, "tracing: this machine allows it to nobody");
+        if (unconfined === "EPERM\n") return context.skip("needs a machine that lets a program trace another");
         expect(unconfined).toBe("GOT\n");
         expect(await trace(sandbox)).toMatch(/^(ESRCH|EPERM)\n$/);
       } finally {

@@ -82,9 +82,12 @@ export function testProcessSandbox(
       expect(await shell(`exit ${code}`)).toMatchObject({ code, signal: null, verdict: undefined });
     });
 
-    test.runIf(isExact).each([129, 130, 137, 139, 143, 255])("exit code %i is no signal", async (code) => {
-      expect(await shell(`exit ${code}`)).toMatchObject({ code, signal: null, verdict: undefined });
-    });
+    test.each(isExact ? [129, 130, 137, 139, 143, 255] : [])(
+      "exit code %i is not reported as a signal",
+      async (code) => {
+        expect(await shell(`exit ${code}`)).toMatchObject({ code, signal: null, verdict: undefined });
+      },
+    );
 
     test.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"] as const)("its own %s comes back", async (signal) => {
       const { code, signal: ended } = await shell(`kill -${signal.slice(3)} $$`);

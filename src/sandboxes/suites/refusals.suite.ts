@@ -3,6 +3,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ConfinedCommand, ProcessSandbox, SandboxPolicy } from "../../host/ports/sandbox.ts";
+import { rootUser, testWith } from "../../testing/needs.suite.ts";
 import { makeWorkspace } from "./confined-run.suite.ts";
 
 export function testRefusals(name: string, open: (hidden: readonly string[]) => Promise<ProcessSandbox>): void {
@@ -72,7 +73,7 @@ export function testRefusals(name: string, open: (hidden: readonly string[]) => 
       await expect(confine({ cwd: at("file") })).rejects.toMatchObject({ code: "ENOTDIR" });
     });
 
-    test.runIf(process.getuid?.() === 0)("to show somebody else what is private to root", async () => {
+    testWith(rootUser)("to show somebody else what is private to root", async () => {
       const hidden = await makeWorkspace();
       try {
         await expect(confine({}, { readable: [hidden.path] })).rejects.toThrow(/private/);

@@ -2,6 +2,7 @@ import { link, mkdir, mkdtemp, open, rm, symlink, writeFile } from "node:fs/prom
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { linux, testWith } from "../../testing/needs.suite.ts";
 import { makeWorkspace } from "../suites/confined-run.suite.ts";
 import { type Count, countWorkspace } from "./workspace-size.ts";
 
@@ -43,24 +44,21 @@ test("a count stops as soon as there is more than enough", async () => {
   expect(count(workspace.path, { enough: mebibyte }).bytes).toBe(2 * mebibyte);
 });
 
-test.runIf(process.platform === "linux")(
-  "folders that are nested beyond any count are infinitely many bytes",
-  async () => {
-    await using workspace = await makeWorkspace();
-    let path = workspace.path;
-    const opened = [];
-    for (let depth = 0; depth < 66; depth++) {
-      // Each step is as long as the kernel allows, from the folder before.
-      const inner = join(path, ...Array.from({ length: 15 }, () => "d".repeat(250)));
-      await mkdir(inner, { recursive: true });
-      const handle = await open(inner, "r");
-      opened.push(handle);
-      path = `/proc/self/fd/${handle.fd}`;
-    }
-    for (const handle of opened) await handle.close();
-    expect(count(workspace.path).bytes).toBe(Number.POSITIVE_INFINITY);
-  },
-);
+testWith(linux)("folders that are nested beyond any count are infinitely many bytes", async () => {
+  await using workspace = await makeWorkspace();
+  let path = workspace.path;
+  const opened = [];
+  for (let depth = 0; depth < 66; depth++) {
+    // Each step is as long as the kernel allows, from the folder before.
+    const inner = join(path, ...Array.from({ length: 15 }, () => "d".repeat(250)));
+    await mkdir(inner, { recursive: true });
+    const handle = await open(inner, "r");
+    opened.push(handle);
+    path = `/proc/self/fd/${handle.fd}`;
+  }
+  for (const handle of opened) await handle.close();
+  expect(count(workspace.path).bytes).toBe(Number.POSITIVE_INFINITY);
+});
 
 test("a workspace that is gone takes nothing", async () => {
   expect(count(join(tmpdir(), "a2e-no-such-folder")).bytes).toBe(0);

@@ -136,4 +136,4 @@ test("processes that begin at once end with one key", async () => {
   expect(readdirSync(dirname(path))).toEqual(["secret.key"]);
   const secrets = openKeyFile({ path });
   for (const text of sealed) expect(secrets.unseal(text, "test")).toBe("hunter2");
-}, 30_000);
+});

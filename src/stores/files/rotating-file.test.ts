@@ -11,6 +11,7 @@ import {
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { fullDevice, testWith } from "../../testing/needs.suite.ts";
 import { useTemporaryFolder } from "../temporary-folder.suite.ts";
 import { createRotatingFile } from "./rotating-file.ts";
 
@@ -111,7 +112,7 @@ test("a folder removed meanwhile is a failure once, then it is made again", asyn
   expect(read()).toBe("b\n");
 });
 
-test.runIf(existsSync("/dev/full"))("a full disk is a failure, and writing goes on when there is room", async () => {
+testWith(fullDevice)("a full disk is a failure, and writing goes on when there is room", async () => {
   const { path, append, read } = startFile(100, 5);
   mkdirSync(dirname(path));
   symlinkSync("/dev/full", path);

@@ -229,7 +229,10 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
       await expect(store.delete("session")).rejects.toThrow("closed");
     });
 
-    test.runIf(isPersistent)("snapshots and the count of ids survive closing and opening again", async () => {
+    // A store in memory has nothing to open again.
+    if (!isPersistent) return;
+
+    test("snapshots and the count of ids survive closing and opening again", async () => {
       const place = newPlace();
       const before = await open(place);
       const kept = await before.save("session", { count: 1 }, about);
@@ -244,7 +247,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
       await after.close();
     });
 
-    test.runIf(isPersistent)("two stores at one place see each other's snapshots and never share an id", async () => {
+    test("two stores at one place see each other's snapshots and never share an id", async () => {
       const place = newPlace();
       const stores = await Promise.all([open(place), open(place)]);
       const saves = stores.flatMap((store, owner) =>

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { afterEach, expect, test, vi } from "vitest";
+import { notWindows, testWith } from "../../testing/needs.suite.ts";
 import { useTemporaryFolder } from "../temporary-folder.suite.ts";
 import { openSqlite } from "./sqlite.ts";
 
@@ -18,7 +19,7 @@ test("a database is opened in WAL mode with every commit synced", async () => {
   database.close();
 });
 
-test.skipIf(process.platform === "win32")("nobody but the user of the host can read the files", async () => {
+testWith(notWindows)("nobody but the user of the host can read the files", async () => {
   const path = newPlace();
   const database = await openSqlite({ path, migrations: ["CREATE TABLE notes (text TEXT)"] });
 

@@ -5,6 +5,7 @@ import { buffer, text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
+import { linux, testWith } from "../../testing/needs.suite.ts";
 import { openNamedPipes } from "./named-pipes.ts";
 import { createPipeWriter } from "./pipe-writer.ts";
 
@@ -46,7 +47,7 @@ test("a file is written as well", async () => {
   expect(readFileSync(path, "utf8") === everything).toBe(true);
 });
 
-test.runIf(process.platform === "linux")("what the stream still has leaves first", async () => {
+testWith(linux)("what the stream still has leaves first", async () => {
   const [pipe] = (await openNamedPipes(1)) ?? [];
   if (pipe === undefined) throw new Error("this system makes no named pipes");
   const stream = new Socket({ fd: pipe.writeEnd, readable: false, writable: true });

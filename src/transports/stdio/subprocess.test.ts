@@ -7,6 +7,7 @@ import { build, stop as stopBundler } from "esbuild";
 import { expect, test, vi } from "vitest";
 import { createMessage } from "../../protocol/codec.ts";
 import type { Message } from "../../protocol/envelope.ts";
+import { linux, testWith } from "../../testing/needs.suite.ts";
 import { type TransportFixture, testTransport } from "../transport.suite.ts";
 import { createSubprocessTransport, type SubprocessOptions } from "./subprocess.ts";
 
@@ -188,7 +189,7 @@ test("each child sees the end of its own input", async () => {
   expect(second.heard.said).toBe("the end\n");
 });
 
-test.runIf(process.platform === "linux")("no descriptor is left, whether the child was started or not", async () => {
+testWith(linux)("no descriptor is left, whether the child was started or not", async () => {
   const before = openFiles();
   await collect(childRunning("console.log('{}')"));
   await expect(collect(createSubprocessTransport({ command: "no-such-command-anywhere" }))).rejects.toThrow();

@@ -47,7 +47,7 @@ const start = (isolation: "none" | "worker", worker_timeout_ms = 30_000) =>
     worker_memory_mb: 64,
   });
 
-test("an isolated environment plays the same episode as one in the host", { timeout: 60_000 }, async () => {
+test("an isolated environment plays the same episode as one in the host", async () => {
   await using inHost = await start("none");
   await using inWorker = await start("worker");
   const sessions = await Promise.all([inHost.open(), inWorker.open({ granted: ["env", "env_push"] })]);
@@ -74,40 +74,34 @@ test.each([
   ["hog", "out_of_memory"],
   ["block", "timeout"],
   ["throw", "runtime_error"],
-])(
-  "an isolated environment that does %s fails that step with %s, and no other episode",
-  { timeout: 60_000 },
-  async (action, code) => {
-    await using host = await start("worker", action === "block" ? 2000 : undefined);
-    const session = await host.open();
-    const other = (await session.call("reset", { env_name: "risky", seed: 1 })).obs.episode_id;
-    const { episode_id } = (await session.call("reset", { env_name: "risky", seed: 1 })).obs;
-    const first = (await session.call("step", { episode_id, action: "roll" })).obs;
+])("an isolated environment that does %s fails that step with %s, and no other episode", async (action, code) => {
+  await using host = await start("worker", action === "block" ? 2000 : undefined);
+  const session = await host.open();
+  const other = (await session.call("reset", { env_name: "risky", seed: 1 })).obs.episode_id;
+  const { episode_id } = (await session.call("reset", { env_name: "risky", seed: 1 })).obs;
+  const first = (await session.call("step", { episode_id, action: "roll" })).obs;
 
-    const [failed, fine] = await Promise.allSettled([
-      session.call("step", { episode_id, action }),
-      session.call("step", { episode_id: other, action: "roll" }),
-    ]);
+  const [failed, fine] = await Promise.allSettled([
+    session.call("step", { episode_id, action }),
+    session.call("step", { episode_id: other, action: "roll" }),
+  ]);
 
-    expect(failed).toMatchObject({ status: "rejected", reason: { code } });
-    expect(fine).toMatchObject({ status: "fulfilled", value: { obs: { state: first.state } } });
-    // Where it was, chance included: an agent may go on, also after a restart.
-    const again = await host.open({ state: reload(session.state) });
-    expect((await again.call("observe", { episode_id })).obs).toMatchObject({ step_num: 1, state: first.state });
-    const next = await again.call("step", { episode_id, action: "roll" });
-    expect(next.obs.state).toEqual((await session.call("step", { episode_id: other, action: "roll" })).obs.state);
-  },
-);
+  expect(failed).toMatchObject({ status: "rejected", reason: { code } });
+  expect(fine).toMatchObject({ status: "fulfilled", value: { obs: { state: first.state } } });
+  // Where it was, chance included: an agent may go on, also after a restart.
+  const again = await host.open({ state: reload(session.state) });
+  expect((await again.call("observe", { episode_id })).obs).toMatchObject({ step_num: 1, state: first.state });
+  const next = await again.call("step", { episode_id, action: "roll" });
+  expect(next.obs.state).toEqual((await session.call("step", { episode_id: other, action: "roll" })).obs.state);
+});
 
-test("a module that cannot be loaded in a worker stops the start", { timeout: 60_000 }, async () => {
+test("a module that cannot be loaded in a worker stops the start", async () => {
   await expect(startEnv({ modules: ["./none.mjs"], base_dir: folder, isolation: "worker" })).rejects.toThrow(
     "none.mjs",
   );
 });
 
-test("a session that keeps all threads busy does not keep another one waiting to the end", {
-  timeout: 60_000,
-}, async () => {
+test("a session that keeps all threads busy does not keep another one waiting to the end", async () => {
   await using host = await start("worker");
   const [busy, other] = [await host.open(), await host.open()];
   const episode_ids: string[] = [];

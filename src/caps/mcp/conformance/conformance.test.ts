@@ -1,66 +1,9 @@
-// The MCP project's own suite against the bridge: the client scenarios, all of them.
-import { createRequire } from "node:module";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { describe, expect, test } from "vitest";
-import { runConformance } from "../../../federation/mcp/conformance/run-conformance.suite.ts";
+// One client scenario of the MCP project's own suite; conformance.long.test.ts runs all of them.
+import { expect, test } from "vitest";
+import { runScenario } from "./run-scenario.suite.ts";
 
-/** Scenarios that the bridge does not pass, each with the reason. One that passes must go. */
-const expectedFailures: Readonly<Record<string, string>> = {};
+test("the bridge passes the scenario tools_call of the MCP project's suite", async () => {
+  const { exitCode, output } = await runScenario("tools_call");
 
-// One after another: one of them measures time, and all at once would be too much for a small machine.
-const scenarios = [
-  "initialize",
-  "tools_call",
-  "elicitation-sep1034-client-defaults",
-  "sse-retry",
-  "auth/metadata-default",
-  "auth/metadata-var1",
-  "auth/metadata-var2",
-  "auth/metadata-var3",
-  "auth/basic-cimd",
-  "auth/scope-from-www-authenticate",
-  "auth/scope-from-scopes-supported",
-  "auth/scope-omitted-when-undefined",
-  "auth/scope-step-up",
-  "auth/scope-retry-limit",
-  "auth/token-endpoint-auth-basic",
-  "auth/token-endpoint-auth-post",
-  "auth/token-endpoint-auth-none",
-  "auth/pre-registration",
-  "auth/2025-03-26-oauth-metadata-backcompat",
-  "auth/2025-03-26-oauth-endpoint-fallback",
-  "auth/resource-mismatch",
-  "auth/offline-access-scope",
-  "auth/offline-access-not-supported",
-  "auth/client-credentials-jwt",
-  "auth/client-credentials-basic",
-  "auth/cross-app-access-complete-flow",
-] as const;
-
-const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
-const client = fileURLToPath(new URL("./client.suite.ts", import.meta.url));
-const command = `${process.execPath} --import ${loader} ${client}`;
-
-function runScenario(scenario: string, reason: string | undefined) {
-  const args = ["--command", command, "--scenario", scenario, "--timeout", "90000"];
-  return runConformance("client", args, reason === undefined ? {} : { [scenario]: reason });
-}
-
-describe("the MCP project's suite", { timeout: 120_000 }, () => {
-  test.each(scenarios)("%s", async (scenario) => {
-    const { exitCode, output } = await runScenario(scenario, expectedFailures[scenario]);
-
-    expect({ exitCode, output: exitCode === 0 ? "" : output }).toEqual({ exitCode: 0, output: "" });
-  });
-
-  test("has no client scenario that is not asked here", async () => {
-    const { output } = await runConformance("list", ["--client"]);
-
-    const listed = [...output.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name);
-    expect(new Set(listed)).toEqual(new Set(scenarios));
-  });
-
-  test("breaks the run with an entry that no longer fails", async () => {
-    expect((await runScenario("initialize", "it passes")).exitCode).toBe(1);
-  });
+  expect({ exitCode, output: exitCode === 0 ? "" : output }).toEqual({ exitCode: 0, output: "" });
 });

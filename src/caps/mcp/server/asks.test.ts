@@ -5,9 +5,7 @@ import { officialServer, ownServer, startBridge, waitFor } from "../start-bridge
 
 const cmd = ownServer("hostile");
 
-test("a server without permission cannot ask, and one whose agent refuses is told so", {
-  timeout: 60_000,
-}, async () => {
+test("a server without permission cannot ask, and one whose agent refuses is told so", async () => {
   const everything = officialServer("everything");
   await using bridge = await startBridge({
     off: { cmd: everything },
@@ -45,9 +43,7 @@ test("an agent that does not answer a server's question is given up after its ti
   expect(result.error).toContain("timeout");
 });
 
-test("where several sessions have calls under way, none is asked on behalf of another", {
-  timeout: 60_000,
-}, async () => {
+test("where several sessions have calls under way, none is asked on behalf of another", async () => {
   await using bridge = await startBridge({
     on: { cmd: officialServer("everything"), permissions: { sampling: true } },
   });

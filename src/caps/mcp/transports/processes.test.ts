@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { childrenOf, guardShellOf } from "../../../machinery/processes/guarded-host.suite.ts";
+import { linux, type Need, testWith } from "../../../testing/needs.suite.ts";
 import { ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
 import { createStdioEnvironment } from "./stdio.ts";
 
@@ -32,7 +33,8 @@ function spawnPs(): { pid: number; group: number }[] {
 
 const require = createRequire(import.meta.url);
 const pty = await import("@lydell/node-pty").catch(() => undefined);
-const onLinux = test.runIf(process.platform === "linux");
+const onLinux = testWith(linux);
+const terminals: Need = { name: "the package @lydell/node-pty", isMet: pty !== undefined };
 
 onLinux("a server that ignores every request to end is ended with the host, and so is what it started", async () => {
   const bridge = await startBridge({ deaf: { cmd: ownServer("hostile", "--deaf", "--child") } });
@@ -114,7 +116,7 @@ test("a server gets nothing of the host's environment but what programs need, an
   }
 });
 
-test.runIf(process.platform === "linux" && pty !== undefined)(
+testWith(linux, terminals)(
   "a server that is started while a session has a terminal does not get hold of it, and nor does their guard",
   async () => {
     const terminal = (pty as NonNullable<typeof pty>).spawn("/bin/cat", [], { cwd: "/" });

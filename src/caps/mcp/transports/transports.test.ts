@@ -48,9 +48,7 @@ async function startEverything(mode: "sse" | "streamableHttp", port: number): Pr
 
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
 
-test("a server over Streamable HTTP is used, watched, and found again after it was away", {
-  timeout: 60_000,
-}, async () => {
+test("a server over Streamable HTTP is used, watched, and found again after it was away", async () => {
   const port = await findFreePort();
   const first = await startEverything("streamableHttp", port);
   const permissions = { sampling: true };
@@ -75,9 +73,7 @@ test("a server over Streamable HTTP is used, watched, and found again after it w
   expect(JSON.stringify(await bridge.client.mcp.listServers({}))).not.toContain("a-static-key");
 });
 
-test("a server over HTTP that lost its sessions gets a new one, and the call is made once", {
-  timeout: 60_000,
-}, async () => {
+test("a server over HTTP that lost its sessions gets a new one, and the call is made once", async () => {
   const port = await findFreePort();
   const first = await startEverything("streamableHttp", port);
   await using bridge = await startBridge({ web: { url: `http://127.0.0.1:${port}/mcp` } });
@@ -91,19 +87,15 @@ test("a server over HTTP that lost its sessions gets a new one, and the call is 
   expect(textOf(result)).toBe("Echo: new");
 });
 
-test.each(["sse", "http"])(
-  "a server of 2024 over HTTP and SSE is reached as transport %s",
-  { timeout: 60_000 },
-  async (transport) => {
-    const port = await findFreePort();
-    await startEverything("sse", port);
-    await using bridge = await startBridge({ old: { url: `http://127.0.0.1:${port}/sse`, transport } });
+test.each(["sse", "http"])("a server of 2024 over HTTP and SSE is reached as transport %s", async (transport) => {
+  const port = await findFreePort();
+  await startEverything("sse", port);
+  await using bridge = await startBridge({ old: { url: `http://127.0.0.1:${port}/sse`, transport } });
 
-    await bridge.status("old", "ready");
+  await bridge.status("old", "ready");
 
-    expect(textOf(await bridge.call("old__echo", { message: "hello" }))).toBe("Echo: hello");
-  },
-);
+  expect(textOf(await bridge.call("old__echo", { message: "hello" }))).toBe("Echo: hello");
+});
 
 test("a server over a WebSocket is used, and found again after a cut", async () => {
   const sockets = new Set<WebSocket>();
@@ -219,9 +211,7 @@ test.each(["ws", "sse", "http"])(
   },
 );
 
-test("a server over HTTP is given its headers with every request, and told when its session is over", {
-  timeout: 60_000,
-}, async () => {
+test("a server over HTTP is given its headers with every request, and told when its session is over", async () => {
   const methods: unknown[] = [];
   const keys = new Set<unknown>();
   const port = await findFreePort();

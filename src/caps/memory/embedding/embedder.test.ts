@@ -278,7 +278,7 @@ test("the local embedder finds what means the same and shares no word", async ()
   expect((await ada.keys({ query: "a young dog playing outside" }))[0]).toBe("pet");
   expect((await ada.keys({ query: "monetary policy" }))[0]).toBe("money");
   expect((await ada.keys({ query: "how to make bread" }))[0]).toBe("food");
-}, 30_000);
+});
 
 test("the local embedder works in a thread of its own", async () => {
   const code = `import { isMainThread } from "node:worker_threads";

@@ -1,25 +1,23 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { expect, test, vi } from "vitest";
+import { expect, vi } from "vitest";
+import { linux, testWith } from "../../../testing/needs.suite.ts";
 import { hearingOf, isEndedBy } from "./hearing.ts";
 
 const realTime = 35;
 
-test.runIf(process.platform === "linux")(
-  "a signal ends who does nothing about it, and nobody who is dead",
-  async () => {
-    // Sleep buries nobody.
-    const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 300"], { stdio: ["ignore", "pipe", "ignore"] });
-    try {
-      const [text] = await once(parent.stdout, "data");
-      const dead = Number(text);
-      await vi.waitFor(() => expect(hearingOf(dead, realTime, undefined)).toBe("gone"));
+testWith(linux)("a signal ends who does nothing about it, and nobody who is dead", async () => {
+  // Sleep buries nobody.
+  const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 300"], { stdio: ["ignore", "pipe", "ignore"] });
+  try {
+    const [text] = await once(parent.stdout, "data");
+    const dead = Number(text);
+    await vi.waitFor(() => expect(hearingOf(dead, realTime, undefined)).toBe("gone"));
 
-      expect(isEndedBy(dead, realTime)).toBe(false);
-      expect(isEndedBy(parent.pid ?? 0, realTime)).toBe(true);
-    } finally {
-      parent.kill("SIGKILL");
-      await once(parent, "close");
-    }
-  },
-);
+    expect(isEndedBy(dead, realTime)).toBe(false);
+    expect(isEndedBy(parent.pid ?? 0, realTime)).toBe(true);
+  } finally {
+    parent.kill("SIGKILL");
+    await once(parent, "close");
+  }
+});

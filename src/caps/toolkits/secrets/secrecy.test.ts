@@ -148,7 +148,7 @@ test("a secret is in no answer, event, error, log, audit entry, snapshot, record
   for (const path of files) expectNoTrace(readFileSync(path), path);
   expectNoTrace(logged.join(""), "the log");
   expect(logged.join("")).toContain("[secret]");
-}, 30_000);
+});
 
 test("what was sealed works again after a restart, and a host with another key asks for it anew", async () => {
   let host = await start();
@@ -173,7 +173,7 @@ test("what was sealed works again after a restart, and a host with another key a
   await expect(third.call("probe__greet", { name: "x" })).rejects.toMatchObject({ code: "unknown_tool" });
   expect(await third.kits.configure({ toolkit_name: "probe", config: secretConfig })).toMatchObject({ status: "ok" });
   await host.close(0);
-}, 30_000);
+});
 
 test("a recording is replayed without the secrets that the session was given, and starts nothing", async () => {
   const host = await start();
@@ -192,4 +192,4 @@ test("a recording is replayed without the secrets that the session was given, an
 
   expect(report).toMatchObject({ is_identical: true });
   expect(probe.seen.started).toBe(started);
-}, 30_000);
+});

@@ -30,7 +30,7 @@ function get(args: JsonObject, settings: Partial<HttpSettings> = {}, call = crea
   const http: HttpSettings = {
     maxBytes: 1000,
     maxRedirects: toolLimits.httpMaxRedirects,
-    timeoutMs: 2000,
+    timeoutMs: 120_000,
     resolve: noResolver,
     isAllowed: (address) => address === "127.0.0.1" || isPublicAddress(address),
     ...settings,

@@ -104,7 +104,7 @@ test("nothing of one script is left for the next", async () => {
 
 test.each([
   "for (;;);",
-  "const spin = () => Promise.resolve().then(spin); spin()",
+  "const spin = () => { Promise.resolve().then(spin); }; spin()",
   "/(a+)+$/.test('a'.repeat(40) + 'b')",
 ])("%s is stopped at the time limit", async (code) => {
   const tool = createTool({ timeoutMs: 150 });
@@ -121,16 +121,12 @@ test.each([
   "const all = []; for (;;) all.push(new Uint8Array(100000));",
   "new Uint8Array(1e9).length",
   "'x'.repeat(5e7)",
-])(
-  "%s is stopped at the memory limit",
-  async (code) => {
-    for (const memoryMb of [16, 64]) {
-      const tool = createTool({ memoryMb, timeoutMs: 60_000 });
-      await expect(runTool(tool, { code })).rejects.toMatchObject({ code: "out_of_memory" });
-    }
-  },
-  60_000,
-);
+])("%s is stopped at the memory limit", async (code) => {
+  for (const memoryMb of [16, 64]) {
+    const tool = createTool({ memoryMb, timeoutMs: 60_000 });
+    await expect(runTool(tool, { code })).rejects.toMatchObject({ code: "out_of_memory" });
+  }
+});
 
 test("a result larger than the limit is refused with advice", async () => {
   expect(await evaluate("'x'.repeat(2 * 1024 * 1024)")).toMatchObject({

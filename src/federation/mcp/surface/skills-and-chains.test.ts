@@ -98,7 +98,7 @@ test("skills that come are announced as tools and as prompts", async () => {
   await mkdir(join(folder, "brew-coffee"));
   await writeFile(join(folder, "brew-coffee", "SKILL.md"), manifest.replaceAll("tea", "coffee"));
 
-  await expect.poll(() => announced.size, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => announced.size).toBe(2);
   expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain("brew-coffee");
 });
 

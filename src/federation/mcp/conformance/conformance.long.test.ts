@@ -7,9 +7,7 @@ import { testTools } from "./test-tools.suite.ts";
 
 const startHost = useMcpHosts();
 
-test("/mcp passes every server scenario of the MCP project's suite but those that are listed", {
-  timeout: 180_000,
-}, async () => {
+test("/mcp passes every server scenario of the MCP project's suite but those that are listed", async () => {
   const { url } = await startHost({ tools: testTools, plugins: [testServerPlugin()] });
 
   const { exitCode, output } = await runConformance(
@@ -22,7 +20,7 @@ test("/mcp passes every server scenario of the MCP project's suite but those tha
   expect({ exitCode, output: exitCode === 0 ? "" : output }).toEqual({ exitCode: 0, output: "" });
 });
 
-test("an entry that no longer fails breaks the run", { timeout: 60_000 }, async () => {
+test("an entry that no longer fails breaks the run", async () => {
   const { url } = await startHost();
 
   const run = await runConformance("server", ["--url", `${url}/mcp`, "--scenario", "ping"], { ping: "it passes" });

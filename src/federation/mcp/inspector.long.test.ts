@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { cliArguments } from "../../cli/started-cli.suite.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
 import { addTool, useMcpHosts } from "./started-mcp-host.suite.ts";
 
@@ -12,7 +13,7 @@ const startHost = useMcpHosts();
 const nextPath = useTemporaryFolder();
 const require = createRequire(import.meta.url);
 const inspector = layOutInspector();
-const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+const _main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
 /** The package reads the version of the inspector that it is a part of, two folders up: it is put where it expects to be. */
 function layOutInspector(): string {
@@ -30,7 +31,7 @@ function layOutInspector(): string {
 
 function inspect(args: readonly string[]): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [inspector, "--cli", ...args], { timeout: 60_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, [inspector, "--cli", ...args], (error, stdout, stderr) => {
       if (error !== null) reject(new Error(`${error.message}\n${stdout}\n${stderr}`));
       else resolve(JSON.parse(stdout) as Record<string, unknown>);
     });
@@ -42,7 +43,7 @@ function stdioTarget(): string[] {
   const folder = nextPath();
   mkdirSync(join(folder, "notes"), { recursive: true });
   writeFileSync(join(folder, "notes", "tea.md"), "# Tea\n");
-  const args = ["--import", import.meta.resolve("tsx"), main, "mcp"];
+  const args = [...cliArguments(), "mcp"];
   const settings = ["--data-dir", join(folder, "data"), "--workspace", join(folder, "notes")];
   const config = { mcpServers: { a2e: { command: process.execPath, args: [...args, ...settings] } } };
   writeFileSync(join(folder, "mcp.json"), JSON.stringify(config));
@@ -63,7 +64,7 @@ const targets: Record<string, () => string[] | Promise<string[]>> = {
 };
 
 describe.each(Object.entries(targets))("the inspector against %s", (_name, createTarget) => {
-  test("lists and calls tools, lists and reads resources", { timeout: 120_000 }, async () => {
+  test("lists and calls tools, lists and reads resources", async () => {
     const target = await createTarget();
 
     const { tools } = await inspect([...target, "--method", "tools/list"]);
