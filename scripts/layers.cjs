@@ -39,6 +39,14 @@ module.exports = {
   forbidden: [
     ...layerRules,
     {
+      name: "kernel-knows-the-journal-by-its-port",
+      comment:
+        "src/host makes sessions durable through src/host/ports/journal.ts; which journal that is, its caller decides.",
+      severity: "error",
+      from: { path: "^src/host/", pathNot: tests },
+      to: { path: "^src/durability/journal/" },
+    },
+    {
       name: "capabilities-stand-alone",
       comment: "A capability uses another through the executor or the tool catalogue, never by import.",
       severity: "error",

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createSqlJournal } from "../../src/durability/journal/sql-journal-store.ts";
 import { A2EHost } from "../../src/host/host.ts";
 import type { Plugin } from "../../src/host/plugin.ts";
 import { noSandboxes, type Sandboxes } from "../../src/host/ports/sandbox.ts";
@@ -40,6 +41,11 @@ export async function startAuditedHost(options: AuditedHostOptions): Promise<Aud
     warn: (message: string, details?: object) => process.stderr.write(`${message} ${JSON.stringify(details)}\n`),
   };
   const snapshots = createMemorySnapshotStore();
+  const database = await createSqliteDatabase({
+    path: storage === "memory" ? ":memory:" : join(folder, "a2e.sqlite"),
+    durability: storage === "power" ? "power" : "process",
+  });
+  const isDurable = storage === "durable" || storage === "power";
   const host = await A2EHost.start({
     plugins,
     snapshots,
@@ -47,11 +53,8 @@ export async function startAuditedHost(options: AuditedHostOptions): Promise<Aud
     // Never rotated and never dropped, so that entries can be counted in the end.
     audit: createAuditFile({ path, log, maxBytes: Number.MAX_SAFE_INTEGER, maxPendingBytes: 256 * 1024 * 1024 }),
     limits: { maxParallelCalls: 64 },
-    database: await createSqliteDatabase({
-      path: storage === "memory" ? ":memory:" : join(folder, "a2e.sqlite"),
-      durability: storage === "power" ? "power" : "process",
-    }),
-    isDurable: storage === "durable" || storage === "power",
+    database,
+    ...(isDurable ? { journal: createSqlJournal(database) } : {}),
     sandboxes,
     workspaceDir: folder,
     dataDir: folder,

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { chainsPlugin } from "../caps/chains/plugin.ts";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
@@ -25,11 +26,12 @@ const work = defineTool({
   },
 });
 
+const database = await createSqliteDatabase({ path: join(folder, "a2e.sqlite"), durability: "process" });
 const host = await A2EHost.start({
   plugins: [toolsPlugin({ builtin: false, tools: [work] }), chainsPlugin()],
   snapshots: createMemorySnapshotStore(),
-  database: await createSqliteDatabase({ path: join(folder, "a2e.sqlite"), durability: "process" }),
-  isDurable: true,
+  database,
+  journal: createSqlJournal(database),
   dataDir: folder,
 });
 const server = await startServer(host, { port: Number(port) });

@@ -6,6 +6,7 @@ import { toLimits } from "../config/limits.ts";
 import { loadPlugins } from "../config/plugin-loading.ts";
 import { toSandboxLimits } from "../config/sandbox.ts";
 import type { A2EHostConfig } from "../config/schema.ts";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
 import { type Logger, silentLogger } from "../host/logger.ts";
 import type { PluginFactory } from "../host/plugin.ts";
@@ -14,6 +15,7 @@ import type { Database } from "../host/ports/database.ts";
 import type { Sandboxes } from "../host/ports/sandbox.ts";
 import type { SnapshotSchedule, SnapshotStore } from "../host/ports/snapshot-store.ts";
 import { messageOf } from "../protocol/errors.ts";
+import { defaultLimits } from "../protocol/limits.ts";
 import type { Recordings } from "../recording/recorder.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { openKeyFile } from "../stores/files/key-file.ts";
@@ -37,6 +39,7 @@ export interface ConfiguredHostOptions {
       | "snapshots"
       | "audit"
       | "database"
+      | "journal"
       | "secrets"
       | "sandboxes"
       | "interceptors"
@@ -57,6 +60,7 @@ export async function startConfiguredHost(
   await makeFolder("workspace_dir", config.workspace_dir);
   const loaded = await loadPlugins(config, { builtin: { ...builtinPlugins, ...plugins }, log });
   const isDurable = config.persistence.enabled && areSessionsKept;
+  const limits = { ...defaultLimits, ...toLimits(config.global_limits) };
   const opened: { close(): unknown }[] = [];
   const keep = <Part extends { close(): unknown }>(part: Part): Part => {
     opened.push(part);
@@ -75,7 +79,7 @@ export async function startConfiguredHost(
       plugins: loaded,
       ...(config.auth_token === undefined ? {} : { authToken: config.auth_token }),
       isHandshakeRequired: config.handshake.required,
-      limits: toLimits(config.global_limits),
+      limits,
       audit,
       auditSessionIdSource: config.audit.session_id_source,
       snapshots,
@@ -84,7 +88,7 @@ export async function startConfiguredHost(
       database,
       secrets,
       sandboxes,
-      isDurable,
+      ...(isDurable ? { journal: parts.journal ?? createSqlJournal(database, limits) } : {}),
       log,
       dataDir: config.data_dir,
       workspaceDir: config.workspace_dir,

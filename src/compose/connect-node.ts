@@ -37,9 +37,9 @@ export function connectEmbedded<Extra extends Tables = Record<never, Capability>
   options: ConnectOptions<Extra> = {},
 ): Promise<ConnectedClient<Extra>> {
   const { sessionId } = options;
-  const open = () => {
+  const open = async () => {
     if (sessionId === undefined) return host.sessions.create();
-    const session = host.sessions.get(sessionId);
+    const session = await host.sessions.find(sessionId);
     if (session === undefined) throw new Error("this host has no such session");
     return session;
   };

@@ -44,7 +44,7 @@ test("of a session that an earlier host had begun", async () => {
   await A2EClient.connect({ transport: createDirectTransport(() => session), agentId: "agent", capabilities: ["env"] });
   await first.close(0);
   const second = await startConfiguredHost(config);
-  await leave(second.sessions.get(session.id) as Session);
+  await leave((await second.sessions.find(session.id)) as Session);
   await second.close(0);
 
   await expectIdentical(config, 2);

@@ -129,7 +129,7 @@ test("a session that went on after its host was gone is replayed from there", as
     return { sessionId, episode_id: obs.episode_id };
   })();
   const host = await startConfiguredHost(config);
-  const session = host.sessions.get(sessionId);
+  const session = await host.sessions.find(sessionId);
   const lines: string[] = [];
   session?.bindTransport({ deliver: (message) => void lines.push(JSON.stringify(message)), closed() {} });
   session?.receiveLine(JSON.stringify({ type: "env/step/req", id: "later", episode_id, action: steps[1] }));

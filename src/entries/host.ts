@@ -5,6 +5,7 @@ export { loadHostConfig, parseConfigText } from "../config/file.ts";
 export { toHostConfig } from "../config/parsing.ts";
 export { type ConfiguredPlugin, loadPlugins, PluginLoadError } from "../config/plugin-loading.ts";
 export type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
+export { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
 export type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
 export { CheckedResult } from "../host/calls/checked-result.ts";
@@ -25,6 +26,7 @@ export {
 } from "../host/plugin.ts";
 export type { AuditEntry, AuditLog } from "../host/ports/audit.ts";
 export type { Database, SqlStatement } from "../host/ports/database.ts";
+export type { Journal } from "../host/ports/journal.ts";
 export type {
   ConfinedCommand,
   Confinement,

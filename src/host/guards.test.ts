@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { capability, push } from "../protocol/capability.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../testing/start-host.ts";
@@ -52,7 +53,7 @@ async function expectDropped(run: Run, limits: object = {}): Promise<void> {
       },
     }),
   });
-  await using raw = await startRawHost([changing], { database, isDurable: true, limits });
+  await using raw = await startRawHost([changing], { database, journal: createSqlJournal(database), limits });
   const peer = await raw.open();
   const gone = new Promise<void>((resolve) => peer.session.onClosed(resolve));
   fail(true);
@@ -78,7 +79,7 @@ test("calls whose time is over while nothing can be written end all the same, an
 
 test("a session ends while nothing can be written", async () => {
   const { database, fail } = await createFailing();
-  await using raw = await startRawHost([probePlugin()], { database, isDurable: true });
+  await using raw = await startRawHost([probePlugin()], { database, journal: createSqlJournal(database) });
   const peer = await raw.open();
   fail(true);
   await peer.session.close();

@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { capability } from "../protocol/capability.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
@@ -185,7 +186,7 @@ test("a second close with less time ends what the first would still wait for", a
 test("an agent that takes long to leave keeps no host from closing, and is told what was cut off", async () => {
   const gate = createGate();
   const database = await createSqliteDatabase({ path: ":memory:" });
-  const raw = await startRawHost([probePlugin(gate.run)], { database, isDurable: true });
+  const raw = await startRawHost([probePlugin(gate.run)], { database, journal: createSqlJournal(database) });
   const peer = await raw.open();
   peer.request("1", "a");
   peer.send({ type: "shutdown", id: "long", timeout: 3600 });

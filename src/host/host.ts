@@ -1,7 +1,6 @@
 // A host in this process: plugins, sessions, services. It opens no port; doors (src/server, transports) are put in front.
 import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
-import { SessionJournal } from "../durability/journal/session-journal.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
@@ -14,6 +13,7 @@ import { type Logger, silentLogger } from "./logger.ts";
 import type { Plugin } from "./plugin.ts";
 import { type AuditLog, createAuditEntry, guardAudit, noAudit } from "./ports/audit.ts";
 import type { Database } from "./ports/database.ts";
+import type { Journal } from "./ports/journal.ts";
 import { noDatabase } from "./ports/no-database.ts";
 import { noSandboxes, type Sandboxes } from "./ports/sandbox.ts";
 import { createKey, createSecrets, type Secrets } from "./ports/secrets.ts";
@@ -48,8 +48,8 @@ export interface HostOptions {
   snapshotSchedule?: SnapshotSchedule;
   /** For plugins that keep more than a session. Plugins that need one refuse to start without. */
   database?: Database;
-  /** Writes every session to the database as it goes, so that it outlives the process. */
-  isDurable?: boolean;
+  /** Makes every session durable, so that it outlives the process; closed with the host, before the database. */
+  journal?: Journal;
   /** Wrap every call that was admitted, the first one outermost. */
   interceptors?: readonly Interceptor[];
   /** Follows sessions from outside, as a recorder does. */
@@ -181,6 +181,11 @@ export class A2EHost {
     } catch (error) {
       this.log.error("the snapshot store could not close", { error });
     }
+    try {
+      await this.#kernel.journal?.close();
+    } catch (error) {
+      this.log.error("the journal could not close", { error });
+    }
     await this.#database?.close();
   }
 
@@ -222,10 +227,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
     snapshots: options.snapshots,
     snapshotMode: options.snapshotMode ?? "hybrid",
     snapshotSchedule: options.snapshotSchedule ?? noSchedule,
-    journal:
-      options.database === undefined || options.isDurable !== true
-        ? undefined
-        : new SessionJournal(options.database, limits),
+    journal: options.journal,
     tools: options.toolCatalogue ?? new ToolCatalogue(),
     intercept: composeInterceptors(options.interceptors),
     runApart: AsyncResource.bind(runNow) as Kernel["runApart"],

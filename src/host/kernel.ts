@@ -1,6 +1,5 @@
 // What all sessions of one host share, computed once: tables, routes, limits and services.
 
-import type { SessionJournal } from "../durability/journal/session-journal.ts";
 import type { Capability } from "../protocol/capability.ts";
 import { core } from "../protocol/core.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
@@ -12,6 +11,7 @@ import type { CallFn } from "./calls/interceptors.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { Logger } from "./logger.ts";
 import type { AuditEntry, AuditLog } from "./ports/audit.ts";
+import type { Journal } from "./ports/journal.ts";
 import type { SnapshotMode, SnapshotSchedule, SnapshotStore } from "./ports/snapshot-store.ts";
 import type { Sources } from "./sources.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
@@ -33,8 +33,8 @@ export interface Kernel extends Sources {
   readonly snapshots: SnapshotStore;
   readonly snapshotMode: SnapshotMode;
   readonly snapshotSchedule: SnapshotSchedule;
-  /** Where sessions are written as they go; absent where they end with the process. */
-  readonly journal: SessionJournal | undefined;
+  /** Makes sessions durable; absent if they end with the process. */
+  readonly journal: Journal | undefined;
   readonly tools: ToolCatalogue;
   /** The interceptors of the host as one function; undefined if it has none. */
   readonly intercept: CallFn | undefined;

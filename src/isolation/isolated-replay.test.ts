@@ -1,6 +1,7 @@
 // A replay has what a plugin in a thread said then, and starts no thread.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { toolkitsPlugin } from "../caps/toolkits/plugin.ts";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { probePlugin, RawPeer, startRawHost } from "../host/session/raw-session.suite.ts";
 import { createMemoryRecordings } from "../recording/memory-recordings.suite.ts";
 import { identical, record, replay } from "../recording/replayed-session.suite.ts";
@@ -85,7 +86,10 @@ test.each([
       };
       return probePlugin(say, say);
     };
-    const durable = async () => ({ database: await createSqliteDatabase({ path: ":memory:" }), isDurable });
+    const durable = async () => {
+      const database = await createSqliteDatabase({ path: ":memory:" });
+      return { database, journal: createSqlJournal(database) };
+    };
     const recorded = await record([loaded, counting()], talk, isDurable ? await durable() : {});
     const threads = watchThreads();
     expect(await replay(recorded, [loaded, counting()], { waitMs: 2_000 })).toEqual(identical);

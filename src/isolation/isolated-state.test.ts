@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { tools } from "../caps/tools/protocol.ts";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { probePlugin, RawPeer, startRawHost } from "../host/session/raw-session.suite.ts";
 import type { Session } from "../host/session/session.ts";
 import { identical, record, replay } from "../recording/replayed-session.suite.ts";
@@ -73,7 +74,7 @@ test("a session goes on in another host with what its plugin had kept by its las
   const path = `${folder.path}/a2e.sqlite`;
   const start = async () => {
     const database = await createSqliteDatabase({ path });
-    return startRawHost([await folder.load(keeping)], { database, isDurable: true });
+    return startRawHost([await folder.load(keeping)], { database, journal: createSqlJournal(database) });
   };
   const first = await start();
   const peer = await first.open(caps);
@@ -82,7 +83,7 @@ test("a session goes on in another host with what its plugin had kept by its las
   await first.host.close(0);
 
   await using second = await start();
-  const again = new RawPeer(second.host.sessions.get(peer.session.id) as Session);
+  const again = new RawPeer((await second.host.sessions.find(peer.session.id)) as Session);
   expect(await again.ask("3", "add", run)).toMatchObject({ value: 2 });
   expect(await again.ask("4", "live", run)).toMatchObject({ value: 2 });
 });

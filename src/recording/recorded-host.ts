@@ -101,8 +101,8 @@ function wrapHost(options: HostOptions, plugins: readonly LoadedPlugin[], edge: 
       const { id, beginning } = session;
       const tape = edge.createTape(session);
       if (tape !== undefined) tapes.set(id, tape);
-      const { parent, states } = beginning.origin ?? {};
-      if (parent !== undefined && states !== undefined) forks.set(id, { parent, states });
+      const { record, states } = beginning.origin ?? {};
+      if (record?.parent !== undefined && states !== undefined) forks.set(id, { parent: record.parent, states });
       const other = options.tap?.(session);
       const tap = join(tape ?? apart(scopes), other);
       return {

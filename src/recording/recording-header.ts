@@ -1,7 +1,8 @@
 // The beginning of a recording: what a replay must know of the host and of the session.
 import type { HostOptions } from "../host/host.ts";
 import type { LoadedPlugin } from "../host/loaded-plugin.ts";
-import type { SessionBeginning, TappedSession } from "../host/session/session-origin.ts";
+import type { SessionOrigin } from "../host/ports/journal.ts";
+import type { TappedSession } from "../host/session/session-origin.ts";
 import type { Limits } from "../protocol/limits.ts";
 import { type RecordingHeader, recordingFormat } from "./recording.ts";
 
@@ -26,17 +27,8 @@ export function toHeader(
   };
 }
 
-function toRecordedOrigin(origin: NonNullable<SessionBeginning["origin"]>): NonNullable<RecordingHeader["origin"]> {
-  const { principal, granted, dialect, createdAt, parent, states, stored } = origin;
-  return {
-    principal,
-    granted: [...granted],
-    dialect,
-    created_at: createdAt,
-    ...(parent === undefined ? {} : { parent }),
-    states: Object.fromEntries([...states].map(([name, state]) => [name, Object.fromEntries(state.entries())])),
-    lines: [...(stored?.lines ?? [])],
-    last_seq: stored?.lastSeq ?? 0,
-    acknowledged: stored?.acknowledged ?? 0,
-  };
+function toRecordedOrigin(origin: SessionOrigin): NonNullable<RecordingHeader["origin"]> {
+  const { record, states, lines, lastSeq, acknowledged } = origin;
+  const entries = [...states].map(([name, state]) => [name, Object.fromEntries(state.entries())]);
+  return { record, states: Object.fromEntries(entries), lines: [...lines], lastSeq, acknowledged };
 }

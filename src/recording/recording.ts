@@ -1,15 +1,48 @@
 // A recording as text: a header line, then one JSON array per line, in the order in which things happened.
 import { z } from "zod";
+import type { SessionRecord } from "../host/session/session-record.ts";
 import { type JsonValue, jsonObject } from "../protocol/json.ts";
 import { type RecordedError, recordedError } from "./recorded-error.ts";
 import { type RecordedTools, recordedTools } from "./recorded-tools.ts";
 import type { EffectKind } from "./tape.ts";
 
-/** Raise it when a reader of the old format would misread the new one. */
-export const recordingFormat = 1;
+/** Raise it if a reader of the old format would misread the new one. */
+export const recordingFormat = 2;
+const readableFormats = [1, recordingFormat];
+
+const recordedOrigin = z.object({
+  record: z.custom<SessionRecord>((value) => sessionRecord.safeParse(value).success),
+  /** The state of each plugin. */
+  states: z.record(z.string(), jsonObject),
+  lines: z.array(z.string()),
+  lastSeq: z.int(),
+  acknowledged: z.int(),
+});
+
+const sessionRecord = z.object({
+  principal: z.object({ id: z.string(), isAuthenticated: z.boolean() }),
+  granted: z.array(z.string()),
+  dialect: z.enum(["sdk", "docs", "full"]),
+  createdAt: z.number(),
+  lastActiveAt: z.number(),
+  parent: z.string().optional(),
+});
+
+/** Format 1 had the fields of the record beside the others, and names of its own for some of them. */
+function fromFormat1(origin: unknown): unknown {
+  if (typeof origin !== "object" || origin === null || !("created_at" in origin)) return origin;
+  const { created_at, last_seq: lastSeq, states, lines, acknowledged, ...about } = origin as Record<string, unknown>;
+  return {
+    record: { ...about, createdAt: created_at, lastActiveAt: created_at },
+    states,
+    lines,
+    lastSeq,
+    acknowledged,
+  };
+}
 
 export const recordingHeader = z.object({
-  a2e_recording: z.literal(recordingFormat),
+  a2e_recording: z.union(readableFormats.map((format) => z.literal(format))),
   session_id: z.string(),
   /** Milliseconds since 1970. */
   recorded_at: z.number(),
@@ -20,21 +53,9 @@ export const recordingHeader = z.object({
     limits: z.record(z.string(), z.number()),
     plugins: z.array(z.object({ name: z.string(), capability: z.string() })),
   }),
-  /** What the session went on from: it was forked, or recovered after a crash. */
-  origin: z
-    .object({
-      principal: z.object({ id: z.string(), isAuthenticated: z.boolean() }),
-      granted: z.array(z.string()),
-      dialect: z.string(),
-      created_at: z.number(),
-      parent: z.string().optional(),
-      states: z.record(z.string(), jsonObject),
-      lines: z.array(z.string()),
-      last_seq: z.int(),
-      acknowledged: z.int(),
-    })
-    .optional(),
-  /** The snapshot that it was brought back from. */
+  /** What the session began with, if it was recovered from the journal or forked. */
+  origin: z.preprocess(fromFormat1, recordedOrigin.optional()),
+  /** The snapshot that it was restored from. */
   restore_from: z.object({ snapshot_id: z.string(), state: jsonObject }).optional(),
 });
 
@@ -133,9 +154,11 @@ function parseHeader(line: string): RecordingHeader {
   const format = (value as { a2e_recording?: unknown } | null)?.a2e_recording;
   if (typeof format !== "number")
     throw new RecordingError("this is no recording of a session: its first line is no header");
-  if (format !== recordingFormat) {
+  if (!readableFormats.includes(format)) {
     const by = format > recordingFormat ? "was written by a newer release" : "is no longer read";
-    throw new RecordingError(`format ${format} of recordings ${by}; this release reads ${recordingFormat}`);
+    throw new RecordingError(
+      `format ${format} of recordings ${by}; this release reads ${readableFormats.join(" and ")}`,
+    );
   }
   const parsed = recordingHeader.safeParse(value);
   if (parsed.success) return parsed.data;

@@ -5,7 +5,6 @@ import type { A2EHost, HostOptions } from "../host/host.ts";
 import { LayeredState } from "../host/session/layered-state.ts";
 import type { Session } from "../host/session/session.ts";
 import type { SessionBeginning } from "../host/session/session-origin.ts";
-import type { Dialect } from "../protocol/dialects.ts";
 import { createIdSource, type Message, systemClock } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { Limits } from "../protocol/limits.ts";
@@ -278,23 +277,13 @@ function checkPlugins(host: A2EHost, { host: { plugins } }: RecordingHeader): vo
 
 function toBeginning({ origin, restore_from }: RecordingHeader): SessionBeginning {
   if (origin !== undefined) {
-    const { principal, granted, dialect, created_at, parent, states, lines, last_seq, acknowledged } = origin;
-    return {
-      origin: {
-        principal,
-        granted: new Set(granted),
-        dialect: dialect as Dialect,
-        createdAt: created_at,
-        states: new Map(
-          Object.entries(states).map(([name, state]) => [
-            name,
-            LayeredState.fromLayers([new Map(Object.entries(state))]),
-          ]),
-        ),
-        stored: { layers: [], lines, lastSeq: last_seq, acknowledged },
-        ...(parent === undefined ? {} : { parent }),
-      },
-    };
+    const states = new Map(
+      Object.entries(origin.states).map(([name, state]) => [
+        name,
+        LayeredState.fromLayers([new Map(Object.entries(state))]),
+      ]),
+    );
+    return { origin: { ...origin, states } };
   }
   if (restore_from === undefined) return {};
   return { restoreFrom: { snapshot_id: restore_from.snapshot_id, state: restore_from.state as SessionSnapshot } };

@@ -1,6 +1,7 @@
 import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import type { A2EHost } from "../host/host.ts";
 import { createGate, echo, probePlugin, startRawHost } from "../host/session/raw-session.suite.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
@@ -281,8 +282,8 @@ test("a session is saved, lost, brought back under its id and restored", async (
   expect(await ask(server, "POST", `/session/${session.id}/restore`, withToken)).toMatchObject({ status: 200 });
   expect(host.sessions.get(session.id)?.status).toBe("new");
   await host.sessions.delete(session.id);
-  const revived = await ask(server, "POST", "/session", withToken, JSON.stringify({ restore: session.id }));
-  expect(revived.text).toBe(`{"session_id":"${session.id}"}`);
+  const restored = await ask(server, "POST", "/session", withToken, JSON.stringify({ restore: session.id }));
+  expect(restored.text).toBe(`{"session_id":"${session.id}"}`);
   expect((await ask(server, "POST", "/session", withToken, '{"restore":"nobody"}')).status).toBe(404);
   expect((await ask(server, "POST", "/session", withToken, "[1]")).status).toBe(400);
 });
@@ -348,7 +349,7 @@ test("a call that is cut off is answered though there is no time left, and thoug
   };
   const database = await createSqliteDatabase({ path: ":memory:" });
   const plugins = [probePlugin(createGate().run, echo, { leave })];
-  const { host, open } = await startRawHost(plugins, { database, isDurable: true });
+  const { host, open } = await startRawHost(plugins, { database, journal: createSqlJournal(database) });
   const server = await startServer(host, { port: 0 });
   const peer = await open();
   const before = peer.session.readerCount;
@@ -361,18 +362,26 @@ test("a call that is cut off is answered though there is no time left, and thoug
   expect((await stream).text).toMatch(/"req_id":"cut off".*"code":"cancelled"/);
 });
 
-test("a session that cannot be brought back is an answer, over every route, and the host goes on", async () => {
-  const { host, server } = await start();
-  host.sessions.get = () => {
-    throw new Error("database disk image is malformed");
-  };
-  const headers = { "x-session-id": "any" };
-  const answers = [
-    await ask(server, "POST", "/send", headers, "{}"),
-    await ask(server, "GET", "/stream", headers),
-    await ask(server, "POST", "/session/any/snapshot"),
-  ];
-  expect(answers.map(({ status }) => status)).toEqual([500, 500, 500]);
-  expect(answers.map(({ text }) => text).join()).not.toContain("malformed");
-  expect((await ask(server, "GET", "/health")).status).toBe(200);
-});
+test.each([
+  ["at once", () => failWith("database disk image is malformed")],
+  ["later", () => Promise.reject(new Error("database disk image is malformed"))],
+])(
+  "a session that cannot be recovered, as is known %s, is an answer over every route, and the host goes on",
+  async (_when, find) => {
+    const { host, server } = await start();
+    host.sessions.find = find;
+    const headers = { "x-session-id": "any" };
+    const answers = [
+      await ask(server, "POST", "/send", headers, "{}"),
+      await ask(server, "GET", "/stream", headers),
+      await ask(server, "POST", "/session/any/snapshot"),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([500, 500, 500]);
+    expect(answers.map(({ text }) => text).join()).not.toContain("malformed");
+    expect((await ask(server, "GET", "/health")).status).toBe(200);
+  },
+);
+
+function failWith(message: string): never {
+  throw new Error(message);
+}

@@ -103,12 +103,16 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
       for (const name in cors) response.setHeader(name, cors[name] as string);
     }
     if (refusal !== undefined) return replyError(response, 403, refusal);
+    // Finding a session may mean to recover it, and that may fail.
+    const fail = (error: unknown) => replyFailure(door, response, error);
     try {
-      if (request.method === "POST" && request.url === "/send") return receiveLines(door, request, response);
-      route(routes, door, request, response);
+      const work =
+        request.method === "POST" && request.url === "/send"
+          ? receiveLines(door, request, response)
+          : route(routes, door, request, response);
+      if (work instanceof Promise) work.catch(fail);
     } catch (error) {
-      // Finding a session may mean bringing it back from the database, and that may fail.
-      replyFailure(door, response, error);
+      fail(error);
     }
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -189,7 +193,7 @@ function explain(cause: NodeJS.ErrnoException, host: string, port: number): Erro
   return new Error(reasons[cause.code ?? ""] ?? `could not listen on ${host}:${port}: ${cause.message}`, { cause });
 }
 
-function route(routes: Routes, door: Door, request: IncomingMessage, response: ServerResponse): void {
+function route(routes: Routes, door: Door, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
   const path = pathOf(request);
   const ofSession = /^\/session\/([^/]+)(\/[a-z]+)?$/.exec(path);
   const methods = routes.get(ofSession === null ? path : `/session/{id}${ofSession[2] ?? ""}`);
@@ -208,8 +212,7 @@ function route(routes: Routes, door: Door, request: IncomingMessage, response: S
   } catch {
     return replyError(response, 400, "the session id in the path is not well encoded");
   }
-  const work = handler(door, request, response, sessionId);
-  if (work instanceof Promise) work.catch((error: unknown) => replyFailure(door, response, error));
+  return handler(door, request, response, sessionId);
 }
 
 function pathOf(request: IncomingMessage): string {

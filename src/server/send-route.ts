@@ -1,6 +1,7 @@
 // POST /send: the hot path of the door. One body, one pass over its lines, one prebuilt answer.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Session } from "../host/session/session.ts";
+import { isThenable } from "../host/thenable.ts";
 import { bootHeader } from "../protocol/framing/sse.ts";
 import { bearerToken, type Door, parseSeq, readUpTo } from "./door.ts";
 import { readBody, replyError } from "./reply.ts";
@@ -8,7 +9,7 @@ import { readBody, replyError } from "./reply.ts";
 const accepted = Buffer.from('{"ok":true}');
 const acceptedHeaders = { "content-type": "application/json", "content-length": accepted.length };
 
-export function receiveLines(door: Door, request: IncomingMessage, response: ServerResponse): void {
+export function receiveLines(door: Door, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
   const { host } = door;
   const { headers } = request;
   const sessionId = headers["x-session-id"];
@@ -20,7 +21,20 @@ export function receiveLines(door: Door, request: IncomingMessage, response: Ser
       "POST /session creates a session and returns its id",
     );
   }
-  const session = host.sessions.get(sessionId);
+  const session = host.sessions.find(sessionId);
+  if (!isThenable(session)) return receiveFor(door, session, request, response);
+  // Its lines wait in the socket while the session is recovered.
+  return session.then((recovered) => receiveFor(door, recovered, request, response));
+}
+
+function receiveFor(
+  door: Door,
+  session: Session | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { host } = door;
+  const { headers } = request;
   if (session === undefined)
     return replyError(response, 404, "unknown session", "it was closed or has expired: POST /session for a new one");
   const token = bearerToken(headers.authorization);

@@ -18,7 +18,7 @@ export async function createSession(
   const { restore } = await readFields(request);
   if (restore !== undefined && typeof restore !== "string")
     return replyError(response, 400, "restore: expected the id of a session");
-  const session = restore === undefined ? host.sessions.create() : await host.sessions.revive(restore);
+  const session = restore === undefined ? host.sessions.create() : await host.sessions.restore(restore);
   if (session === undefined) return replyError(response, 404, "nothing was saved of this session");
   session.bearerToken = bearerToken(request.headers.authorization) ?? session.bearerToken;
   replyJson(response, 200, { session_id: session.id });
@@ -43,7 +43,7 @@ export async function saveSnapshot(
   response: ServerResponse,
   sessionId: string,
 ): Promise<void> {
-  const session = door.host.sessions.get(sessionId);
+  const session = await door.host.sessions.find(sessionId);
   if (session === undefined) return replyError(response, 404, "unknown session");
   if (!maySteer(door, request, session)) return replyUnauthorized(response);
   const { label = "" } = await readFields(request);
@@ -59,15 +59,15 @@ export async function restoreSnapshot(
   response: ServerResponse,
   sessionId: string,
 ): Promise<void> {
-  const live = door.host.sessions.get(sessionId);
+  const live = await door.host.sessions.find(sessionId);
   if (!maySteer(door, request, live)) return replyUnauthorized(response);
   const { snapshot_id = "" } = await readFields(request);
   if (typeof snapshot_id !== "string") return replyError(response, 400, "snapshot_id: expected a string");
   if (live !== undefined)
     return replyJson(response, 200, { session_id: sessionId, ...(await live.saving.restoreSnapshot(snapshot_id)) });
-  const revived = await door.host.sessions.revive(sessionId, snapshot_id);
-  if (revived === undefined) return replyError(response, 404, "nothing was saved of this session");
-  replyJson(response, 200, { session_id: revived.id });
+  const restored = await door.host.sessions.restore(sessionId, snapshot_id);
+  if (restored === undefined) return replyError(response, 404, "nothing was saved of this session");
+  replyJson(response, 200, { session_id: restored.id });
 }
 
 export async function listSnapshots(
@@ -76,7 +76,7 @@ export async function listSnapshots(
   response: ServerResponse,
   sessionId: string,
 ): Promise<void> {
-  const live = door.host.sessions.get(sessionId);
+  const live = await door.host.sessions.find(sessionId);
   if (!maySteer(door, request, live)) return replyUnauthorized(response);
   const snapshots = await door.host.sessions.listSnapshots(sessionId);
   if (live === undefined && snapshots.length === 0) return replyError(response, 404, "unknown session");

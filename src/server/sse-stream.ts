@@ -3,6 +3,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
+import type { Session } from "../host/session/session.ts";
+import { isThenable } from "../host/thenable.ts";
 import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../protocol/framing/sse.ts";
 import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 import { replyError } from "./reply.ts";
@@ -11,8 +13,7 @@ import { replyError } from "./reply.ts";
  * A reader that names no `Last-Event-ID` is given everything the session still keeps, a later one too: agents that
  * know no ids reconnect like that, and a repeated line does no harm where a lost one does.
  */
-export function openEventStream(door: Door, request: IncomingMessage, response: ServerResponse): void {
-  const { host, streams, formatted } = door;
+export function openEventStream(door: Door, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
   const sessionId = request.headers["x-session-id"];
   if (typeof sessionId !== "string" || sessionId === "") {
     return replyError(
@@ -22,7 +23,15 @@ export function openEventStream(door: Door, request: IncomingMessage, response: 
       "POST /session creates a session and returns its id",
     );
   }
-  const session = host.sessions.get(sessionId);
+  const session = door.host.sessions.find(sessionId);
+  if (!isThenable(session)) return streamTo(door, session, request, response);
+  return session.then((recovered) => streamTo(door, recovered, request, response));
+}
+
+function streamTo(door: Door, session: Session | undefined, request: IncomingMessage, response: ServerResponse): void {
+  const { host, streams, formatted } = door;
+  // The reader may have left while the session was recovered.
+  if (response.destroyed) return;
   if (session === undefined || session.status === "closed") {
     return replyError(response, 404, "unknown session", "it was closed or has expired: POST /session for a new one");
   }

@@ -6,6 +6,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
 import type { Session } from "../host/session/session.ts";
+import { isThenable } from "../host/thenable.ts";
 import { createMessage, encodeMessage } from "../protocol/codec.ts";
 import { resumed } from "../protocol/core.ts";
 import { createIdSource, type IdSource } from "../protocol/envelope.ts";
@@ -44,8 +45,7 @@ export function createWebSocketDoor(door: Door): WebSocketDoor {
     accept(request, socket, head) {
       server.handleUpgrade(request, socket, head, (webSocket) => {
         webSocket.on("error", () => webSocket.terminate());
-        const session = chooseSession(door, request, webSocket);
-        if (session !== undefined) serve(door, session, request, webSocket, socket, nextId);
+        void accept(door, request, webSocket, socket, nextId);
       });
     },
     terminate() {
@@ -57,29 +57,56 @@ export function createWebSocketDoor(door: Door): WebSocketDoor {
   };
 }
 
-function chooseSession(
-  { host, isDraining }: Door,
+async function accept(
+  door: Door,
   request: IncomingMessage,
   webSocket: WebSocket,
-): Session | undefined {
+  socket: Duplex,
+  nextId: IdSource,
+): Promise<void> {
+  const chosen = chooseSession(door, request, webSocket);
+  if (!isThenable(chosen)) {
+    if (chosen !== undefined) serve(door, chosen, request, webSocket, socket, nextId);
+    return;
+  }
+  // Frames wait in the socket while the session is recovered.
+  webSocket.pause();
+  const session = await chosen;
+  webSocket.resume();
+  if (session !== undefined && webSocket.readyState === webSocket.OPEN)
+    serve(door, session, request, webSocket, socket, nextId);
+}
+
+/** Closes the socket and returns undefined if there is no session for it. */
+function chooseSession(
+  door: Door,
+  request: IncomingMessage,
+  webSocket: WebSocket,
+): Session | undefined | Promise<Session | undefined> {
+  const { host, isDraining } = door;
   const asked = parseSubprotocols(request.headers["sec-websocket-protocol"] ?? "");
   const header = request.headers["x-session-id"];
   const sessionId = asked.sessionId ?? (typeof header === "string" ? header : undefined);
-  let session: Session | undefined;
-  try {
-    if (sessionId === undefined && isDraining) throw new A2EError("cancelled", "the host is shutting down");
-    session = sessionId === undefined ? host.sessions.create() : host.sessions.get(sessionId);
-  } catch (error) {
+  const refuse = (error: unknown) => {
     if (!(error instanceof A2EError)) host.log.error("a session could not be found", { error });
     webSocket.close(1013, error instanceof A2EError ? error.message : "");
     return undefined;
+  };
+  const use = (session: Session | undefined) => {
+    if (session === undefined || session.status === "closed") {
+      webSocket.close(webSocketCloseCodes.unknownSession, "unknown session");
+      return undefined;
+    }
+    session.bearerToken = asked.token ?? bearerToken(request.headers.authorization) ?? session.bearerToken;
+    return session;
+  };
+  try {
+    if (sessionId === undefined && isDraining) throw new A2EError("cancelled", "the host is shutting down");
+    const found = sessionId === undefined ? host.sessions.create() : host.sessions.find(sessionId);
+    return isThenable(found) ? found.then(use).catch(refuse) : use(found);
+  } catch (error) {
+    return refuse(error);
   }
-  if (session === undefined || session.status === "closed") {
-    webSocket.close(webSocketCloseCodes.unknownSession, "unknown session");
-    return undefined;
-  }
-  session.bearerToken = asked.token ?? bearerToken(request.headers.authorization) ?? session.bearerToken;
-  return session;
 }
 
 function serve(

@@ -113,9 +113,9 @@ async function start({
   }
 }
 
-function openSession(host: A2EHost, sessionId: string | undefined) {
+async function openSession(host: A2EHost, sessionId: string | undefined) {
   if (sessionId === undefined) return host.sessions.create();
-  const session = host.sessions.get(sessionId);
+  const session = await host.sessions.find(sessionId);
   if (session === undefined) throw new Error("the host has no such session");
   return session;
 }

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { A2EClient } from "../client/client.ts";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { createDirectTransport } from "./direct.ts";
 import { echo, startEchoHost } from "./echo-host.suite.ts";
@@ -17,7 +18,7 @@ testTransport("direct", async () => {
 
 test("a session that is written down does not keep for its agent what the agent has taken", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
-  const host = await startEchoHost({ database, isDurable: true });
+  const host = await startEchoHost({ database, journal: createSqlJournal(database) });
   onTestFinished(async () => {
     await host.close(0);
     await database.close();

@@ -24,16 +24,24 @@ export interface DirectSession {
 /** An agent in process has whatever it was handed, and says so when that is worth forgetting. */
 const maxUnacknowledgedBytes = 64 * 1024;
 
-export function createDirectTransport(openSession: () => DirectSession): Transport {
+/** `openSession` is called once, when the transport is opened. */
+export function createDirectTransport(openSession: () => DirectSession | Promise<DirectSession>): Transport {
   let session: DirectSession | undefined;
   let unbind = () => {};
+  let isOpening = false;
   let isClosed = false;
   let closing: Promise<void> | undefined;
 
   return {
     async open(events: TransportEvents) {
-      if (isClosed || session !== undefined) throw new Error("transport was opened already");
-      const opened = openSession();
+      if (isClosed || isOpening) throw new Error("transport was opened already");
+      isOpening = true;
+      const opened = await openSession();
+      // The transport may have been closed while the session was recovered.
+      if (isClosed) {
+        await opened.close("agent left");
+        throw new Error("transport was closed");
+      }
       session = opened;
       unbind = opened.bindTransport({
         deliver: (message) => {

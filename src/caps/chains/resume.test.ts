@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AskHandler } from "../../client/ask-handlers.ts";
 import { A2EClient, type ClientOptions } from "../../client/client.ts";
-import { SessionJournal } from "../../durability/journal/session-journal.ts";
+import { createSqlJournal } from "../../durability/journal/sql-journal-store.ts";
 import { A2EHost } from "../../host/host.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
@@ -24,19 +24,20 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 async function openHost(name: string) {
   const { tools, recorder } = createRecordedTools();
+  const database = await createSqliteDatabase({ path: join(folder, name), durability: "process" });
   const host = await A2EHost.start({
     plugins: [toolsPlugin({ builtin: false, tools }), chainsPlugin({ max_inline_bytes: 64 })],
     snapshots: createMemorySnapshotStore(),
-    database: await createSqliteDatabase({ path: join(folder, name), durability: "process" }),
-    isDurable: true,
+    database,
+    journal: createSqlJournal(database),
   });
   return { host, recorder };
 }
 
 /** A client of a session, whose chains run under the id of an earlier run where one is named. */
 async function connect(host: A2EHost, sessionId?: string, id?: string) {
-  const transport = createDirectTransport(() => {
-    const session = sessionId === undefined ? host.sessions.create() : host.sessions.get(sessionId);
+  const transport = createDirectTransport(async () => {
+    const session = sessionId === undefined ? host.sessions.create() : await host.sessions.find(sessionId);
     if (session === undefined) throw new Error("no such session");
     return session;
   });
@@ -59,7 +60,7 @@ async function tamper(name: string, sql: string): Promise<void> {
   const open = () => createSqliteDatabase({ path: join(folder, name), durability: "process" });
   // Closed in order, a journal leaves everything in tables.
   const left = await open();
-  new SessionJournal(left);
+  createSqlJournal(left);
   await left.close();
   const database = await open();
   database.write(() => database.prepare(sql).run());
@@ -96,7 +97,7 @@ test("a run goes on by itself in another process, and its answer waits until its
   const runId = run?.run_id ?? "";
 
   const second = await openHost("second.sqlite");
-  second.host.sessions.get(client.sessionId);
+  await second.host.sessions.find(client.sessionId);
   await expect.poll(() => second.recorder.waiting).toBe(1);
   const looking = await connect(second.host, client.sessionId);
   const resumed = (await looking.api.list()).runs;
@@ -220,7 +221,7 @@ describe("an approval that nobody had given", () => {
     await kill("first.sqlite", "second.sqlite");
     await first.host.close(0);
     const second = await openHost("second.sqlite");
-    const transport = createDirectTransport(() => second.host.sessions.get(client.sessionId) as never);
+    const transport = createDirectTransport(() => second.host.sessions.find(client.sessionId) as never);
     const options = { transport, agentId: "agent", capabilities: ["tools", "chains"] };
     return { second, options, runId: run?.run_id ?? "" };
   }
@@ -295,7 +296,7 @@ test("a request that comes again is told what the run has done meanwhile", async
     tool("last", "wait", { deps: ["next"] }),
   ]);
   const second = await openHost("second.sqlite");
-  second.host.sessions.get(sessionId);
+  await second.host.sessions.find(sessionId);
   await expect.poll(() => second.recorder.waiting).toBe(1);
   second.recorder.release("");
   await expect.poll(() => second.recorder.calls.length).toBe(3);
@@ -382,7 +383,7 @@ describe("a host that stops", () => {
     await first.host.close(0);
 
     const second = await openHost("host.sqlite");
-    second.host.sessions.get(client.sessionId);
+    await second.host.sessions.find(client.sessionId);
     await expect.poll(() => second.recorder.waiting).toBe(2);
     second.recorder.release("y");
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createSqlJournal } from "../../durability/journal/sql-journal-store.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../../testing/start-host.ts";
 import { defineEnv } from "./define-env.ts";
@@ -32,7 +33,7 @@ test("an episode that cannot be written down costs no session its turn", async (
   await using host = await startHost({
     plugins: [envPlugin({ envs: [unwritable] })],
     database,
-    isDurable: true,
+    journal: createSqlJournal(database),
   });
   const { env } = host.client;
   const other = await host.connect();

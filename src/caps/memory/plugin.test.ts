@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createSqlJournal } from "../../durability/journal/sql-journal-store.ts";
 import { core } from "../../protocol/core.ts";
 import { openSqlite } from "../../stores/sqlite/sqlite.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
@@ -94,7 +95,7 @@ test("many sessions write at once, and none is told that the database is busy, t
   const path = join(folder, "host.db");
   try {
     const database = await createSqliteDatabase({ path, durability: "process" });
-    await using host = await startHost({ plugins: [memoryPlugin()], database, isDurable: true });
+    await using host = await startHost({ plugins: [memoryPlugin()], database, journal: createSqlJournal(database) });
     const stranger = await openSqlite({ path, migrations: ["-- the host's own"] });
     stranger.exec("BEGIN");
     stranger.prepare("SELECT count(*) FROM memory_entry").get();

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { createSqlJournal } from "../../durability/journal/sql-journal-store.ts";
 import { core } from "../../protocol/core.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { watchResources } from "../../testing/leaks.ts";
@@ -164,8 +165,10 @@ test("a fork of a session has no part in its processes, and may negotiate proces
 
 test("after a host has gone, a session that comes back is told truly what became of its processes", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-proc-"));
-  const start = async () =>
-    startProc({}, { database: await createSqliteDatabase({ path: join(folder, "db.sqlite") }), isDurable: true });
+  const start = async () => {
+    const database = await createSqliteDatabase({ path: join(folder, "db.sqlite") });
+    return startProc({}, { database, journal: createSqlJournal(database) });
+  };
   try {
     const first = await start();
     const ended = await first.api.spawn({ cmd: ["sh", "-c", "exit 3"] });

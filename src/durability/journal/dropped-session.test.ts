@@ -1,10 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { plugin } from "../../host/plugin.ts";
 import { RawPeer, startRawHost } from "../../host/session/raw-session.suite.ts";
 import type { Session } from "../../host/session/session.ts";
 import { call, capability } from "../../protocol/capability.ts";
-import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
+import { type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 
 const empty = z.object({});
 const value = z.object({ value: z.number() });
@@ -25,8 +25,8 @@ const ledger = capability("ledger", {
 });
 
 /** A host with one durable session whose agent has counted to 1, has a call in flight and is being asked something. */
-async function startLedger() {
-  const database = await createSqliteDatabase({ path: ":memory:" });
+async function startLedger(createPlace: () => Promise<JournalPlace>) {
+  const place = await createPlace();
   const ended: unknown[] = [];
   const closed: string[] = [];
   const ledgerPlugin = plugin(ledger, {
@@ -46,7 +46,7 @@ async function startLedger() {
       close: () => void closed.push(session.id),
     }),
   });
-  const raw = await startRawHost([ledgerPlugin], { database, isDurable: true });
+  const raw = await startRawHost([ledgerPlugin], await place.open());
   const peer = await raw.open({ agent_caps: ["ledger"] });
   expect(await peer.ask("one", "", "ledger/add/req")).toMatchObject({ value: 1 });
   peer.request("waits", "", "ledger/wait/req");
@@ -54,53 +54,58 @@ async function startLedger() {
   const { session } = peer;
   const drop = async () => {
     const gone = new Promise<void>((resolve) => session.onClosed(resolve));
-    database.beforeCommit((error) => {
-      if (error === undefined) throw new Error("disk full");
-    });
+    place.failNext();
     peer.request("lost", "", "ledger/add/req");
     await gone;
   };
   return { raw, peer, session, ended, closed, drop };
 }
 
-test("a session that could not be written is dropped: nothing it said is heard, its calls end, its plugins are closed", async () => {
-  const { raw, peer, session, ended, closed, drop } = await startLedger();
-  await using _ = raw;
-  await drop();
+describe.each(journalPlaces)("%s", (_name, createPlace) => {
+  test("a session that could not be written is dropped: nothing it said is heard, its calls end, its plugins are closed", async () => {
+    const { raw, peer, session, ended, closed, drop } = await startLedger(createPlace);
+    await using _ = raw;
+    await drop();
 
-  expect(session.status).toBe("closed");
-  expect(raw.host.sessions.list()).toEqual([]);
-  expect(peer.answers("lost")).toEqual([]);
-  expect(session.pendingCalls).toBe(0);
-  const cancelled = expect.objectContaining({ code: "cancelled", message: "the host could not save this session" });
-  expect(ended).toEqual([cancelled, cancelled]);
-  expect(raw.audit).toContainEqual(expect.objectContaining({ req_id: "waits", error_code: "cancelled" }));
-  expect(closed).toEqual([session.id]);
-  // Many sessions are dropped for one reason, and it is the same for all: each says it in a line.
-  expect(raw.log.entries).toMatchObject([{ level: "error", fields: { reason: "disk full" } }]);
-  expect(JSON.stringify(raw.log.entries)).not.toContain("dropped-session.test.ts");
-});
+    expect(session.status).toBe("closed");
+    expect(raw.host.sessions.list()).toEqual([]);
+    expect(peer.answers("lost")).toEqual([]);
+    // The audit log must not have a success that the agent was never told of.
+    const lost = raw.audit.filter(({ req_id }) => req_id === "lost");
+    expect(lost).toMatchObject([{ success: false, error_code: "runtime_error" }]);
+    expect(session.pendingCalls).toBe(0);
+    const cancelled = expect.objectContaining({ code: "cancelled", message: "the host could not save this session" });
+    expect(ended).toEqual([cancelled, cancelled]);
+    expect(raw.audit).toContainEqual(expect.objectContaining({ req_id: "waits", error_code: "cancelled" }));
+    expect(closed).toEqual([session.id]);
+    // Many sessions are dropped for one reason, and it is the same for all: each says it in a line.
+    expect(raw.log.entries).toMatchObject([
+      { level: "error", fields: { reason: expect.stringMatching(/disk full|reset/) } },
+    ]);
+    expect(JSON.stringify(raw.log.entries)).not.toContain(".ts:");
+  });
 
-test("closing a session that was dropped takes nothing from the journal, and closes its plugins no second time", async () => {
-  const { raw, session, closed, drop } = await startLedger();
-  await using _ = raw;
-  await drop();
-  await session.close("deleted by somebody who still held it");
-  await session.close();
-  expect(closed).toEqual([session.id]);
+  test("closing a session that was dropped takes nothing from the journal, and closes its plugins no second time", async () => {
+    const { raw, session, closed, drop } = await startLedger(createPlace);
+    await using _ = raw;
+    await drop();
+    await session.close("deleted by somebody who still held it");
+    await session.close();
+    expect(closed).toEqual([session.id]);
 
-  const again = new RawPeer(raw.host.sessions.get(session.id) as Session);
-  expect(again.session).not.toBe(session);
-  // It goes on from what its agent has seen.
-  expect(await again.ask("two", "", "ledger/add/req")).toMatchObject({ value: 2 });
-});
+    const again = new RawPeer((await raw.host.sessions.find(session.id)) as Session);
+    expect(again.session).not.toBe(session);
+    // It goes on from what its agent has seen.
+    expect(await again.ask("two", "", "ledger/add/req")).toMatchObject({ value: 2 });
+  });
 
-test("a session that was dropped while it was being closed keeps what the journal has, too", async () => {
-  const { raw, session, closed, drop } = await startLedger();
-  await using _ = raw;
-  const closing = session.close("deleted");
-  await drop();
-  await closing;
-  expect(closed).toEqual([session.id]);
-  expect(raw.host.sessions.get(session.id)).toBeDefined();
+  test("a session that was dropped while it was being closed keeps what the journal has, too", async () => {
+    const { raw, session, closed, drop } = await startLedger(createPlace);
+    await using _ = raw;
+    const closing = session.close("deleted");
+    await drop();
+    await closing;
+    expect(closed).toEqual([session.id]);
+    expect(await raw.host.sessions.find(session.id)).toBeDefined();
+  });
 });

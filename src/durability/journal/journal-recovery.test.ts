@@ -3,15 +3,17 @@ import { copyFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import type { Database } from "../../host/ports/database.ts";
+import type { Journal, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
 import { LayeredState } from "../../host/session/layered-state.ts";
+import type { SessionRecord } from "../../host/session/session-record.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";
-import { type JournalEntry, SessionJournal } from "./session-journal.ts";
+import { createSqlJournal } from "./sql-journal-store.ts";
 
 const newPath = useTemporaryFolder();
 
-const about = {
+const record: SessionRecord = {
   principal: { id: "ada", isAuthenticated: true },
   granted: ["counter"],
   dialect: "full",
@@ -27,7 +29,7 @@ interface Told {
 }
 
 interface Live {
-  entry: JournalEntry;
+  entry: SessionJournal;
   state: LayeredState;
   lines: string[];
   acknowledged: number;
@@ -41,8 +43,9 @@ class Host {
   told = new Map<string, Told>();
   #path: string;
   #database!: Database;
-  #journal!: SessionJournal;
+  #journal!: Journal;
   #others = 0;
+  readonly #forgotten: string[] = [];
   #count = 0;
 
   constructor(path: string) {
@@ -52,7 +55,7 @@ class Host {
   async start(): Promise<void> {
     this.#database = await createSqliteDatabase({ path: this.#path, durability: "process" });
     this.#database.migrate("other", ["CREATE TABLE other (value INTEGER)"]);
-    this.#journal = new SessionJournal(this.#database);
+    this.#journal = createSqlJournal(this.#database);
     this.#others = this.#countOthers();
   }
 
@@ -65,26 +68,21 @@ class Host {
     await this.stop();
     await this.start();
     this.#check();
-    const rows = this.#database.prepare("SELECT DISTINCT layer FROM session_state").all();
-    const layers = this.#journal.list().flatMap(({ record }) => record.layers);
-    expect(layers).toEqual(expect.arrayContaining(rows.map(({ layer }) => Number(layer))));
+    const unused = "SELECT layer FROM session_state WHERE layer NOT IN (SELECT layer FROM session_layer)";
+    expect(this.#database.prepare(unused).all()).toEqual([]);
     await this.stop();
   }
 
-  open(
-    id: string,
-    layers = [this.#journal.createLayer()],
-    state = new LayeredState(),
-    lines: string[] = [],
-    acknowledged = 0,
-  ): Live {
-    const start = { layers, lastSeq: lines.length, acknowledged };
-    const entry = this.#journal.open(
+  open(id: string, origin?: SessionOrigin, lines: string[] = []): Live {
+    const { states, acknowledged = 0 } = origin ?? {};
+    const state = states?.get("counter") ?? new LayeredState();
+    const session = {
       id,
-      start,
-      () => about,
-      (_lines, error) => expect(error).toBeUndefined(),
-    );
+      readRecord: () => record,
+      released() {},
+      lost: (error: Error) => expect(error).toBeUndefined(),
+    };
+    const entry = this.#journal.open(session, origin);
     entry.track("counter", state);
     entry.touch();
     const live = { entry, state, lines, acknowledged };
@@ -95,7 +93,7 @@ class Host {
   say({ entry, lines }: Live, count: number): void {
     for (let said = 0; said < count; said++) {
       const line = `{"line":${lines.length}}`;
-      entry.stage(line);
+      entry.lines.append(line);
       lines.push(line);
     }
   }
@@ -103,18 +101,20 @@ class Host {
   /** The peer has all that it was told. Written with the next line. */
   acknowledge(id: string, live: Live): void {
     const seq = this.told.get(id)?.lines.length ?? 0;
-    live.entry.acknowledge(seq);
+    live.entry.lines.acknowledge(seq);
     live.acknowledged = seq;
   }
 
   fork({ entry, state }: Live): void {
     this.#count += 1;
-    this.open(`fork ${this.#count}`, [...entry.splitLayer(), this.#journal.createLayer()], state.fork());
+    const states = new Map([["counter", state.fork()]]);
+    this.open(`fork ${this.#count}`, { record, states, lines: [], lastSeq: 0, acknowledged: 0, forkOf: entry });
   }
 
   forget(id: string, { entry }: Live): void {
     entry.forget();
     this.live.delete(id);
+    this.#forgotten.push(id);
     expect(this.#journal.load(id)).toBeUndefined();
   }
 
@@ -143,30 +143,24 @@ class Host {
     await this.start();
     this.#check();
     this.live.clear();
-    for (const { id, record } of this.#journal.list()) {
-      const stored = this.#journal.load(id);
-      const state = LayeredState.fromLayers(stored?.state.get("counter") ?? []);
-      this.open(id, record.layers, state, this.told.get(id)?.lines, stored?.acknowledged);
-    }
+    for (const [id, { lines }] of this.told) this.open(id, this.#load(id), lines);
+  }
+
+  #load(id: string): SessionOrigin | undefined {
+    return this.#journal.load(id) as SessionOrigin | undefined;
   }
 
   #check(): void {
     expect(this.#countOthers()).toBe(this.#others);
-    expect(
-      this.#journal
-        .list()
-        .map(({ id }) => id)
-        .sort(),
-    ).toEqual([...this.told.keys()].sort());
+    for (const id of this.#forgotten) expect(this.#load(id)).toBeUndefined();
     for (const [id, told] of this.told) {
-      const stored = this.#journal.load(id);
+      const stored = this.#load(id);
       expect(stored).toMatchObject({ lastSeq: told.lines.length });
       const { lines = [] } = stored ?? {};
       expect(lines).toEqual(told.lines.slice(told.lines.length - lines.length));
       const needed = Math.max(told.lines.length - told.acknowledged, Math.min(told.lines.length, keptLines));
       expect(lines.length).toBeGreaterThanOrEqual(needed);
-      const layers = stored?.state.get("counter") ?? [];
-      expect(Object.fromEntries(LayeredState.fromLayers(layers).entries())).toEqual(told.state);
+      expect(Object.fromEntries(stored?.states.get("counter")?.entries() ?? [])).toEqual(told.state);
     }
   }
 
@@ -255,21 +249,21 @@ test("what a failed sync may have lost is told to nobody who comes back", async 
     durability: "power",
     syncFile: (_file, callback) => setImmediate(callback, failing),
   });
-  const journal = new SessionJournal(database);
+  const journal = createSqlJournal(database);
   const released: unknown[] = [];
-  const entry = journal.open(
-    "one",
-    { layers: [journal.createLayer()], lastSeq: 0, acknowledged: 0 },
-    () => about,
-    (lines, error) => void released.push([...lines, error?.message]),
-  );
-  entry.stage("a");
-  await vi.waitFor(() => expect(released).toEqual([["a", undefined]]));
+  const entry = journal.open({
+    id: "one",
+    readRecord: () => record,
+    released: (lines) => void released.push(...lines),
+    lost: (error) => void released.push(error.message),
+  });
+  entry.lines.append("a");
+  await vi.waitFor(() => expect(released).toEqual(["a"]));
   expect(journal.load("one")).toMatchObject({ lines: ["a"] });
   failing = new Error("the disk is gone");
-  entry.stage("b");
+  entry.lines.append("b");
   await vi.waitFor(() => expect(released).toHaveLength(2));
-  expect(released[1]).toEqual(["b", "the disk is gone"]);
+  expect(released[1]).toBe("the disk is gone");
   expect(journal.load("one")).toBeUndefined();
   await database.close();
 });

@@ -1,17 +1,17 @@
-// How far back lines are kept. Some peers never say what they have, as the Python SDK over HTTP, and some answers are
-// large: by the number of lines alone, or until they are acknowledged, a session could fill the disk.
+// How far back the lines of a session are kept. Some peers never acknowledge a line, for example the Python SDK over HTTP,
+// and some answers are large: a bound by acknowledgements or by the number of lines alone would let a session fill the disk.
 
 export interface RecentLimits {
   readonly maxLines: number;
   readonly maxBytes: number;
 }
 
-/** Counts in two halves, each as large as the limits allow, so that nothing is known of single lines. */
+/** Counts in two halves, each as large as the limits allow: that takes three numbers, not one per line. */
 export class RecentLines {
   readonly #limits: RecentLimits;
-  /** Lines up to this one are too old. */
+  /** Lines up to this number are too old. */
   #outdated: number;
-  /** The newer half follows this line. */
+  /** The number of the line before the newer half. */
   #middle: number;
   #bytes = 0;
 
@@ -21,7 +21,7 @@ export class RecentLines {
     this.#middle = firstSeq;
   }
 
-  /** Takes the lines of a turn, up to this one; returns the last that is too old. */
+  /** Counts the lines of a turn, whose last has the number `lastSeq`; returns the number of the last line that is too old. */
   add(bytes: number, lastSeq: number): number {
     const { maxBytes, maxLines } = this.#limits;
     this.#bytes += bytes;

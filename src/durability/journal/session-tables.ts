@@ -1,20 +1,27 @@
-// The tables of the journal: what a session is, what it said and what its plugins keep. Knows nothing of turns.
+// The tables of the SQL journal: records of sessions, their outgoing lines, and the state of their plugins.
 import type { Database, SqlStatement } from "../../host/ports/database.ts";
-import type { SessionRecord, WrittenChange } from "./session-record.ts";
+import type { WrittenChange, WrittenRecord } from "./written-turn.ts";
 
 const migrations = [
   `CREATE TABLE session (id TEXT PRIMARY KEY, record TEXT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0, last_seq INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
    CREATE TABLE session_line (session TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, lines TEXT NOT NULL, PRIMARY KEY (session, first_seq)) STRICT, WITHOUT ROWID;
    CREATE TABLE session_state (layer INTEGER NOT NULL, plugin TEXT NOT NULL, key TEXT NOT NULL, value TEXT, PRIMARY KEY (layer, plugin, key)) STRICT, WITHOUT ROWID;`,
-  // Lines are written without the session's own row, so theirs also says what the peer had acknowledged by then. Rows lie
-  // in the order of writing: that takes half the time of a table that is sorted by session.
+  // Lines are written without the row of their session, so their row also has what the peer had acknowledged by then. Rows
+  // lie in the order of writing: that takes half the time of a table that is sorted by session.
   `ALTER TABLE session_line RENAME TO old_session_line;
    CREATE TABLE session_line (id INTEGER PRIMARY KEY, session TEXT NOT NULL, last_seq INTEGER NOT NULL, acknowledged INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
    CREATE INDEX session_line_place ON session_line (session, last_seq);
    INSERT INTO session_line (session, last_seq, acknowledged, lines) SELECT session, last_seq, 0, lines FROM old_session_line ORDER BY session, first_seq;
    DROP TABLE old_session_line;`,
-  // From here on the log of turns belongs to these tables: a release that does not know it must not open them.
+  // From this version on there is a log of turns beside these tables: an older release must not open them without it.
   "SELECT 1",
+  // So that a start need not read the records: the age of sessions, and which sessions need a layer.
+  `ALTER TABLE session ADD COLUMN created_at REAL NOT NULL DEFAULT 0;
+   UPDATE session SET created_at = json_extract(record, '$.createdAt');
+   CREATE INDEX session_age ON session (created_at);
+   CREATE TABLE session_layer (session TEXT NOT NULL, layer INTEGER NOT NULL, PRIMARY KEY (session, layer)) STRICT, WITHOUT ROWID;
+   CREATE INDEX session_layer_users ON session_layer (layer);
+   INSERT INTO session_layer (session, layer) SELECT session.id, layer.value FROM session, json_each(session.record, '$.layers') AS layer;`,
 ];
 
 /** Lines that follow one another. */
@@ -38,7 +45,10 @@ export class SessionTables {
     | "getState"
     | "deleteSession"
     | "deleteLines"
-    | "listSessions"
+    | "deleteLayers"
+    | "putLayer"
+    | "getUsers"
+    | "listOlder"
     | "maxLayer",
     SqlStatement
   >;
@@ -47,7 +57,7 @@ export class SessionTables {
     database.migrate("session", migrations);
     this.#sql = {
       putSession: database.prepare(
-        "INSERT INTO session (id, record, acknowledged, last_seq) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET record = excluded.record, acknowledged = excluded.acknowledged, last_seq = excluded.last_seq",
+        "INSERT INTO session (id, record, acknowledged, last_seq, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET record = excluded.record, acknowledged = excluded.acknowledged, last_seq = excluded.last_seq",
       ),
       putLines: database.prepare(
         "INSERT INTO session_line (session, last_seq, acknowledged, lines) VALUES (?, ?, ?, ?)",
@@ -65,20 +75,30 @@ export class SessionTables {
       getState: database.prepare("SELECT plugin, key, value FROM session_state WHERE layer = ?"),
       deleteSession: database.prepare("DELETE FROM session WHERE id = ?"),
       deleteLines: database.prepare("DELETE FROM session_line WHERE session = ?"),
-      listSessions: database.prepare("SELECT id, record FROM session"),
-      maxLayer: database.prepare("SELECT max(layer) AS layer FROM session_state"),
+      deleteLayers: database.prepare("DELETE FROM session_layer WHERE session = ?"),
+      putLayer: database.prepare("INSERT OR IGNORE INTO session_layer (session, layer) VALUES (?, ?)"),
+      getUsers: database.prepare("SELECT session FROM session_layer WHERE layer = ?"),
+      listOlder: database.prepare("SELECT id FROM session WHERE created_at < ?"),
+      maxLayer: database.prepare(
+        "SELECT max((SELECT ifnull(max(layer), 0) FROM session_state), (SELECT ifnull(max(layer), 0) FROM session_layer)) AS layer",
+      ),
     };
   }
 
-  *sessions(): Generator<[id: string, record: SessionRecord]> {
-    for (const { id, record } of this.#sql.listSessions.all())
-      yield [String(id), JSON.parse(String(record)) as SessionRecord];
+  /** Ids of the sessions that were created before this moment. */
+  olderThan(createdBefore: number): string[] {
+    return this.#sql.listOlder.all(createdBefore).map(({ id }) => String(id));
   }
 
-  session(id: string): { record: SessionRecord; acknowledged: number; lastSeq: number } | undefined {
+  /** Ids of the sessions whose state lies in this layer, among others. */
+  sessionsOn(layer: number): string[] {
+    return this.#sql.getUsers.all(layer).map(({ session }) => String(session));
+  }
+
+  session(id: string): { record: WrittenRecord; acknowledged: number; lastSeq: number } | undefined {
     const row = this.#sql.getSession.get(id);
     if (row === undefined) return undefined;
-    const record = JSON.parse(String(row.record)) as SessionRecord;
+    const record = JSON.parse(String(row.record)) as WrittenRecord;
     return { record, acknowledged: Number(row.acknowledged), lastSeq: Number(row.last_seq) };
   }
 
@@ -100,8 +120,9 @@ export class SessionTables {
     return Number(this.#sql.maxLayer.get()?.layer ?? 0);
   }
 
-  putSession(id: string, record: SessionRecord, acknowledged: number, lastSeq: number): void {
-    this.#sql.putSession.run(id, JSON.stringify(record), acknowledged, lastSeq);
+  putSession(id: string, record: WrittenRecord, acknowledged: number, lastSeq: number): void {
+    this.#sql.putSession.run(id, JSON.stringify(record), acknowledged, lastSeq, record.createdAt);
+    for (const layer of record.layers) this.#sql.putLayer.run(id, layer);
   }
 
   putLines(session: string, { lines, lastSeq, acknowledged }: LineBlock): void {
@@ -113,7 +134,7 @@ export class SessionTables {
     );
   }
 
-  /** Takes away what ends with this line or before it. */
+  /** Removes the rows whose last line has this number or a lower one. */
   prune(session: string, lastSeq: number): void {
     this.#sql.prune.run(session, lastSeq);
   }
@@ -130,5 +151,6 @@ export class SessionTables {
   deleteSession(id: string): void {
     this.#sql.deleteSession.run(id);
     this.#sql.deleteLines.run(id);
+    this.#sql.deleteLayers.run(id);
   }
 }

@@ -1,29 +1,29 @@
-// What turns since the last commit to tables have come to. Tables with this on top are what the journal knows: most of
-// what a session says is acknowledged, and most of what it changes is changed again, before it would become a row.
-import type { SessionRecord, SessionTurn, WrittenChange } from "./session-record.ts";
+// The sum of all turns since the last commit to tables. Tables with this on top are the content of the journal. Most lines
+// are acknowledged, and most keys are changed again, before they would become a row.
 import type { LineBlock, SessionTables } from "./session-tables.ts";
+import type { WrittenChange, WrittenRecord, WrittenTurn } from "./written-turn.ts";
 
-/** Lines that are too old go this many at a time. */
+/** Lines that are too old are removed this many at a time. */
 const linesPerDrop = 256;
 
 interface UnfoldedSession {
   blocks: LineBlock[];
-  /** Lines up to this one are outdated, also those in tables. */
+  /** Lines up to this number are removed, also those in tables. */
   outdated: number;
   lastSeq: number;
   acknowledged: number;
-  /** The last line that is too old for its length, though it is none of the oldest. */
+  /** Lines up to this number are not kept for repeated requests, because newer ones have used up `maxRememberedBytes`. */
   tooOld: number;
-  record: SessionRecord | undefined;
+  record: WrittenRecord | undefined;
 }
 
 export class UnfoldedTurns {
-  /** How many lines are kept that the peer has acknowledged: a repeated request is still answered from them. */
+  /** How many acknowledged lines are kept: a repeated request is answered from them. */
   readonly #keptLines: number;
   readonly #sessions = new Map<string, UnfoldedSession>();
   /** Changes by layer, and by plugin and key. */
   readonly #state = new Map<number, Map<string, WrittenChange>>();
-  /** What tables still have of these is nothing any more. */
+  /** Sessions and layers that tables may still have and that are removed. */
   readonly #forgotten = new Set<string>();
   readonly #dropped = new Set<number>();
 
@@ -31,7 +31,7 @@ export class UnfoldedTurns {
     this.#keptLines = keptLines;
   }
 
-  add(turn: SessionTurn): void {
+  add(turn: WrittenTurn): void {
     const { session, layer, changes, dropped } = turn;
     if (dropped !== undefined) return this.#forget(session, dropped);
     this.#addLines(turn);
@@ -41,7 +41,7 @@ export class UnfoldedTurns {
     for (const change of changes) state.set(`${change[0]}\u0000${change[1]}`, change);
   }
 
-  #addLines({ session, lines, lastSeq, acknowledged, outdated = 0, record }: SessionTurn): void {
+  #addLines({ session, lines, lastSeq, acknowledged, outdated = 0, record }: WrittenTurn): void {
     const known = this.#sessions.get(session) ?? { ...nothingSaid, blocks: [] };
     this.#sessions.set(session, known);
     if (lines.length > 0) known.blocks.push({ lines, lastSeq, acknowledged });
@@ -64,7 +64,8 @@ export class UnfoldedTurns {
     }
   }
 
-  *records(): Generator<[id: string, record: SessionRecord]> {
+  /** The sessions whose record is here. */
+  *records(): Generator<[id: string, record: WrittenRecord]> {
     for (const [id, { record }] of this.#sessions) if (record !== undefined) yield [id, record];
   }
 
@@ -80,7 +81,7 @@ export class UnfoldedTurns {
     return Math.max(0, ...this.#state.keys());
   }
 
-  /** Whether tables may still have it. */
+  /** Whether what tables have of this session is removed. */
   isForgotten(session: string): boolean {
     return this.#forgotten.has(session);
   }
@@ -114,7 +115,7 @@ const nothingSaid: UnfoldedSession = {
   record: undefined,
 };
 
-/** The last line that nobody needs any more. */
+/** The number of the last line that is not needed any more. */
 const outdatedOf = ({ acknowledged, lastSeq, tooOld }: UnfoldedSession, keptLines: number) =>
   Math.min(acknowledged, Math.max(lastSeq - keptLines, tooOld));
 
@@ -124,7 +125,7 @@ function dropOutdated(session: UnfoldedSession, keptLines: number): void {
   let count = 0;
   for (const block of session.blocks) {
     if (block.lastSeq > outdated) break;
-    // Lets go of them: see `CallTable`.
+    // So that the garbage collector gets them before the next full collection: see `CallTable`.
     block.lines = [];
     count += 1;
   }
@@ -134,7 +135,7 @@ function dropOutdated(session: UnfoldedSession, keptLines: number): void {
 function writeSession(tables: SessionTables, id: string, session: UnfoldedSession, keptLines: number): void {
   const { record, acknowledged, lastSeq } = session;
   const [oldest] = session.blocks;
-  // Once in so many lines: in tables, too, looking for old ones costs more than a few of them take.
+  // Not each time: a query for old lines costs more than a few old lines take.
   const periodOf = (seq: number) => Math.floor(seq / Math.max(keptLines, linesPerDrop));
   if (oldest !== undefined && periodOf(oldest.lastSeq - oldest.lines.length) !== periodOf(lastSeq))
     dropOutdated(session, keptLines);

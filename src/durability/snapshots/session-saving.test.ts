@@ -79,7 +79,7 @@ test("the automatic snapshots of a session are deleted when it ends", async () =
   expect(await labels(snapshots, peer.session.id)).toEqual([]);
 });
 
-test("a host that drains saves its sessions, and the next host can revive them", async () => {
+test("a host that drains saves its sessions, and the next host can restore them", async () => {
   const { raw, pass, snapshots } = await start({ everyMs: 0, onDrain: true, keep: 2 });
   const peer = await raw.open();
   await pass(1);
@@ -89,8 +89,8 @@ test("a host that drains saves its sessions, and the next host can revive them",
 
   const next = await start({ everyMs: 0, onDrain: true, keep: 2 }, snapshots);
   await using _ = next.raw;
-  const revived = await next.raw.host.sessions.revive(peer.session.id);
-  expect(revived?.id).toBe(peer.session.id);
+  const restored = await next.raw.host.sessions.restore(peer.session.id);
+  expect(restored?.id).toBe(peer.session.id);
 });
 
 test("a host that closes without drain time saves nothing", async () => {

@@ -152,14 +152,14 @@ test.each(modes)(
 );
 
 test.each(modes)(
-  "in mode %s a revived session has the state of a plugin that asks for its state only when it is called",
+  "in mode %s a restored session has the state of a plugin that asks for its state only when it is called",
   async (snapshotMode) => {
     await using raw = await start(createMemorySnapshotStore(), [lazy], { snapshotMode });
     const peer = await raw.open();
     await ask(peer, "test/run/req", { name: "kept" });
     await save(peer);
     await peer.session.close();
-    const again = new RawPeer((await raw.host.sessions.revive(peer.session.id)) as never);
+    const again = new RawPeer((await raw.host.sessions.restore(peer.session.id)) as never);
     await again.shakeHands();
     expect(await ask(again, "test/run/req", { name: "" })).toMatchObject({ value: "kept" });
   },
@@ -180,7 +180,7 @@ async function crashAndRestart(
     after = both(),
     options = {},
   }: { before?: Plugin[]; after?: Plugin[]; options?: Partial<HostOptions> },
-): Promise<{ raw: RawHost; sessionId: string; revive(): Promise<RawPeer> }> {
+): Promise<{ raw: RawHost; sessionId: string; restoreSession(): Promise<RawPeer> }> {
   const first = await start(store, before, options);
   const peer = await first.open();
   for (let calls = 0; calls < 3; calls++) await count(peer);
@@ -192,8 +192,8 @@ async function crashAndRestart(
   return {
     raw,
     sessionId,
-    async revive() {
-      const session = await raw.host.sessions.revive(sessionId);
+    async restoreSession() {
+      const session = await raw.host.sessions.restore(sessionId);
       if (session === undefined) throw new Error("nothing was saved");
       return new RawPeer(session);
     },
@@ -201,11 +201,13 @@ async function crashAndRestart(
 }
 
 test.each(modes)(
-  "in mode %s a session is revived in the next host under its id and with its state",
+  "in mode %s a session is restored in the next host under its id and with its state",
   async (snapshotMode) => {
-    const { raw, sessionId, revive } = await crashAndRestart(createFragileStore(), { options: { snapshotMode } });
+    const { raw, sessionId, restoreSession } = await crashAndRestart(createFragileStore(), {
+      options: { snapshotMode },
+    });
     await using _ = raw;
-    const peer = await revive();
+    const peer = await restoreSession();
     expect(peer.session.id).toBe(sessionId);
     expect(await ask(peer, "test/run/req")).toMatchObject({ code: "unauthorized" });
     expect(await peer.shakeHands()).toMatchObject({ ok: true, session_id: sessionId });
@@ -213,26 +215,26 @@ test.each(modes)(
   },
 );
 
-test("a session without a snapshot is not revived, and a live session is returned as it is", async () => {
+test("a session without a snapshot is not restored, and a live session is returned as it is", async () => {
   await using raw = await start(createMemorySnapshotStore(), both());
-  expect(await raw.host.sessions.revive("nobody")).toBeUndefined();
+  expect(await raw.host.sessions.restore("nobody")).toBeUndefined();
   const peer = await raw.open();
-  expect(await raw.host.sessions.revive(peer.session.id)).toBe(peer.session);
+  expect(await raw.host.sessions.restore(peer.session.id)).toBe(peer.session);
 });
 
-test("two calls that revive a session at the same time get the same session", async () => {
+test("two calls that restore a session at the same time get the same session", async () => {
   const { raw, sessionId } = await crashAndRestart(createFragileStore(), {});
   await using _ = raw;
   const { sessions } = raw.host;
-  const [one, other] = await Promise.all([sessions.revive(sessionId), sessions.revive(sessionId)]);
+  const [one, other] = await Promise.all([sessions.restore(sessionId), sessions.restore(sessionId)]);
   expect(one).toBe(other);
   expect(sessions.size).toBe(1);
 });
 
-test("a revived session refuses the handshake of another principal and reveals nothing", async () => {
-  const { raw, revive } = await crashAndRestart(createFragileStore(), {});
+test("a restored session refuses the handshake of another principal and reveals nothing", async () => {
+  const { raw, restoreSession } = await crashAndRestart(createFragileStore(), {});
   await using _ = raw;
-  const peer = await revive();
+  const peer = await restoreSession();
   expect(await peer.shakeHands({ agent_id: "thief" })).toMatchObject({
     ok: false,
     reason: "auth_failed",
@@ -243,18 +245,20 @@ test("a revived session refuses the handshake of another principal and reveals n
   expect(await count(peer)).toBe("4");
 });
 
-test("if no handshake is required, a revived session still opens only for its owner", async () => {
-  const { raw, revive } = await crashAndRestart(createFragileStore(), { options: { isHandshakeRequired: false } });
+test("if no handshake is required, a restored session still opens only for its owner", async () => {
+  const { raw, restoreSession } = await crashAndRestart(createFragileStore(), {
+    options: { isHandshakeRequired: false },
+  });
   await using _ = raw;
-  const peer = await revive();
+  const peer = await restoreSession();
   expect(await ask(peer, "test/run/req")).toMatchObject({ code: "unauthorized" });
 });
 
 test("a snapshot with another state version of one plugin is refused, and no plugin is restored", async () => {
   const store = createFragileStore();
-  const { raw, revive } = await crashAndRestart(store, { after: [counting(probe), counting(side, 2)] });
+  const { raw, restoreSession } = await crashAndRestart(store, { after: [counting(probe), counting(side, 2)] });
   await using _ = raw;
-  const peer = await revive();
+  const peer = await restoreSession();
   expect(await peer.shakeHands()).toMatchObject({ ok: false, reason: "server_error" });
   expect(JSON.stringify(raw.log.entries.map(({ fields }) => String(fields.error)))).toContain("state version 2");
 
@@ -284,10 +288,10 @@ test("a snapshot of another format is refused", async () => {
 
 test("in mode hybrid a session with a damaged record is restored from the records of its plugins", async () => {
   const store = createFragileStore();
-  const { raw, sessionId, revive } = await crashAndRestart(store, { options: { snapshotMode: "hybrid" } });
+  const { raw, sessionId, restoreSession } = await crashAndRestart(store, { options: { snapshotMode: "hybrid" } });
   await using _ = raw;
   store.isDamaged = (key) => key === sessionId;
-  const peer = await revive();
+  const peer = await restoreSession();
   expect(await peer.shakeHands({ agent_id: "thief" })).toMatchObject({ ok: false });
   expect(await peer.shakeHands()).toMatchObject({ ok: true });
   expect([await count(peer), await countSide(peer)]).toEqual(["4", "2"]);
@@ -383,16 +387,16 @@ test.each([{ count: 7 }, null])(
   },
 );
 
-test("a session that is revived without a plugin that cannot read its state is restored for the others", async () => {
+test("a session that is restored without a plugin that cannot read its state is restored for the others", async () => {
   const store = createFragileStore();
-  const { raw, sessionId, revive } = await crashAndRestart(store, {});
+  const { raw, sessionId, restoreSession } = await crashAndRestart(store, {});
   await using _ = raw;
   await addOwnState(store, sessionId, "env", 7);
-  const peer = await revive();
+  const peer = await restoreSession();
   expect(await peer.shakeHands()).toMatchObject({ ok: false, reason: "server_error" });
   expect(JSON.stringify(raw.log.entries.map(({ fields }) => String(fields.error)))).toContain("context.state");
   await peer.session.close();
-  const other = await revive();
+  const other = await restoreSession();
   expect(await other.shakeHands({ agent_caps: ["test"] })).toMatchObject({ ok: true });
   expect(await count(other)).toBe("4");
 });

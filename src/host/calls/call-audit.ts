@@ -1,7 +1,7 @@
 // Writes the audit entries of one session. Every entry goes through `#record`.
 import type { SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
-import type { AuditEntry } from "../ports/audit.ts";
+import type { AuditEntry, AuditLog } from "../ports/audit.ts";
 import type { ActiveCall } from "./active-call.ts";
 import type { Answer } from "./call-table.ts";
 
@@ -15,14 +15,19 @@ interface AuditedMessage {
   readonly bytesIn: number;
 }
 
+/** Where the entries go: the host's audit log, or one that waits until the turn of an entry is durable. */
+export type CallAuditLog = Pick<AuditLog, "record">;
+
 export class CallAudit {
   readonly #kernel: Kernel;
   readonly #info: SessionInfo;
+  readonly #log: CallAuditLog;
   readonly #sessionId: string;
 
-  constructor(kernel: Kernel, info: SessionInfo) {
+  constructor(kernel: Kernel, info: SessionInfo, log: CallAuditLog = kernel.audit) {
     this.#kernel = kernel;
     this.#info = info;
+    this.#log = log;
     this.#sessionId = kernel.auditSessionId(info.id);
   }
 
@@ -70,7 +75,7 @@ export class CallAudit {
   #record(entry: AuditEntry, errorCode: string): void {
     entry.success = errorCode === "";
     entry.error_code = errorCode;
-    this.#kernel.audit.record(entry);
+    this.#log.record(entry);
   }
 }
 

@@ -99,14 +99,14 @@ export class CallRunner implements NestedPort {
     return this.#calls.calls().map((call) => call.id);
   }
 
-  /** Takes over the answers among lines that were said before this process began. */
-  recall(lines: readonly string[]): void {
+  /** Takes over the answers among lines of an earlier process. */
+  recover(lines: readonly string[]): void {
     for (const line of lines) {
       const { req_id, type, seq, code } = JSON.parse(line) as Message;
       // Who was told to come again may do so under the same id, also now.
       if (typeof req_id !== "string" || (type === "error" && code === "rate_limited")) continue;
       if (!type.endsWith("/event")) {
-        this.#calls.recall(req_id, line);
+        this.#calls.recover(req_id, line);
         this.#eventCounts?.delete(req_id);
       } else if (typeof seq === "number" && this.#calls.get(req_id) === undefined) {
         this.#eventCounts ??= new Map();

@@ -93,8 +93,8 @@ test("calls in flight are not forgotten, however many answers are, and the count
 
 test("an answer that was given twice before is remembered once, as it was last", () => {
   const table = new CallTable(defaultLimits);
-  table.recall("one", "first");
-  table.recall("one", "second");
+  table.recover("one", "first");
+  table.recover("one", "second");
   expect(table.inFlight).toBe(0);
   expect(table.get("one")).toBe("second");
 });

@@ -49,8 +49,8 @@ export class CallTable {
       this.#forgetOldest();
   }
 
-  /** Takes over an answer that was given before this process began. */
-  recall(id: string, line: string): void {
+  /** Takes over an answer of an earlier process. */
+  recover(id: string, line: string): void {
     const known = this.#table.get(id);
     const entry = this.#table.set(id, line);
     this.#bytes += line.length;

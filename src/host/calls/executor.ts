@@ -6,7 +6,7 @@ import { isCompatibleVersion, type Message, protocolVersion } from "../../protoc
 import { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
 import type { RequestEntry } from "./active-call.ts";
-import { CallAudit } from "./call-audit.ts";
+import { CallAudit, type CallAuditLog } from "./call-audit.ts";
 import { toErrorMessage } from "./call-errors.ts";
 import { CallRunner, type RunnerPort } from "./call-runner.ts";
 
@@ -23,10 +23,10 @@ export class Executor {
   readonly #port: ExecutorPort;
   readonly #audit: CallAudit;
 
-  constructor(kernel: Kernel, port: ExecutorPort) {
+  constructor(kernel: Kernel, port: ExecutorPort, auditLog?: CallAuditLog) {
     this.#kernel = kernel;
     this.#port = port;
-    const audit = new CallAudit(kernel, port.info);
+    const audit = new CallAudit(kernel, port.info, auditLog);
     this.#audit = audit;
     this.calls = new CallRunner(kernel, port, (call, endedAt, errorCode, answer) =>
       audit.ended(call, endedAt, errorCode, answer),

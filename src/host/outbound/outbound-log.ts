@@ -93,8 +93,8 @@ export class OutboundLog {
     return this.#readers.size;
   }
 
-  /** Takes over lines that were said before this process began; the last one has this number. */
-  restore(lines: readonly string[], lastSeq: number): void {
+  /** Takes over lines of an earlier process; the last one has the number `lastSeq`. */
+  recover(lines: readonly string[], lastSeq: number): void {
     this.#lines = [...lines];
     this.#last = lastSeq;
     this.#first = lastSeq - lines.length + 1;

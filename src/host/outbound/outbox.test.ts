@@ -11,7 +11,6 @@ function createOutbox() {
     createGap: (from: number, to: number) => createMessage("session/gap", "gap", 0, { from, to }),
     onDetached,
     onDeliveryFailed,
-    onNotDurable: vi.fn(),
   };
   const outbox = new Outbox(port, { ...defaultLimits });
   return { outbox, onDetached, onDeliveryFailed };

@@ -1,11 +1,11 @@
 // What a session says, and to whom: a transport of this process, readers of its outbound log, or nobody yet.
 
-import type { JournalEntry } from "../../durability/journal/session-journal.ts";
 import type { CheckedAnswer } from "../../protocol/checked-answer.ts";
 import { encodeMessage } from "../../protocol/codec.ts";
 import type { IdSource, Message } from "../../protocol/envelope.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import type { Answer } from "../calls/call-table.ts";
+import type { JournalledLines } from "../ports/journal.ts";
 import { OutboundLog, type Reader } from "./outbound-log.ts";
 
 /** The host's end of a transport in the same process: takes messages as they are, and answers before they are messages. */
@@ -20,8 +20,6 @@ export interface OutboxPort {
   createGap(from: number, to: number): Message;
   /** Somebody stopped listening. */
   onDetached(): void;
-  /** What was said could not be made durable, and so was not said. */
-  onNotDurable(error: Error): void;
   /** The transport of this process threw; what was said counts as said. */
   onDeliveryFailed(error: unknown): void;
 }
@@ -29,13 +27,13 @@ export interface OutboxPort {
 export class Outbox {
   readonly #port: OutboxPort;
   readonly #limits: Limits;
-  /** Where lines are written before they leave; absent where a session lives no longer than its process. */
-  readonly #journal: Pick<JournalEntry, "stage" | "stagedBytes" | "acknowledge"> | undefined;
+  /** Where lines are written before they are sent; absent if the session ends with the process. */
+  readonly #journal: JournalledLines | undefined;
   #direct: DirectEnd | undefined;
   /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
   #log: OutboundLog | undefined;
 
-  constructor(port: OutboxPort, limits: Limits, journal?: Pick<JournalEntry, "stage" | "stagedBytes" | "acknowledge">) {
+  constructor(port: OutboxPort, limits: Limits, journal?: JournalledLines) {
     this.#port = port;
     this.#limits = limits;
     this.#journal = journal;
@@ -51,7 +49,7 @@ export class Outbox {
 
   /** What was said and nobody has taken yet. An agent in process takes everything at once. */
   get unsentBytes(): number {
-    return (this.#log?.unsentBytes ?? 0) + (this.#journal?.stagedBytes ?? 0);
+    return (this.#log?.unsentBytes ?? 0) + (this.#journal?.waitingBytes ?? 0);
   }
 
   /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
@@ -81,22 +79,21 @@ export class Outbox {
     return answer;
   }
 
-  /** Nothing leaves before it is written: what a peer has seen must still be true after a crash. */
-  #sendDurably(journal: Pick<JournalEntry, "stage">, line: string): string {
-    journal.stage(line);
+  /** The line is sent once it is durable: an answer that a peer has seen must still be true after a crash. */
+  #sendDurably(journal: JournalledLines, line: string): string {
+    journal.append(line);
     return line;
   }
 
-  /** Lines of one turn are written, or could not be. */
-  released(lines: readonly string[], error?: Error): void {
-    if (error !== undefined) return this.#port.onNotDurable(error);
+  /** Sends lines that are durable. */
+  released(lines: readonly string[]): void {
     if (this.#direct !== undefined) for (const line of lines) this.#deliver(this.#direct, JSON.parse(line) as Message);
     this.#lines().appendAll(lines);
   }
 
-  /** Takes over what was said before this process began. */
-  restore(lines: readonly string[], lastSeq: number): void {
-    this.#lines().restore(lines, lastSeq);
+  /** Takes over lines of an earlier process; the last one has the number `lastSeq`. */
+  recover(lines: readonly string[], lastSeq: number): void {
+    this.#lines().recover(lines, lastSeq);
   }
 
   #deliver(end: DirectEnd, message: Message): void {

@@ -50,7 +50,7 @@ export interface TurnLog {
 /** Whoever appends to the log also knows how its records become rows. */
 export interface TurnLogOwner {
   /** Called for each record that the log has when it is opened, oldest first. What it throws leaves the log as it is. */
-  recall(record: string): void;
+  recover(record: string): void;
   /** Within a transaction: writes all to tables that is in the log, and what this turn has appended. */
   fold(): void;
   /** This turn is in the log; or it is in tables, with all that the log had; or it is lost. */

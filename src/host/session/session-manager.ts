@@ -2,14 +2,14 @@
 import { AsyncResource } from "node:async_hooks";
 import { AutomaticSnapshots } from "../../durability/snapshots/session-saving.ts";
 import { SessionSnapshots } from "../../durability/snapshots/session-snapshots.ts";
-import type { Dialect } from "../../protocol/dialects.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
+import type { SessionOrigin } from "../ports/journal.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
-import { LayeredState } from "./layered-state.ts";
+import { isThenable } from "../thenable.ts";
 import { Session } from "./session.ts";
-import type { CreateTap, SessionBeginning, SessionOrigin } from "./session-origin.ts";
+import type { CreateTap, SessionBeginning } from "./session-origin.ts";
 
 /** How often sessions are looked over for expiry. */
 const sweepMs = 1_000;
@@ -21,11 +21,13 @@ export class SessionManager {
   readonly #createId: () => string;
   readonly #tap: CreateTap | undefined;
   readonly #sessions = new Map<string, Session>();
+  readonly #recovering = new Map<string, Promise<Session | undefined>>();
   /** Bound to the async context of the host's start: a timer would otherwise keep the context of the call that forked. */
   readonly #startTimer = AsyncResource.bind(() => setInterval(() => this.#expire(), sweepMs).unref());
   readonly #automatic: AutomaticSnapshots;
   #timer: NodeJS.Timeout | undefined;
   #forgottenAt: number;
+  #forgetting: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(kernel: Kernel, createId: () => string, tap?: CreateTap) {
@@ -44,58 +46,57 @@ export class SessionManager {
   create(beginning: Pick<SessionBeginning, "isTransient"> = {}): Session {
     const id = this.#createId();
     if (this.#sessions.has(id)) throw new Error("the source of session ids repeats itself");
+    this.#checkRoom();
     return this.#add(id, beginning);
   }
 
-  /** A session that is live, or was when the host last ran. */
+  /** A session that is live. */
   get(sessionId: string): Session | undefined {
-    return this.#sessions.get(sessionId) ?? this.#recover(sessionId);
+    return this.#sessions.get(sessionId);
   }
 
-  /** Brings back a session from the journal as it was when its last line was written. */
-  #recover(sessionId: string): Session | undefined {
-    const stored = this.#isClosed ? undefined : this.#kernel.journal?.load(sessionId);
-    if (stored === undefined) return undefined;
-    const { record, state, lines, lastSeq, acknowledged } = stored;
-    const states = new Map(
-      [...state].map(([plugin, layers]) => [plugin, LayeredState.fromLayers(layers, record.ground)]),
-    );
-    return this.#add(sessionId, {
-      origin: {
-        principal: record.principal,
-        granted: new Set(record.granted),
-        dialect: record.dialect as Dialect,
-        createdAt: record.createdAt,
-        states,
-        stored: {
-          layers: record.layers,
-          lines,
-          lastSeq,
-          acknowledged,
-          ...(record.ground === undefined ? {} : { ground: record.ground }),
-        },
-        ...(record.parent === undefined ? {} : { parent: record.parent }),
-      },
-    });
+  /**
+   * A session that is live, or that the journal has: that one is recovered. Returns a promise only if the journal does.
+   * All who ask while it is recovered get the same session, in the order in which they asked.
+   */
+  find(sessionId: string): Session | undefined | Promise<Session | undefined> {
+    return this.#sessions.get(sessionId) ?? this.#recovering.get(sessionId) ?? this.#recover(sessionId);
   }
 
-  /** The id for a fork. Throws if there is no room for one. */
+  /** Brings back a session as of its last durable turn. */
+  #recover(sessionId: string): Session | undefined | Promise<Session | undefined> {
+    if (this.#isClosed) return undefined;
+    const loaded = this.#kernel.journal?.load(sessionId);
+    if (!isThenable(loaded)) return this.#addRecovered(sessionId, loaded);
+    const recovering = loaded
+      .then((origin) => this.#addRecovered(sessionId, origin))
+      .finally(() => this.#recovering.delete(sessionId));
+    this.#recovering.set(sessionId, recovering);
+    return recovering;
+  }
+
+  #addRecovered(sessionId: string, origin: SessionOrigin | undefined): Session | undefined {
+    const { clock, limits } = this.#kernel;
+    // One that is too old is about to be removed.
+    if (origin === undefined || clock.now() - origin.record.createdAt >= limits.sessionMaxAgeMs) return undefined;
+    this.#checkRoom();
+    return this.#add(sessionId, { origin });
+  }
+
+  /** For a fork: there is room for it until the end of this turn. */
   readonly createId = (): string => {
     this.#checkRoom();
     return this.#createId();
   };
 
-  /** Adds a fork that a session has prepared. */
+  /** Adds a fork that a session has prepared, under an id from `createId`. */
   fork(sessionId: string, origin: SessionOrigin): Session {
-    const { stored } = origin;
-    const { journal } = this.#kernel;
-    if (stored === undefined || journal === undefined) return this.#add(sessionId, { origin });
-    const layers = [...stored.layers, journal.createLayer()];
-    return this.#add(sessionId, { origin: { ...origin, stored: { ...stored, layers, ground: stored.layers.length } } });
+    return this.#add(sessionId, { origin });
   }
 
   /** Adds a session under a given id that begins as described. */
   open(sessionId: string, beginning: SessionBeginning): Session {
+    this.#checkRoom();
     return this.#add(sessionId, beginning);
   }
 
@@ -105,24 +106,27 @@ export class SessionManager {
 
   /** Ends a session; false where there is none. */
   async delete(sessionId: string, reason = "deleted"): Promise<boolean> {
-    const session = this.get(sessionId);
+    const session = await this.find(sessionId);
     if (session === undefined) return false;
     await session.close(reason);
     return true;
   }
 
   /**
-   * Brings back a session that this host no longer holds, under its old id, from a snapshot; the newest where none is
-   * named. Its agent must shake hands again, as the principal that owned it. Undefined where nothing was saved.
+   * Restores a session that is neither live nor in the journal from a snapshot, by default its newest, under its old id.
+   * Its agent must shake hands again, as the principal that owned it. Undefined if there is no snapshot of it.
    */
-  async revive(sessionId: string, snapshotId = ""): Promise<Session | undefined> {
-    const live = this.get(sessionId);
-    if (live !== undefined) return live;
+  async restore(sessionId: string, snapshotId = ""): Promise<Session | undefined> {
+    const found = await this.find(sessionId);
+    if (found !== undefined) return found;
     const { snapshots, snapshotMode, pluginNames } = this.#kernel;
     const saved = await new SessionSnapshots(snapshots, snapshotMode).load(sessionId, snapshotId, pluginNames);
     if (saved === undefined) return undefined;
-    // Somebody may have been quicker while the store was read.
-    return this.#sessions.get(sessionId) ?? this.#add(sessionId, { restoreFrom: saved });
+    // Another request may have restored it while the store was read.
+    const live = this.#sessions.get(sessionId);
+    if (live !== undefined) return live;
+    this.#checkRoom();
+    return this.#add(sessionId, { restoreFrom: saved });
   }
 
   /** Snapshots of a session, live or not; newest first. */
@@ -139,8 +143,8 @@ export class SessionManager {
     }
   }
 
+  /** There must be room. */
   #add(sessionId: string, beginning: SessionBeginning = {}): Session {
-    this.#checkRoom();
     const tap = this.#tap?.({ id: sessionId, beginning, sources: this.#kernel });
     const session = new Session(sessionId, this.#kernel, { manager: this, tap, ...beginning });
     this.#sessions.set(sessionId, session);
@@ -150,19 +154,23 @@ export class SessionManager {
 
   /** A session has ended. */
   forget(session: Session): void {
-    // Meanwhile it may have been brought back under its id.
+    // It may have been recovered or restored under its id meanwhile.
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
   }
 
-  /** Agents that never came back after a crash must not fill the disk for ever. */
+  /** Sessions whose agents never came back after a restart must not fill the disk for ever. */
   #forgetStored(now: number): void {
     this.#forgottenAt = now;
-    const { journal, limits } = this.#kernel;
+    const { journal, limits, log } = this.#kernel;
+    const live = { has: (id: string) => this.#sessions.has(id) || this.#recovering.has(id) };
+    const forget = (ids: readonly string[]) => this.#automatic.forget(ids);
+    const report = (error: unknown) => log.error("old sessions could not be removed", { error });
     try {
-      const forgotten = journal?.forgetOlderThan(now - limits.sessionMaxAgeMs, this.#sessions) ?? [];
-      if (forgotten.length > 0) this.#automatic.forget(forgotten);
+      const forgotten = journal?.forgetOlderThan(now - limits.sessionMaxAgeMs, live) ?? [];
+      if (isThenable(forgotten)) this.#forgetting = Promise.resolve(forgotten).then(forget, report);
+      else if (forgotten.length > 0) forget(forgotten);
     } catch (error) {
-      this.#kernel.log.error("old sessions could not be removed", { error });
+      report(error);
     }
   }
 
@@ -193,6 +201,7 @@ export class SessionManager {
     this.#isClosed = true;
     this.#automatic.beginDrain(drainMs);
     await Promise.all(this.list().map((session) => session.close("host is shutting down", drainMs)));
+    await this.#forgetting;
     await this.#automatic.settled();
     clearInterval(this.#timer);
     this.#timer = undefined;

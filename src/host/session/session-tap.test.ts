@@ -75,7 +75,7 @@ test("a message that never was text is shown as text, and one without a JSON for
 test("the factory is given the id and the beginning of each session, and a session without a tap works as usual", async () => {
   const seen: unknown[] = [];
   const tap: CreateTap = ({ id, beginning, sources }) => {
-    seen.push([id, beginning.origin?.parent, sources.startedAt > 0]);
+    seen.push([id, beginning.origin?.record.parent, sources.startedAt > 0]);
     return undefined;
   };
   await using raw = await startRawHost([probePlugin()], { tap });

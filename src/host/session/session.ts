@@ -1,7 +1,6 @@
 // One agent's place on the host: an executor, an outbound log, the plugins' state, a principal. Transports come and go.
 
 import { type ForkHolder, type ForkingPort, forkSession, mergeFork } from "../../durability/forks/session-forking.ts";
-import type { JournalEntry } from "../../durability/journal/session-journal.ts";
 import { type SavingPort, SessionSaving } from "../../durability/snapshots/session-saving.ts";
 import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
 import type { Call, Capability, RequestOf, ResultInputOf } from "../../protocol/capability.ts";
@@ -15,6 +14,8 @@ import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { RequestEntry } from "../calls/active-call.ts";
+import { auditAfterCommit } from "../calls/audit-after-commit.ts";
+import type { CallAuditLog } from "../calls/call-audit.ts";
 import type { Answer } from "../calls/call-table.ts";
 import { Executor, type ExecutorPort } from "../calls/executor.ts";
 import type { Kernel } from "../kernel.ts";
@@ -22,16 +23,20 @@ import { shortId } from "../logger.ts";
 import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
 import { type DirectEnd, Outbox, type OutboxPort } from "../outbound/outbox.ts";
 import type { AskOptions, Forking, SessionPart } from "../plugin.ts";
+import { noAudit } from "../ports/audit.ts";
+import type { SessionJournal, SessionOrigin } from "../ports/journal.ts";
 import { anonymous, type Principal } from "../principal.ts";
 import type { Sources } from "../sources.ts";
+import { isThenable } from "../thenable.ts";
 import { AgentAsks } from "./agent-asks.ts";
 import { DrainTime } from "./drain-time.ts";
 import type { LayeredState } from "./layered-state.ts";
 import type { SessionPartsPort } from "./part-context.ts";
 import { type CorePort, SessionCore } from "./session-core.ts";
 import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
-import type { SessionBeginning, SessionOrigin } from "./session-origin.ts";
+import type { SessionBeginning } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
+import type { SessionRecord } from "./session-record.ts";
 import { type StreamOptions, streamSession } from "./session-stream.ts";
 import type { SessionTap, TapCause } from "./session-tap.ts";
 
@@ -83,7 +88,7 @@ export class Session
   readonly #outbox: Outbox;
   readonly #opening: SessionOpening;
   readonly #manager: SessionHolder | undefined;
-  readonly #journal: JournalEntry | undefined;
+  readonly #journal: SessionJournal | undefined;
   /** Made when first needed, as most sessions need them only for the handshake, or never. */
   #core: readonly SessionPart[] | undefined;
   #closeListeners: Set<() => void> | undefined;
@@ -95,8 +100,10 @@ export class Session
   #closing: Promise<void> | undefined;
   #drainTime: DrainTime | undefined;
   readonly #isTransient: boolean;
-  /** Its agent has shaken hands before. */
-  readonly #isContinued: boolean;
+  /** Its agent has shaken hands before: the session is recovered, or a fork. */
+  readonly #hadHandshake: boolean;
+  /** What it was granted before. */
+  readonly #hadGranted: readonly string[];
   /** Its end is for good: the host went on when it began, or nobody could come back to it. */
   #isOver = false;
   /** It could not be written, and is gone from here alone. */
@@ -106,24 +113,26 @@ export class Session
     const { manager, restoreFrom, origin, tap, isTransient = false } = options;
     this.id = id;
     this.info = { id, principal: anonymous, granted: nothing };
-    this.startSeq = origin?.stored?.lastSeq ?? 0;
+    this.startSeq = origin?.lastSeq ?? 0;
     this.#kernel = kernel;
     this.tap = tap;
     this.sources = tap?.sources ?? kernel;
     this.#manager = manager;
     this.#isTransient = isTransient;
     // The agent of a fork has shaken hands, though none of the capabilities may be left in it.
-    this.#isContinued = origin !== undefined && (origin.granted.size > 0 || origin.parent !== undefined);
+    this.#hadGranted = origin?.record.granted ?? [];
+    this.#hadHandshake = this.#hadGranted.length > 0 || origin?.record.parent !== undefined;
     this.#journal = this.#openJournal(origin);
-    this.#executor = new Executor(kernel, this);
-    this.#outbox = new Outbox(this, kernel.limits, this.#journal);
+    this.#executor = new Executor(kernel, this, this.#auditLog());
+    this.#outbox = new Outbox(this, kernel.limits, this.#journal?.lines);
     this.parts = new SessionParts(kernel, this, origin?.states);
     this.#opening = new SessionOpening(kernel, this, restoreFrom);
     this.#lastActiveAt = kernel.clock.now();
-    this.createdAt = origin?.createdAt ?? this.#lastActiveAt;
-    this.parent = origin?.parent;
-    this.saving = new SessionSaving(kernel, this, origin?.stored !== undefined || restoreFrom !== undefined);
-    if (origin !== undefined) this.#enter({ kind: "begin" }, () => this.#continue(origin));
+    this.createdAt = origin?.record.createdAt ?? this.#lastActiveAt;
+    this.parent = origin?.record.parent;
+    const mayHaveSnapshots = (origin !== undefined && kernel.journal !== undefined) || restoreFrom !== undefined;
+    this.saving = new SessionSaving(kernel, this, mayHaveSnapshots);
+    if (origin !== undefined) this.#enter({ kind: "begin" }, () => this.#begin(origin));
   }
 
   /** Says what nobody asked for. */
@@ -159,40 +168,54 @@ export class Session
     return this.#asks?.answer(message, asked) ?? false;
   }
 
-  #openJournal(origin: SessionOrigin | undefined): JournalEntry | undefined {
-    const { journal } = this.#kernel;
-    if (journal === undefined) return undefined;
-    const start = origin?.stored ?? { layers: [journal.createLayer()], lastSeq: 0, acknowledged: 0 };
-    const ground = origin?.stored?.ground;
-    const read = () => ({
-      principal: { ...this.info.principal },
-      // One that is taken up again has what it had, also before its plugins are open, and where one of them fails.
-      granted: [...(this.info.granted.size === 0 ? (origin?.granted ?? nothing) : this.info.granted)],
+  #openJournal(origin: SessionOrigin | undefined): SessionJournal | undefined {
+    return this.#kernel.journal?.open(
+      {
+        id: this.id,
+        readRecord: () => this.readRecord(),
+        released: (lines) => this.#outbox.released(lines),
+        lost: (error) => this.#drop(error),
+      },
+      origin,
+    );
+  }
+
+  #auditLog(): CallAuditLog {
+    const { audit } = this.#kernel;
+    return this.#journal === undefined || audit === noAudit ? audit : auditAfterCommit(audit, this.#journal.lines);
+  }
+
+  readRecord(): SessionRecord {
+    const { principal, granted } = this.info;
+    return {
+      principal: { ...principal },
+      // What it had before counts until its plugins are open, and if one of them fails to open.
+      granted: granted.size === 0 ? this.#hadGranted : [...granted],
       dialect: this.dialect,
       createdAt: this.createdAt,
       lastActiveAt: this.#lastActiveAt,
-      ...(this.parent === undefined ? {} : { parent: this.parent }),
-      ...(ground === undefined ? {} : { ground }),
-    });
-    return journal.open(this.id, start, read, (lines, error) => this.#outbox.released(lines, error));
+      ...(this.parent === undefined ? undefined : { parent: this.parent }),
+    };
   }
 
-  /** Goes on where a session was: its agent has shaken hands before. */
-  #continue({ principal, granted, dialect, stored }: SessionOrigin): void {
+  /** Goes on with what a recovered session or a fork begins with. */
+  #begin({ record, lines, lastSeq, acknowledged }: SessionOrigin): void {
+    const { principal, granted, dialect } = record;
     this.dialect = dialect;
-    if (stored !== undefined) {
-      const unread = stored.lines.slice(Math.max(0, stored.lines.length - (stored.lastSeq - stored.acknowledged)));
-      this.#outbox.restore(unread, stored.lastSeq);
-      this.#executor.calls.recall(stored.lines);
+    // A fork on a host without a journal has no lines, and its numbers begin when it is read.
+    if (lastSeq > 0 || this.#journal !== undefined) {
+      const unread = lines.slice(Math.max(0, lines.length - (lastSeq - acknowledged)));
+      this.#outbox.recover(unread, lastSeq);
+      this.#executor.calls.recover(lines);
     }
-    if (!this.#isContinued) return;
-    void this.#opening.open(principal, granted);
-    // Its agent may be told of a fork before its plugins are open.
+    if (!this.#hadHandshake) return;
+    void this.#opening.open(principal, new Set(granted));
+    // The answer that names a fork may be sent before the plugins of the fork are open.
     this.#journal?.touch();
   }
 
-  /** What was said last could not be written: this session's memory is ahead of what a crash would leave, so it goes. */
-  onNotDurable(error: Error): void {
+  /** A turn is lost: the session in memory is ahead of the one in the journal, so it is dropped and may be recovered. */
+  #drop(error: Error): void {
     if (this.#status === "closed") return;
     // Without a stack: many sessions are dropped for one reason, and where it was noticed is the same for all.
     const { message: reason } = error;
@@ -231,7 +254,7 @@ export class Session
   }
 
   get hasOwner(): boolean {
-    return this.#isContinued || this.#status === "open";
+    return this.#hadHandshake || this.#status === "open";
   }
 
   get lastActiveAt(): number {
@@ -439,9 +462,10 @@ export class Session
     return forkSession(this, this.#journal, this.#manager);
   }
 
-  merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
+  async merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
     this.saving.isChanged = true;
-    return mergeFork(this, this.#manager?.get(forkId));
+    const fork = this.#manager?.find(forkId);
+    return mergeFork(this, isThenable(fork) ? await fork : fork);
   }
 
   /** Takes no more calls, waits for those in flight, reports what it had to cut off, and closes. */
@@ -509,10 +533,10 @@ export class Session
     }
   }
 
-  /** Waits until what was said has left, where it is written first. */
+  /** Waits until all outgoing lines are sent, which happens once they are durable, or lost. */
   async #journalled(): Promise<void> {
     const journal = this.#journal;
-    if (journal !== undefined) await new Promise<void>((resolve) => journal.settled(resolve));
+    if (journal !== undefined) await new Promise<void>((resolve) => journal.lines.committed(() => resolve()));
   }
 
   #end(): void {

@@ -6,7 +6,7 @@ import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-datab
 export interface OpenedTurns {
   database: Database;
   /** What the log had when it was opened. */
-  recalled: string[];
+  recovered: string[];
   /** How turns have ended. */
   ends: string[];
   append(value: string): Promise<Error | undefined>;
@@ -23,10 +23,10 @@ export async function openTurns(path: string, options: Partial<SqliteDatabaseOpt
   const ends: string[] = [];
   let unfolded: string[] = [];
   let fresh: string[] = [];
-  const recalled: string[] = [];
+  const recovered: string[] = [];
   const log = database.openLog?.({
-    recall(record) {
-      recalled.push(record);
+    recover(record) {
+      recovered.push(record);
       unfolded.push(record);
     },
     fold() {
@@ -41,7 +41,7 @@ export async function openTurns(path: string, options: Partial<SqliteDatabaseOpt
   }) as TurnLog;
   return {
     database,
-    recalled,
+    recovered,
     ends,
     append(value) {
       log.append(value);

@@ -20,7 +20,7 @@ test.each(["power", "process"] as const)(
     // The first turn of a process begins a log of its own.
     expect(ends.slice(0, 3)).toEqual(["folded", "logged", "logged"]);
     const again = await open(left, { durability });
-    expect(again.recalled).toEqual(["b", "c"]);
+    expect(again.recovered).toEqual(["b", "c"]);
     expect(again.rows()).toEqual(["a", "b", "c"]);
     await again.append("d");
     const twice = await open(leaveTurns(left, newPath()), { durability });
@@ -43,7 +43,7 @@ test("a turn that also writes to tables is there whole, with all that the log ha
   expect(ends.at(-1)).toBe("logged");
 
   const again = await open(leaveTurns(path, newPath()));
-  expect(again.recalled).toEqual(["d"]);
+  expect(again.recovered).toEqual(["d"]);
   expect([...again.rows()].sort()).toEqual(["a", "b", "c", "d", "in tables"]);
   await again.database.close();
   await database.close();
@@ -98,10 +98,10 @@ test("an owner that cannot take up what the log has leaves it to the next", asyn
   const left = leaveTurns(path, newPath());
   await database.close();
   const failing = await createSqliteDatabase({ path: left });
-  const recall = () => {
+  const recover = () => {
     throw new Error("what is this?");
   };
-  expect(() => failing.openLog?.({ recall, fold() {}, ended() {} })).toThrow("what is this?");
+  expect(() => failing.openLog?.({ recover, fold() {}, ended() {} })).toThrow("what is this?");
   await failing.close();
 
   const again = await open(left);
@@ -165,7 +165,7 @@ test("closed in order, the database has everything by itself", async () => {
   expect(existsSync(`${path}-turns`)).toBe(false);
 
   const again = await open(path);
-  expect(again.recalled).toEqual([]);
+  expect(again.recovered).toEqual([]);
   expect(again.rows()).toEqual(["a", "b", "c", "in the last turn"]);
   await again.database.close();
 });
@@ -349,7 +349,7 @@ test("a log that was written before it had halves is read, and gone on with", as
   old.close();
 
   const again = await open(left);
-  expect(again.recalled).toEqual(["b", "c"]);
+  expect(again.recovered).toEqual(["b", "c"]);
   for (const value of ["d", "e"]) expect(await again.append(value)).toBeUndefined();
   const twice = await open(leaveTurns(left, newPath()));
   expect(twice.rows()).toEqual(["a", "b", "c", "d", "e"]);
@@ -367,10 +367,10 @@ test.each([
   const left = leaveTurns(path, newPath());
   await database.close();
   const again = await open(left, { durability: after });
-  expect(again.recalled).toEqual(["b", "c"]);
+  expect(again.recovered).toEqual(["b", "c"]);
   for (const value of ["d", "e", "f"]) expect(await again.append(value)).toBeUndefined();
   const twice = await open(leaveTurns(left, newPath()), { durability: before });
-  expect([twice.recalled, twice.rows()]).toEqual([
+  expect([twice.recovered, twice.rows()]).toEqual([
     ["e", "f"],
     ["a", "b", "c", "d", "e", "f"],
   ]);
@@ -400,7 +400,7 @@ test("a log that cannot be opened is told when the host starts", async () => {
 
 test("the log has one owner", async () => {
   const { database } = await open(newPath());
-  expect(() => database.openLog?.({ recall() {}, fold() {}, ended() {} })).toThrow("has an owner");
+  expect(() => database.openLog?.({ recover() {}, fold() {}, ended() {} })).toThrow("has an owner");
   await database.close();
 });
 

@@ -61,7 +61,7 @@ export class SqliteTurnLog implements TurnLog {
     try {
       const records = this.#file.read(id, start);
       this.#isInherited = records.length > 0;
-      for (const record of records) owner.recall(record);
+      for (const record of records) owner.recover(record);
     } catch (error) {
       this.abandon();
       throw error;
@@ -118,7 +118,7 @@ export class SqliteTurnLog implements TurnLog {
     const next = this.#next;
     this.#next = undefined;
     this.#appended = [];
-    const really = how === "lost" && next !== undefined ? this.#recover(next) : how;
+    const really = how === "lost" && next !== undefined ? this.#resolveLoss(next) : how;
     if (how === "folded" && next !== undefined) this.#begin(next);
     this.#owner.ended(really);
     return really;
@@ -133,7 +133,7 @@ export class SqliteTurnLog implements TurnLog {
   }
 
   /** A commit may fail after it took place. The database knows; until it has said so nothing more is written here. */
-  #recover(next: NextEpoch): "folded" | "lost" {
+  #resolveLoss(next: NextEpoch): "folded" | "lost" {
     this.#isWaiting = true;
     try {
       if (this.#readEpoch().id !== next.id) return "lost";

@@ -81,8 +81,8 @@ const start = () => startConfiguredHost(config, { plugins, log: createLogger((li
 
 async function connect(host: A2EHost, sessionId?: string) {
   const wire = recordWire(
-    createDirectTransport(() => {
-      const session = sessionId === undefined ? host.sessions.create() : host.sessions.get(sessionId);
+    createDirectTransport(async () => {
+      const session = sessionId === undefined ? host.sessions.create() : await host.sessions.find(sessionId);
       if (session === undefined) throw new Error("no such session");
       return session;
     }),

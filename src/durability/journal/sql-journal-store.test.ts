@@ -3,12 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Database } from "../../host/ports/database.ts";
+import type { Journal, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
 import { LayeredState } from "../../host/session/layered-state.ts";
+import type { SessionRecord } from "../../host/session/session-record.ts";
 import { defaultLimits } from "../../protocol/limits.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
-import { type JournalEntry, SessionJournal } from "./session-journal.ts";
+import { createSqlJournal } from "./sql-journal-store.ts";
 
-const record = {
+const record: SessionRecord = {
   principal: { id: "ada", isAuthenticated: true },
   granted: ["counter"],
   dialect: "full",
@@ -17,34 +19,38 @@ const record = {
 };
 
 let database: Database;
-let journal: SessionJournal;
+let journal: Journal;
 let released: { lines: readonly string[]; error: Error | undefined }[];
 
 beforeEach(async () => {
   database = await createSqliteDatabase({ path: ":memory:" });
-  journal = new SessionJournal(database);
+  journal = createSqlJournal(database);
   released = [];
 });
 
 afterEach(() => database.close());
 
-function open(id: string, layers = [journal.createLayer()]): { entry: JournalEntry; state: LayeredState } {
-  const start = { layers, lastSeq: 0, acknowledged: 0 };
+function open(id: string, origin?: SessionOrigin): { entry: SessionJournal; state: LayeredState } {
   const entry = journal.open(
-    id,
-    start,
-    () => record,
-    (lines, error) => void released.push({ lines, error }),
+    {
+      id,
+      readRecord: () => record,
+      released: (lines) => void released.push({ lines, error: undefined }),
+      lost: (error) => void released.push({ lines: [], error }),
+    },
+    origin,
   );
   const state = new LayeredState();
   entry.track("counter", state);
   return { entry, state };
 }
 
-function fork(entry: JournalEntry, id: string) {
-  const forked = open(id, [...entry.splitLayer(), journal.createLayer()]);
-  forked.entry.touch();
-  return forked;
+function fork(parent: SessionJournal, id: string) {
+  return open(id, { record, states: new Map(), lines: [], lastSeq: 0, acknowledged: 0, forkOf: parent });
+}
+
+async function load(id: string): Promise<SessionOrigin | undefined> {
+  return journal.load(id);
 }
 
 function failWith(message: string): never {
@@ -53,37 +59,41 @@ function failWith(message: string): never {
 
 /** Waits for the commit of this turn. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-const layersOf = (id: string) => journal.load(id)?.record.layers;
+const layersOf = (id: string) =>
+  database
+    .prepare("SELECT layer FROM session_layer WHERE session = ? ORDER BY layer")
+    .all(id)
+    .map(({ layer }) => Number(layer));
 const rowsOf = (layer = 0) =>
   database.prepare("SELECT count(*) AS count FROM session_state WHERE layer = ?").get(layer)?.count;
 
 test("the lines of a turn are released together, and come back with their numbers and what was acknowledged", async () => {
   const { entry } = open("one");
-  entry.stage("a");
-  entry.stage("b");
+  entry.lines.append("a");
+  entry.lines.append("b");
   expect(released).toEqual([]);
   await turn();
-  entry.acknowledge(1);
-  entry.stage("c");
+  entry.lines.acknowledge(1);
+  entry.lines.append("c");
   await turn();
 
   expect(released.map(({ lines }) => lines)).toEqual([["a", "b"], ["c"]]);
-  expect(journal.load("one")).toMatchObject({ lines: ["a", "b", "c"], lastSeq: 3, acknowledged: 1 });
+  expect(await load("one")).toMatchObject({ lines: ["a", "b", "c"], lastSeq: 3, acknowledged: 1 });
 });
 
 test("lines whose turn cannot be written are reported and not stored", async () => {
   const { entry, state } = open("one");
   entry.touch();
   await turn();
-  entry.stage("a");
+  entry.lines.append("a");
   state.setLive("broken", () => {
     throw new Error("no value");
   });
   await turn();
   await turn();
 
-  expect(released).toEqual([{ lines: ["a"], error: expect.objectContaining({ message: "no value" }) }]);
-  expect(journal.load("one")).toMatchObject({ lines: [], lastSeq: 0 });
+  expect(released).toEqual([{ lines: [], error: expect.objectContaining({ message: "no value" }) }]);
+  expect(await load("one")).toMatchObject({ lines: [], lastSeq: 0 });
 });
 
 test("however often a session is forked, it stands on as many layers as it changed between forks", async () => {
@@ -92,7 +102,7 @@ test("however often a session is forked, it stands on as many layers as it chang
   for (let index = 0; index < 5; index++) fork(entry, `fork ${index}`);
   await turn();
   expect(layersOf("parent")).toHaveLength(2);
-  expect(layersOf("fork 4")?.slice(0, -1)).toEqual(layersOf("parent")?.slice(0, -1));
+  expect(layersOf("fork 4").slice(0, -1)).toEqual(layersOf("parent").slice(0, -1));
 
   state.set("count", 2);
   fork(entry, "late");
@@ -105,14 +115,16 @@ test("a layer goes with the last session that stands on it, also where others we
   state.set("count", 1);
   fork(entry, "fork");
   await turn();
-  const [shared] = layersOf("parent") ?? [];
+  const [shared] = layersOf("parent");
   expect(rowsOf(shared)).toBe(1);
 
   entry.forget();
+  await turn();
   expect(rowsOf(shared)).toBe(1);
-  journal = new SessionJournal(database);
-  const recovered = open("fork", layersOf("fork"));
+  journal = createSqlJournal(database);
+  const recovered = open("fork", await load("fork"));
   recovered.entry.forget();
+  await turn();
   expect(rowsOf(shared)).toBe(0);
 });
 
@@ -128,10 +140,10 @@ test("state that was lost without a line is told as well, and nothing follows it
   expect(released).toEqual([{ lines: [], error: expect.objectContaining({ message: "disk full" }) }]);
 
   state.set("count", 2);
-  entry.stage("an answer that builds on it");
+  entry.lines.append("an answer that builds on it");
   await turn();
-  expect(journal.load("one")).toMatchObject({ lines: [], lastSeq: 0 });
-  expect([...(journal.load("one")?.state ?? [])]).toEqual([]);
+  expect(await load("one")).toMatchObject({ lines: [], lastSeq: 0 });
+  expect([...((await load("one"))?.states ?? [])]).toEqual([]);
 });
 
 test("a key that came and went leaves no row, unless it hides one of a layer below", async () => {
@@ -141,15 +153,15 @@ test("a key that came and went leaves no row, unless it hides one of a layer bel
   await turn();
   state.delete("gone");
   await turn();
-  expect(rowsOf(layersOf("one")?.[0])).toBe(1);
+  expect(rowsOf(layersOf("one")[0])).toBe(1);
 
   const forked = fork(entry, "two");
   await turn();
   forked.state.set("kept", 2);
   forked.state.delete("kept");
   await turn();
-  expect(journal.load("two")?.state.get("counter")?.at(-1)?.has("kept")).toBe(true);
-  expect(journal.load("two")?.state.get("counter")?.at(-1)?.get("kept")).toBeUndefined();
+  expect(rowsOf(layersOf("two").at(-1))).toBe(1);
+  expect((await load("two"))?.states.get("counter")?.get("kept")).toBeUndefined();
 });
 
 test("a database that cannot begin loses the turn as one that cannot commit does: told later, to each, and nothing is thrown", async () => {
@@ -162,18 +174,18 @@ test("a database that cannot begin loses the turn as one that cannot commit does
       throw new Error("database is locked");
     },
   };
-  journal = new SessionJournal(locked);
+  journal = createSqlJournal(locked);
   const { entry, state } = open("one");
-  entry.stage("a");
+  entry.lines.append("a");
   state.set("count", 1);
-  entry.stage("b");
+  entry.lines.append("b");
   let isSettled = false;
-  entry.settled(() => {
+  entry.lines.committed(() => {
     isSettled = true;
   });
   expect(released).toEqual([]);
   await turn();
-  expect(released).toEqual([{ lines: ["a", "b"], error: expect.objectContaining({ message: "database is locked" }) }]);
+  expect(released).toEqual([{ lines: [], error: expect.objectContaining({ message: "database is locked" }) }]);
   expect(isSettled).toBe(true);
 });
 
@@ -185,11 +197,11 @@ test.each([
   const broken = open("broken");
   const sound = open("sound");
   breakState(broken.state);
-  broken.entry.stage("lost");
+  broken.entry.lines.append("lost");
   sound.state.set("key", 1);
-  sound.entry.stage("kept");
+  sound.entry.lines.append("kept");
   let isSettled = false;
-  broken.entry.settled(() => {
+  broken.entry.lines.committed(() => {
     isSettled = true;
   });
   await turn();
@@ -197,9 +209,9 @@ test.each([
 
   expect(released).toContainEqual({ lines: ["kept"], error: undefined });
   const error = expect.objectContaining({ message: expect.stringContaining("JSON form") });
-  expect(released).toContainEqual({ lines: ["lost"], error });
-  expect(journal.load("sound")).toMatchObject({ lines: ["kept"] });
-  expect(journal.load("broken")).toBeUndefined();
+  expect(released).toContainEqual({ lines: [], error });
+  expect(await load("sound")).toMatchObject({ lines: ["kept"] });
+  expect(await load("broken")).toBeUndefined();
   expect(isSettled).toBe(true);
 });
 
@@ -207,15 +219,15 @@ test.each([
   ["lines", { maxOutboundLines: 3000, maxOutboundBytes: 1e9 }],
   ["bytes", { maxOutboundLines: 1e9, maxOutboundBytes: 300_000 }],
 ])("what a peer never says it has is kept as long as it could still be sent, and no longer: %s", async (_, limits) => {
-  journal = new SessionJournal(database, { ...defaultLimits, ...limits });
+  journal = createSqlJournal(database, { ...defaultLimits, ...limits });
   const { entry } = open("one");
   const line = "x".repeat(100);
   for (let count = 0; count < 300; count++) {
-    for (let added = 0; added < 100; added++) entry.stage(line);
+    for (let added = 0; added < 100; added++) entry.lines.append(line);
     await turn();
   }
 
-  const stored = journal.load("one");
+  const stored = await load("one");
   expect(stored).toMatchObject({ lastSeq: 30_000 });
   const unread = 30_000 - (stored?.acknowledged ?? 0);
   expect(unread).toBeGreaterThanOrEqual(3000);
@@ -230,16 +242,16 @@ test.each([":memory:", "file"])(
     const path = where === "file" ? join(folder, "a2e.sqlite") : where;
     await database.close();
     database = await createSqliteDatabase({ path });
-    journal = new SessionJournal(database, { ...defaultLimits, maxRememberedBytes: 1_000_000 });
+    journal = createSqlJournal(database, { ...defaultLimits, maxRememberedBytes: 1_000_000 });
     const { entry } = open("one");
     for (let count = 1; count <= 400; count++) {
-      entry.stage("x".repeat(100_000));
+      entry.lines.append("x".repeat(100_000));
       await turn();
       await vi.waitFor(() => expect(released).toHaveLength(count), { interval: 1 });
-      entry.acknowledge(count);
+      entry.lines.acknowledge(count);
     }
 
-    const kept = journal.load("one")?.lines.length;
+    const kept = (await load("one"))?.lines.length;
     expect(kept).toBeGreaterThanOrEqual(10);
     expect(kept).toBeLessThan(40);
     await database.close();

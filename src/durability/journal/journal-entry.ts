@@ -1,0 +1,312 @@
+// One session's way into a journal: gathers what it appends and changes in a turn, hands it to the store as one unit, and
+// releases its lines once the store says that they are durable.
+import type { JournalledLines, JournalledSession, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
+import type { LayeredState } from "../../host/session/layered-state.ts";
+import type { SessionRecord } from "../../host/session/session-record.ts";
+import type { Limits } from "../../protocol/limits.ts";
+import {
+  type CommitUnit,
+  forgetSession,
+  type JournalStore,
+  type SessionTurn,
+  type WrittenState,
+} from "./journal-store.ts";
+import { RecentLines } from "./recent-lines.ts";
+
+/** The record also has the time of the last activity, which need not be exact: it is written anew after so many lines. */
+const linesPerRecord = 2048;
+
+export type JournalLimits = Pick<
+  Limits,
+  "maxOutboundLines" | "maxOutboundBytes" | "maxRememberedAnswers" | "maxRememberedBytes"
+>;
+
+/** Fields are added one by one: an object made by spreading costs most of a microsecond in Node 20. */
+type TurnInProgress = { -readonly [Field in keyof SessionTurn]: SessionTurn[Field] };
+
+type Callback = (error?: Error) => void;
+
+/** A unit that the store has taken and not ended. */
+interface Flight {
+  readonly lines: readonly string[];
+  readonly bytes: number;
+  readonly lastSeq: number;
+  readonly callbacks: Callback[];
+  /** Forks whose first turn is part of the unit. */
+  readonly forks: readonly JournalEntry[];
+}
+
+export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit {
+  readonly #store: JournalStore;
+  readonly #limits: JournalLimits;
+  readonly #session: JournalledSession;
+  readonly #tracked = new Map<string, LayeredState>();
+  readonly #unacknowledged: RecentLines;
+  readonly #remembered: RecentLines;
+  // What the next unit will have.
+  #lines: string[] = [];
+  #bytes = 0;
+  #callbacks: Callback[] = [];
+  /** Turns that end with a split, each followed by the forks that were made of it. */
+  #splits: (SessionTurn | JournalEntry)[] = [];
+  #isTouched: boolean;
+  #isScheduled = false;
+  readonly #flights: Flight[] = [];
+  #bytesInFlight = 0;
+  /** The record that was written last. */
+  #written: SessionRecord | undefined;
+  /** Whether no turn with its record was made yet. */
+  #isNew: boolean;
+  /** For a fork until then: its parent. */
+  #forkOf: string | undefined;
+  /** For a fork until the unit of its parent that it is part of is durable. Until then it has no units of its own. */
+  #isUnborn = false;
+  /** Numbers of the last line that was taken, released, acknowledged, and before which the record was written. */
+  #lastSeq: number;
+  #releasedSeq: number;
+  #acknowledged: number;
+  #recordedSeq: number;
+  /** Whether the state may have changed since the last split. */
+  #isChanged: boolean;
+  /** Forgotten or lost: nothing more is written. */
+  #isEnded = false;
+  /** Lost, and the session was not told yet. */
+  #isLosing = false;
+  #error: Error | undefined;
+
+  constructor(store: JournalStore, limits: JournalLimits, session: JournalledSession, origin?: SessionOrigin) {
+    const { lastSeq = 0, acknowledged = 0, forkOf } = origin ?? {};
+    this.#store = store;
+    this.#limits = limits;
+    this.#session = session;
+    this.#lastSeq = lastSeq;
+    this.#releasedSeq = lastSeq;
+    this.#recordedSeq = lastSeq;
+    this.#acknowledged = acknowledged;
+    this.#isNew = origin === undefined || forkOf !== undefined;
+    this.#isTouched = this.#isNew;
+    this.#written = this.#isNew ? undefined : origin?.record;
+    this.#isChanged = !this.#isNew;
+    const { maxOutboundLines: maxLines, maxOutboundBytes: maxBytes, maxRememberedBytes } = limits;
+    this.#unacknowledged = new RecentLines({ maxLines, maxBytes }, acknowledged);
+    // The number of lines that are remembered is limited by the store.
+    this.#remembered = new RecentLines({ maxLines: Number.POSITIVE_INFINITY, maxBytes: maxRememberedBytes }, 0);
+    if (forkOf instanceof JournalEntry) forkOf.#addFork(this);
+  }
+
+  get lines(): JournalledLines {
+    return this;
+  }
+
+  get waitingBytes(): number {
+    return this.#bytes + this.#bytesInFlight;
+  }
+
+  append(line: string): void {
+    this.#schedule();
+    this.#lines.push(line);
+    this.#bytes += line.length;
+  }
+
+  acknowledge(seq: number): void {
+    // Not worth a commit of its own: after a crash, a line is sent again that the peer has.
+    if (seq > this.#acknowledged && seq <= this.#releasedSeq) this.#acknowledged = seq;
+  }
+
+  committed(callback: Callback): void {
+    const isWaiting = this.#isEnded ? this.#isLosing : this.#isScheduled || this.#isUnborn;
+    const last = this.#flights.at(-1);
+    if (isWaiting) this.#callbacks.push(callback);
+    else if (last !== undefined) last.callbacks.push(callback);
+    else callback(this.#error);
+  }
+
+  track(plugin: string, state: LayeredState): void {
+    this.#tracked.set(plugin, state);
+    state.track(() => this.#schedule());
+  }
+
+  touch(): void {
+    this.#isTouched = true;
+    this.#schedule();
+  }
+
+  forget(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#attach(this.#callbacks.splice(0));
+    this.#store.commit(forgetSession(this.#session.id));
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isEnded || this.#isUnborn) return;
+    this.#isScheduled = true;
+    this.#store.commit(this);
+  }
+
+  /** The state as it is now becomes what `fork` begins with. */
+  #addFork(fork: JournalEntry): void {
+    if (this.#isEnded) throw this.#error ?? new Error("the session has ended");
+    this.#schedule();
+    let changes: WrittenState[];
+    try {
+      changes = writeStates(this.#tracked);
+    } catch (error) {
+      this.#loseSoon(error as Error);
+      throw error;
+    }
+    const isSplit = this.#isChanged || this.#isNew || changes.length > 0;
+    // A unit with a fork also has a turn of the parent, so that the store keeps it in order with the parent's other units.
+    if (isSplit || this.#splits.length === 0) {
+      const turn = this.#addRecord(this.#createTurn([], changes));
+      if (isSplit) turn.isSplit = true;
+      this.#splits.push(turn);
+      this.#isChanged = false;
+    }
+    fork.#forkOf = this.#session.id;
+    fork.#isUnborn = true;
+    this.#splits.push(fork);
+  }
+
+  take(): readonly SessionTurn[] {
+    const turns: SessionTurn[] = [];
+    this.#takeInto(turns);
+    return turns;
+  }
+
+  #takeInto(turns: SessionTurn[]): void {
+    this.#isScheduled = false;
+    // Forks of a session that was forgotten in the same turn stay.
+    if (this.#isEnded) return this.#isLosing ? undefined : this.#takeSplits(turns);
+    let changes: WrittenState[];
+    try {
+      changes = writeStates(this.#tracked);
+    } catch (error) {
+      // Costs this session and not the others in the same transaction.
+      return this.#loseSoon(error as Error);
+    }
+    const first = turns.length;
+    const forks = this.#splits.length === 0 ? noForks : this.#takeForks(turns);
+    const [lines, bytes, callbacks] = [this.#lines, this.#bytes, this.#callbacks];
+    this.#lines = [];
+    this.#bytes = 0;
+    this.#callbacks = [];
+    // A session that was recovered, and one whose agent shakes hands again, mostly has the record that it had.
+    if (this.#isTouched && isSame(this.#written, this.#session.readRecord())) this.#isTouched = false;
+    this.#isTouched ||= this.#lastSeq + lines.length - this.#recordedSeq >= linesPerRecord;
+    if (lines.length > 0 || changes.length > 0 || this.#isTouched) turns.push(this.#finishTurn(lines, bytes, changes));
+    if (turns.length === first) return this.#attach(callbacks);
+    this.#bytesInFlight += bytes;
+    this.#flights.push({ lines, bytes, lastSeq: this.#lastSeq, callbacks, forks });
+  }
+
+  #takeSplits(turns: SessionTurn[]): void {
+    if (this.#splits.length === 0) return;
+    const forks = this.#takeForks(turns);
+    this.#flights.push({ lines: [], bytes: 0, lastSeq: this.#lastSeq, callbacks: [], forks });
+  }
+
+  #takeForks(turns: SessionTurn[]): readonly JournalEntry[] {
+    const forks: JournalEntry[] = [];
+    for (const split of this.#splits.splice(0)) {
+      if (!(split instanceof JournalEntry)) turns.push(split);
+      else {
+        forks.push(split);
+        split.#takeInto(turns);
+      }
+    }
+    return forks;
+  }
+
+  #finishTurn(lines: readonly string[], bytes: number, changes: readonly WrittenState[]): SessionTurn {
+    this.#isChanged ||= changes.length > 0;
+    this.#lastSeq += lines.length;
+    this.#acknowledged = Math.max(this.#acknowledged, this.#unacknowledged.add(bytes, this.#lastSeq));
+    const outdated = this.#remembered.add(bytes, this.#lastSeq);
+    const turn = this.#createTurn(lines, changes);
+    if (outdated > this.#lastSeq - this.#limits.maxRememberedAnswers) turn.outdated = outdated;
+    return this.#isTouched ? this.#addRecord(turn) : turn;
+  }
+
+  #addRecord(turn: TurnInProgress): TurnInProgress {
+    turn.record = this.#session.readRecord();
+    this.#written = turn.record;
+    if (this.#forkOf !== undefined) turn.forkOf = this.#forkOf;
+    this.#forkOf = undefined;
+    this.#isNew = false;
+    this.#isTouched = false;
+    this.#recordedSeq = this.#lastSeq;
+    return turn;
+  }
+
+  #createTurn(lines: readonly string[], changes: readonly WrittenState[]): TurnInProgress {
+    return { session: this.#session.id, lines, lastSeq: this.#lastSeq, acknowledged: this.#acknowledged, changes };
+  }
+
+  ended(error?: Error): void {
+    const flight = this.#flights.shift();
+    if (flight === undefined) return;
+    this.#bytesInFlight -= flight.bytes;
+    this.#releasedSeq = flight.lastSeq;
+    // Before the answer that names a fork is sent.
+    for (const fork of flight.forks) fork.#born(error);
+    if (error !== undefined) this.#lose(error);
+    else if (flight.lines.length > 0 && this.#error === undefined) this.#session.released(flight.lines);
+    this.#callBack(flight.callbacks, error);
+  }
+
+  #born(error: Error | undefined): void {
+    this.#isUnborn = false;
+    if (this.#flights.length > 0) this.ended(error);
+    else if (error !== undefined) this.#lose(error);
+    // What it appended and changed meanwhile.
+    this.#schedule();
+  }
+
+  /** The session is told later, as of a failed commit: it may be in the middle of a call now. */
+  #loseSoon(error: Error): void {
+    this.#isEnded = true;
+    this.#isLosing = true;
+    setImmediate(() => this.#lose(error));
+  }
+
+  #lose(error: Error): void {
+    if (this.#error !== undefined) return;
+    this.#isEnded = true;
+    this.#isLosing = false;
+    this.#error = error;
+    for (const split of this.#splits.splice(0)) if (split instanceof JournalEntry) split.#born(error);
+    this.#session.lost(error);
+    this.#callBack(this.#callbacks.splice(0), error);
+  }
+
+  #attach(callbacks: readonly Callback[]): void {
+    for (const callback of callbacks) this.committed(callback);
+  }
+
+  #callBack(callbacks: readonly Callback[], error: Error | undefined): void {
+    for (const callback of callbacks) callback(error);
+  }
+}
+
+/** Whether records differ at most in the time of the last activity. */
+function isSame(one: SessionRecord | undefined, other: SessionRecord): boolean {
+  const { lastActiveAt } = other;
+  return one !== undefined && JSON.stringify({ ...one, lastActiveAt }) === JSON.stringify(other);
+}
+
+const noForks: readonly JournalEntry[] = [];
+
+/** The changes of all states since the last time, as text. Throws if a plugin's value has no JSON form. */
+function writeStates(states: ReadonlyMap<string, LayeredState>): WrittenState[] {
+  const written: WrittenState[] = [];
+  for (const [plugin, state] of states) {
+    for (const { key, value } of state.takeChanges()) {
+      const json = value === undefined ? undefined : JSON.stringify(value);
+      if (typeof key !== "string" || (value !== undefined && json === undefined))
+        throw new TypeError(`plugin "${plugin}": the state has a key or a value without a JSON form`);
+      written.push([plugin, key, json]);
+    }
+  }
+  return written;
+}

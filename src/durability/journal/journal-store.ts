@@ -1,0 +1,58 @@
+// The port that a database implements to be a journal: it commits turns and reads sessions, and knows nothing of when a
+// line may be sent. `JournalEntry` does the rest, the same for each store.
+import type { Journal } from "../../host/ports/journal.ts";
+import type { SessionRecord } from "../../host/session/session-record.ts";
+
+export interface JournalStore extends Pick<Journal, "load" | "forgetOlderThan" | "close"> {
+  /**
+   * At the end of the current turn of the event loop, calls `unit.take()` once and makes the turns that it returns
+   * durable, all or none of them; then calls `unit.ended()` once, unless there were no turns. Several units of a session
+   * may be in flight. They become durable, and `ended` is called, in the order of `take`. If a unit fails, so do all later
+   * units with one of its sessions that were taken before its `ended` was called: nothing may follow a turn that is lost.
+   * An error means that the turns are not durable and never will be. A store that does not know, for example because its
+   * connection broke during a commit, finds out before it calls `ended`.
+   */
+  commit(unit: CommitUnit): void;
+}
+
+/** What one session has to commit, with the forks that were made of it in the same turn. */
+export interface CommitUnit {
+  /** Never throws. */
+  take(): readonly SessionTurn[];
+  ended(error?: Error): void;
+  /** The session that the unit removes, if it removes one: `load` does not find it from the call of `commit` on. */
+  readonly forgets?: string;
+}
+
+/**
+ * Removes a session. If that fails, this process does not find the session any more either, and it is removed once it has
+ * reached its maximum age.
+ */
+export function forgetSession(session: string): CommitUnit {
+  const turn = { session, lines: [], lastSeq: 0, acknowledged: 0, changes: [], isForgotten: true } as const;
+  return { take: () => [turn], ended() {}, forgets: session };
+}
+
+/** A key of a plugin's state with its new value as JSON; undefined if the key was deleted. */
+export type WrittenState = readonly [plugin: string, key: string, json: string | undefined];
+
+/** The lines and changes of one session in one turn. */
+export interface SessionTurn {
+  readonly session: string;
+  readonly lines: readonly string[];
+  /** The number of the last line, of this turn or an earlier one. */
+  readonly lastSeq: number;
+  /** The peer has every line up to this number. */
+  readonly acknowledged: number;
+  /** Lines up to this number are no longer needed once they are acknowledged, however few follow them: they are too long. */
+  readonly outdated?: number;
+  readonly changes: readonly WrittenState[];
+  /** Present if it has changed, and in the first turn of a session. */
+  readonly record?: SessionRecord;
+  /** In the first turn of a fork: its state begins as that of this session was at its last split. */
+  readonly forkOf?: string;
+  /** The state after these changes is what forks begin with. Later changes of this session are not visible to them. */
+  readonly isSplit?: true;
+  /** The session is removed with all it has, except for state that forks of it still begin with. */
+  readonly isForgotten?: true;
+}

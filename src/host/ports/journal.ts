@@ -1,0 +1,85 @@
+// The port behind which sessions are made durable. A host without a journal loses its sessions with the process.
+//
+// A session hands over its outgoing lines, and marks what else has changed, as it goes. At the end of the current turn of
+// the event loop the journal takes all of it and commits it, at once or milliseconds later. No line is sent before its
+// turn is durable, so an agent never sees an answer that a crash could undo.
+
+import type { LayeredState } from "../session/layered-state.ts";
+import type { SessionRecord } from "../session/session-record.ts";
+
+/** Keeps the sessions of one host. */
+export interface Journal {
+  /**
+   * Begins to journal a session; called once per session object. Without an origin the session is new. With
+   * `origin.forkOf` it is a fork: it is committed together with the turn of its parent in which it was made, so either
+   * both are durable or neither is, and the answer that names the fork is sent after that. Any other origin is what
+   * `load` returned. Throws if the state of the parent cannot be written; the parent is lost then as well.
+   */
+  open(session: JournalledSession, origin?: SessionOrigin): SessionJournal;
+  /**
+   * Reads a session as of its last durable turn; undefined if there is none, or if it was forgotten, even if that is not
+   * durable yet. Called only while no object of this session is open, or after that object was told that it is lost.
+   * A rejection means that the session may be there and cannot be read now: the caller may try again.
+   */
+  load(sessionId: string): SessionOrigin | undefined | Promise<SessionOrigin | undefined>;
+  /** Removes the sessions that were created before this moment and are not live. Returns their ids. */
+  forgetOlderThan(
+    createdBefore: number,
+    live: { has(sessionId: string): boolean },
+  ): readonly string[] | Promise<readonly string[]>;
+  /** Called once by the host, after all sessions have ended: commits what is left and releases what the journal holds. */
+  close(): Promise<void>;
+}
+
+/** A session that was open before: recovered from the journal, forked from another session, or taken from a recording. */
+export interface SessionOrigin {
+  readonly record: SessionRecord;
+  /** The state of each plugin, by the plugin's name. */
+  readonly states: Map<string, LayeredState>;
+  /** The newest outgoing lines, consecutive; the last one has the number `lastSeq`. */
+  readonly lines: readonly string[];
+  readonly lastSeq: number;
+  /** The peer has every line up to this number. */
+  readonly acknowledged: number;
+  /** For a fork on a host with a journal: the journal of the session that it was forked from. */
+  readonly forkOf?: SessionJournal;
+}
+
+/** What a journal needs of a session. It calls these outside of the calls of `SessionJournal`, never from within them. */
+export interface JournalledSession {
+  readonly id: string;
+  /** The record as it is now. Called at the end of a turn, if the record is part of it. */
+  readRecord(): SessionRecord;
+  /** The lines of a turn are durable and may be sent. In the order in which they were appended. */
+  released(lines: readonly string[]): void;
+  /**
+   * A turn could not be made durable, and nothing that follows it will be. Called at most once; nothing is released
+   * afterwards. What was released before is durable.
+   */
+  lost(error: Error): void;
+}
+
+/** One session in the journal. */
+export interface SessionJournal {
+  readonly lines: JournalledLines;
+  /** From now on the changes of this plugin's state are part of the turn in which they happen. */
+  track(plugin: string, state: LayeredState): void;
+  /** The record has changed. */
+  touch(): void;
+  /** Removes the session from the journal. Nothing of it is written after this. */
+  forget(): void;
+}
+
+/** The outgoing lines of one session on their way into the journal. */
+export interface JournalledLines {
+  append(line: string): void;
+  /** The length of all lines that were appended and are not durable yet. */
+  readonly waitingBytes: number;
+  /** The peer has every line up to this number. Committed with the next turn that has something else to commit. */
+  acknowledge(seq: number): void;
+  /**
+   * Calls back once everything so far is durable, or with the reason if it is lost; after the lines of that turn were
+   * released. At once if nothing waits.
+   */
+  committed(callback: (error?: Error) => void): void;
+}

@@ -1,0 +1,16 @@
+// What a session is, beside its outgoing lines and the state of its plugins. The journal stores it, a fork begins with a
+// changed copy of it, and a recording carries it: everywhere in this form.
+import type { Dialect } from "../../protocol/dialects.ts";
+import type { Principal } from "../principal.ts";
+
+export interface SessionRecord {
+  readonly principal: Principal;
+  /** Names of the capabilities that were granted. */
+  readonly granted: readonly string[];
+  readonly dialect: Dialect;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly lastActiveAt: number;
+  /** The session that this one was forked from. */
+  readonly parent?: string;
+}
