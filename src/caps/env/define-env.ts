@@ -1,46 +1,48 @@
-// Writing an environment: one object, whose types come from its spaces.
+// The API for environment authors: one object per environment, whose types are inferred from its spaces.
 import type { Awaitable } from "../../protocol/awaitable.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { SeededRandom } from "./random.ts";
 import type { Space } from "./spaces/space.ts";
 
-/** Something that happened, told to agents that negotiated `env_push`. */
+/** An event of an environment, pushed to agents that negotiated `env_push`. */
 export interface EnvEvent {
   event_type: string;
   reason?: string;
-  /** What changed, and only that. */
+  /** The fields that changed, and only those. */
   delta?: JsonObject;
   reward?: number;
   reward_info?: JsonObject;
-  /** The event ends the episode for whoever listens. */
+  /** The event ends the episode for agents that listen to pushes. */
   terminal?: boolean;
 }
 
-/** What an environment is given with each call; the same object for the whole life of an episode. */
+/** Passed to every function of an environment; the same object for the whole life of an episode. */
 export interface EnvContext {
-  /** The only source of chance: it is saved with the episode, so a seed, a restore and a fork reproduce it. */
+  /**
+   * The only source of randomness. Its state is saved with the episode, so a seed, a restore and a fork reproduce it.
+   */
   readonly random: SeededRandom;
-  /** The folder of `env/data`, as this episode's session sees it; it may not exist yet. */
+  /** The folder of `env/data` of this episode's session. It may not exist yet. */
   readonly dataDir: string;
-  /** Aborted when nobody waits for what is being done; whoever then rejects leaves the episode as it was. */
+  /** Aborted when the caller no longer waits. A function that then rejects leaves the episode unchanged. */
   readonly signal: AbortSignal;
-  /** Tells the agent something unasked, at any time until the episode is closed. */
+  /** Pushes an event to the agent. Allowed at any time until the episode is closed. */
   push(event: EnvEvent): void;
 }
 
 export interface ResetContext extends EnvContext {
   readonly seed: number;
-  /** What the agent sent as `options`; throw `resetDenied` where it makes no sense. */
+  /** The `options` that the agent sent. Throw `resetDenied` if they are not valid. */
   readonly options: JsonObject;
 }
 
 export interface StepResult<State> {
-  /** Left out where the step changed the state in place. */
+  /** Left out if the step changed the state in place. */
   state?: State;
   reward?: number;
-  /** The episode has come to its end. */
+  /** The episode reached its natural end. */
   done?: boolean;
-  /** It was cut short, for a reason outside of it; the step limit is added by the host. */
+  /** The episode was cut short for a reason outside of it. The host adds the step limit itself. */
   truncated?: boolean;
   info?: JsonObject;
 }
@@ -53,35 +55,41 @@ export interface EnvSpec<State, Action, Observation> {
   /** Steps after which an episode is truncated. */
   readonly maxSteps?: number;
   reset(context: ResetContext): Awaitable<State>;
-  /** Gets actions of its action space only. */
+  /** Called only with actions of the action space. */
   step(state: State, action: NoInfer<Action>, context: EnvContext): Awaitable<StepResult<State>>;
-  /** What the agent sees of the state; all of it where left out. */
+  /** The part of the state that the agent sees; by default all of it. */
   observe?(state: State): NoInfer<Observation>;
-  /** `text`, `json`, `image` (SVG or a data URL) or a mode of its own; undefined where it has no such mode. */
+  /**
+   * `text`, `json`, `image` (SVG or a data URL) or a custom mode. Returns undefined for a mode that it does not
+   * support.
+   */
   render?(state: State, mode: string): Awaitable<JsonValue | undefined>;
-  /** Actions that make sense now, best first. */
+  /** Actions that are useful in this state, best first. */
   plan?(state: State): Awaitable<readonly NoInfer<Action>[]>;
-  /** For a state that is not JSON: what to save of it. */
+  /** Needed if the state is not JSON: returns the JSON to save. */
   snapshot?(state: State): JsonValue;
-  /** The state that `snapshot` was taken of. */
+  /** Builds the state from the JSON that `snapshot` returned. */
   restore?(saved: JsonValue, context: EnvContext): Awaitable<State>;
-  /** Lets go of what a state holds besides memory. */
+  /** Releases resources of a state other than memory, for example open files. */
   close?(state: State): void;
 }
 
-/** An environment as the host runs it: its state is its own affair, its actions were checked. */
+/** An environment with its types erased, as the host runs it. The host checks actions before it passes them on. */
 export type Environment = EnvSpec<unknown, unknown, unknown>;
 
 /**
- * Declares an environment. Its state is JSON, or it has `snapshot` and `restore`: that is all it takes to be saved,
- * recovered and forked.
+ * Declares an environment. Its state must be JSON, or it must have `snapshot` and `restore`. The host then saves,
+ * recovers and forks its episodes without further code.
  */
 export function defineEnv<State, const Action, const Observation>(
   spec: EnvSpec<State, Action, Observation>,
 ): Environment {
-  if (!/^[\w.:/-]{1,128}$/.test(spec.name)) throw new TypeError(`"${spec.name}" is no name for an environment`);
+  if (!/^[\w.:/-]{1,128}$/.test(spec.name))
+    throw new TypeError(
+      `"${spec.name}" is not a valid environment name: use 1 to 128 of the characters A-Z a-z 0-9 _ . : / -`,
+    );
   if ((spec.snapshot === undefined) !== (spec.restore === undefined))
-    throw new TypeError(`environment "${spec.name}": snapshot and restore come together`);
+    throw new TypeError(`environment "${spec.name}": define both snapshot and restore, or neither`);
   return spec as unknown as Environment;
 }
 

@@ -24,7 +24,7 @@ export function createHandlers(
   dataOptions: DataPlaneOptions,
 ): SessionPart<typeof env> {
   const { state, clock, log } = context;
-  // Made when they are needed: most sessions, and most forks, have neither files nor experiences.
+  // Created on first use: most sessions and most forks have neither files nor experiences.
   let plane: DataPlane | undefined;
   const data = () => {
     plane ??= new DataPlane(dataOptions, context);
@@ -50,8 +50,9 @@ export function createHandlers(
       const { id: episode_id, stepNum: step_id } = episode;
       context.push(statePush, { episode_id, step_id, ...event, delta, state_delta: delta });
     } catch (error) {
-      // Said while nobody waits, or from a thread: what is no event must not become anybody's failure.
-      log.warn("an environment pushed what is no event", { env: episode.environment.name, error });
+      // An environment may push outside of any call, or from a worker thread, so an invalid event is logged and does
+      // not throw.
+      log.warn("an environment pushed an invalid event", { env: episode.environment.name, error });
     }
   };
 
@@ -139,7 +140,7 @@ export function createHandlers(
 
     reward: ({ episode_id, step_num, reward }) =>
       andThen(episodes.get(episode_id), (episode) => {
-        // A round that an autoreset has just begun has no step yet: the last one ended the round before.
+        // After an autoreset the new round has no step yet, so the last step is the final step of the round before.
         const last = episode.stepNum > 0 ? episode.stepNum : experiences().lastStepOf(episode.id);
         const step = step_num ?? last;
         if (step > last) throw notTaken(step, last);
@@ -157,7 +158,7 @@ export function createHandlers(
       return { ndjson: lines.join(""), count: lines.length, next_cursor: next };
     },
 
-    // Files are no part of the session: a replay has what they came to.
+    // Files are not part of the session's state: a recording has the results of these calls, and a replay returns them.
     resetData: (request, caller) => context.outside(() => data().reset(request, caller)),
     addData: (request, caller) => context.outside(() => data().add(request, caller)),
     getData: (request, caller) => context.outside(() => data().get(request, caller)),
@@ -187,7 +188,7 @@ function stepOnce(
   autoreset: AutoresetMode,
   caller: Caller,
 ): { obs: Observation } | Promise<{ obs: Observation }> {
-  // A step that starts over is two changes with one answer.
+  // A step with an autoreset makes two changes that have one answer, so they are committed together.
   const obs =
     autoreset === "disabled"
       ? episode.step(action, caller)
@@ -204,7 +205,10 @@ function firstOf(environments: ReadonlyMap<string, Environment>): string {
   return first;
 }
 
-/** What every environment can show, and what it shows itself. An image travels as a data URL. */
+/**
+ * Renders the modes that every environment has (`json`, `text`) and those of the environment. An image is sent as a
+ * data URL.
+ */
 function renderIn(episode: Episode, mode: string, caller: Caller): JsonValue | Promise<JsonValue> {
   const isImage = mode === "screenshot" || mode === "image";
   return andThen(episode.render(isImage || mode === "svg" ? "image" : mode, caller), (shown) => {
@@ -216,7 +220,7 @@ function renderIn(episode: Episode, mode: string, caller: Caller): JsonValue | P
   });
 }
 
-/** A state that an agent made up is the environment's own only where the environment shows all of its own. */
+/** A state that the agent made up can be used only if the environment shows its whole state. */
 function toOwnState({ environment }: Episode, given: JsonObject): unknown {
   const isOpen = environment.observe === undefined && environment.snapshot === undefined;
   const { observationSpace } = environment;
@@ -225,7 +229,7 @@ function toOwnState({ environment }: Episode, given: JsonObject): unknown {
   if (known !== undefined) return known;
   const why = isOpen
     ? "state: not in the observation space"
-    : `"${environment.name}" plans for the state it is in only`;
+    : `"${environment.name}" can plan for its current state only`;
   throw env.error("runtime_error", why, { retryable: false });
 }
 
@@ -233,7 +237,7 @@ function assertAtMost(count: number, limit: number, name: string): void {
   if (count > limit) throw badField("actions", `actions: at most ${limit}, found ${count}`, { limit: name });
 }
 
-/** They are kept with the episode, and written with it. */
+/** The options are saved with the episode. */
 function assertSmall(options: JsonObject): void {
   const { maxOptionsBytes } = envLimits;
   if (isLargerThan(options, maxOptionsBytes))

@@ -1,23 +1,23 @@
-// The limits of the env capability with their defaults; the plugin's options override those that they name.
+// The limits of the env capability with their defaults. An option of the plugin overrides the limit of the same name.
 
 export const envLimits = {
-  /** Episodes of one session at once. Completed ones make room first. */
+  /** Episodes that one session may have at once. A new episode replaces a completed one first. */
   maxEpisodes: 1024,
-  /** Steps after which an episode is truncated, whatever its environment allows. */
+  /** Steps after which an episode is truncated, even if its environment allows more. */
   maxSteps: 1_000_000,
   /** Steps of one batch. */
   maxBatch: 4096,
   /** Actions that one `env/what_if` tries. */
   maxWhatIf: 256,
-  /** Experiences kept per session; the oldest go first. */
+  /** Experiences stored per session; the oldest are dropped first. */
   maxExperiences: 10_000,
-  /** Rewards that an agent reported, kept per session; the oldest go first. */
+  /** Rewards reported by the agent that are stored per session; the oldest are dropped first. */
   maxFeedback: 10_000,
   /** Bytes of experiences in one answer. */
   maxAnswerBytes: 4 * 1024 * 1024,
-  /** Bytes of the options of a reset, which are kept with the episode. */
+  /** Bytes of the options of a reset, which are saved with the episode. */
   maxOptionsBytes: 64 * 1024,
-  /** Items of one request that an environment which answers later works on at once. */
+  /** Items of one request that run at the same time if the environment is asynchronous. */
   maxConcurrentItems: 32,
   /** Events that an isolated environment may push in one call. */
   maxPushesPerCall: 1000,
@@ -35,10 +35,10 @@ export const envLimits = {
   maxDataRoots: 64,
   /** Items in one answer of `env/data/get`. */
   maxDataItems: 1000,
-  /** Bytes of content in one answer of `env/data/get`, whatever an agent asks for. */
+  /** Bytes of content in one answer of `env/data/get`, even if the agent asks for more. */
   maxContentBytes: 4 * 1024 * 1024,
   /** Staged data that no session has touched for this long is removed. */
   dataKeptMs: 7 * 24 * 60 * 60_000,
-  /** How often the host looks for such data. */
+  /** Time between two searches for such data. */
   dataCollectIntervalMs: 60 * 60_000,
 } as const satisfies Record<string, number>;

@@ -15,7 +15,7 @@ export const optionsSchema = z.strictObject({
   workers: z.int().min(1).max(64).default(2),
   worker_timeout_ms: z.int().min(1).max(maxTimerMs).default(envLimits.workerTimeoutMs),
   worker_memory_mb: z.int().min(16).max(4096).default(envLimits.workerMemoryMb),
-  /** The environment of a reset that names none; the first one where left out. */
+  /** The environment of a reset without `env_name`; by default the first environment of the host. */
   default_env: z.string().default(""),
   max_episodes: z.int().min(1).default(envLimits.maxEpisodes),
   when_full: z.enum(["deny", "close_oldest"]).default("deny"),
@@ -28,7 +28,7 @@ export const optionsSchema = z.strictObject({
     .strictObject({
       /** A folder that every data root starts from. */
       baseline: z.string().default(""),
-      /** Folders that agents may stage files from; the workspace where left out. */
+      /** Folders that agents may stage files from; by default the workspace. */
       sources: z.array(z.string().min(1)).default([]),
       max_bytes: z.int().min(0).default(envLimits.maxDataBytes),
       max_files: z.int().min(0).default(envLimits.maxDataFiles),

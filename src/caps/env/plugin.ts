@@ -19,11 +19,11 @@ import { type EnvOptions, type ParsedEnvOptions, parseEnvOptions } from "./optio
 import { env } from "./protocol.ts";
 
 export interface EnvPluginOptions extends EnvOptions {
-  /** Environments made in code, beside the built-in ones and those of modules. */
+  /** Environments created in code, added to the built-in ones and those of modules. */
   envs?: Iterable<Environment>;
 }
 
-/** What a config makes of `type: env`. */
+/** Called for `type: env` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof env> {
   return createEnvPlugin(parseEnvOptions(options), []);
 }
@@ -34,7 +34,7 @@ export function envPlugin({ envs = [], ...options }: EnvPluginOptions = {}): Plu
 
 function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>): Plugin<typeof env> {
   const environments = new Map<string, Environment>();
-  /** Those that run in threads, by name; a session gets its own of each. */
+  /** Isolated environments by name; each session gets its own instance. */
   const isolated = new Map<string, IsolatedEnv>();
   let pool: WorkerPool | undefined;
   let data: DataPlaneOptions | undefined;
@@ -51,7 +51,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
     isolated.set(environment.name, create);
   };
 
-  /** In the same order, which decides on the default. */
+  /** Keeps the order, which decides on the default environment. */
   const environmentsOf = (context: SessionContext): ReadonlyMap<string, Environment> => {
     if (isolated.size === 0) return environments;
     return new Map(Array.from(environments, ([name, shared]) => [name, isolated.get(name)?.(context) ?? shared]));
@@ -96,7 +96,7 @@ function createEnvPlugin(options: ParsedEnvOptions, own: Iterable<Environment>):
   });
 }
 
-/** Whose an environment is before any session asks for it. */
+/** Stands in for a session while an isolated environment is only described. */
 const nobody: Parameters<IsolatedEnv>[0] = { session: { id: "", principal: anonymous }, outside: runOutside };
 
 function collectRegularly(folders: StagedFolders, { clock, log }: PluginContext): RegularWork {

@@ -1,16 +1,16 @@
-// The errors of this capability, worded once.
+// The errors of the env capability.
 import { A2EError, coreErrors, messageOf } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { Environment } from "./define-env.ts";
 import { env } from "./protocol.ts";
 
-/** What `reset` of an environment throws where its options make no sense. */
+/** Throw this in `reset` of an environment if its options are not valid. */
 export function resetDenied(message: string): A2EError {
   return env.error("reset_denied", message);
 }
 
-/** What `step` of an environment throws for an action that its space has and its state does not allow. */
+/** Throw this in `step` of an environment if the action is in the action space but not allowed in this state. */
 export function unknownAction(message: string, allowed: JsonValue): A2EError {
   return env.error("unknown_action", message, { detail: { allowed } });
 }
@@ -21,7 +21,7 @@ export function notInSpace(environment: Environment, action: JsonValue): A2EErro
   const { form, schema } = environment.actionSpace;
   return env.error(
     "unknown_action",
-    `${found} is no action of "${environment.name}"; \`detail.allowed\` says which are`,
+    `${found} is not an action of "${environment.name}"; \`detail.allowed\` describes its actions`,
     {
       detail: { env_name: environment.name, allowed: form, schema },
     },
@@ -52,7 +52,10 @@ export function unknownEnv(name: string, known: readonly string[]): A2EError {
   });
 }
 
-/** What an environment throws is its own affair, and the agent's to read; a code that the table knows keeps its meaning. */
+/**
+ * Passes on an `A2EError` whose code the core or this capability declares. Any other error becomes a `runtime_error`
+ * with its message, which the agent may read.
+ */
 export function toEnvError(thrown: unknown, environment: Environment): A2EError {
   if (thrown instanceof A2EError && (Object.hasOwn(coreErrors, thrown.code) || Object.hasOwn(env.errors, thrown.code)))
     return thrown;

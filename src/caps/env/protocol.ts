@@ -6,9 +6,11 @@ import { jsonObject, jsonValue } from "../../protocol/json.ts";
 const observation = z.object({
   episode_id: z.string(),
   step_num: z.int(),
-  state: jsonObject.describe("What the agent sees. A value that is no object stands under `value`."),
-  done: z.boolean().default(false).describe("The episode came to its end."),
-  truncated: z.boolean().default(false).describe("The episode was cut short, by its step limit for example."),
+  state: jsonObject.describe(
+    "The observation that the agent sees. A value that is not an object is sent as `{value}`.",
+  ),
+  done: z.boolean().default(false).describe("The episode reached its natural end."),
+  truncated: z.boolean().default(false).describe("The episode was cut short, for example by its step limit."),
   reward: z.number().nullable().default(0),
   created_at: z.number(),
   metadata: jsonObject.default({}),
@@ -21,7 +23,7 @@ export type AutoresetMode = (typeof autoresetModes)[number];
 const autoreset = z
   .enum(autoresetModes)
   .describe(
-    "What a step does at the end of an episode: fail after it; or, in the step after it, ignore the action and start over; or start over at once, with the last observation in `metadata.final_observation`.",
+    "How a step treats a completed episode. `disabled`: the next step fails. `next_step`: the next step ignores its action and starts over. `same_step`: the last step starts over at once and has the last observation in `metadata.final_observation`.",
   );
 
 const itemError = z.object({ ...errorPayload.shape });
@@ -37,7 +39,7 @@ const experience = z.object({
   done: z.boolean(),
   truncated: z.boolean(),
   created_at: z.number(),
-  feedback: z.array(z.number()).optional().describe("Rewards that the agent itself reported with env/reward."),
+  feedback: z.array(z.number()).optional().describe("Rewards that the agent reported with env/reward."),
 });
 
 export type Experience = z.output<typeof experience>;
@@ -54,7 +56,7 @@ const dataItem = z.object({
 
 const observed = z.object({ obs: observation });
 
-/** For agents written from the documentation, which look for these at the top. */
+/** Agents that were written from the documentation look for these fields at the top of the answer. */
 const mirrors = {
   episode_id: "obs.episode_id",
   observation: "obs.state",
@@ -63,7 +65,7 @@ const mirrors = {
   truncated: "obs.truncated",
 };
 
-const episodeId = z.string().default("").describe("The episode of the last reset where left out.");
+const episodeId = z.string().default("").describe("Without it, the episode of the last reset.");
 const action = jsonValue.describe(
   "Bare, as `{value}`, as `{type, …}` or as `{action_type, payload, metadata}`; checked against the action space.",
 );
@@ -72,10 +74,10 @@ const dataRoot = z
   .string()
   .max(200)
   .default("/workspace/data")
-  .describe("A name for a folder of this session; never a path of the host.");
+  .describe("The name of a folder of this session; it is not a path on the host.");
 
 export const statePush = push("env/state/push", {
-  doc: "Something happened in an episode. Only sent to agents that asked for `env_push` in the handshake.",
+  doc: "An event of an episode. Sent only to agents that asked for `env_push` in the handshake.",
   aliases: ["env/state_push"],
   payload: z.object({
     episode_id: z.string(),
@@ -83,8 +85,8 @@ export const statePush = push("env/state/push", {
     action_id: z.string().nullable().default(null),
     event_type: z.string(),
     reason: z.string().default(""),
-    delta: jsonObject.default({}).describe("What changed, and only that."),
-    state_delta: jsonObject.default({}).describe("The same as `delta`."),
+    delta: jsonObject.default({}).describe("The fields that changed, and only those."),
+    state_delta: jsonObject.default({}).describe("The same value as `delta`."),
     reward: z.number().nullable().default(null),
     reward_info: jsonObject.default({}),
     terminal: z.boolean().default(false),
@@ -114,31 +116,41 @@ const inc = { action_type: "inc", payload: { amount: 1 } };
 
 export const env = capability("env", {
   doc: "Environments to act in: reset, step, observe, with seeds that reproduce an episode and forks that leave it untouched.",
-  features: { env_push: "Changes of an environment are told unasked, by env/state/push." },
+  features: { env_push: "The host pushes the events of environments with env/state/push." },
   errors: {
-    unknown_env: { retryable: false, doc: "No environment has this name; `detail.available` lists those there are." },
-    unknown_action: { retryable: false, doc: "The action is not in the action space; `detail.allowed` says what is." },
+    unknown_env: {
+      retryable: false,
+      doc: "The host has no environment with this name; `detail.available` lists its environments.",
+    },
+    unknown_action: {
+      retryable: false,
+      doc: "The action is not in the action space; `detail.allowed` describes its actions.",
+    },
     reset_denied: {
       retryable: false,
-      doc: "The environment does not start this way, or the session has too many episodes.",
+      doc: "The environment rejected the options of the reset, or the session has too many episodes.",
     },
   },
   calls: {
     reset: call("env/reset/req", "env/reset/resp", {
       asTool: { effect: "adds" },
-      doc: "Starts an episode. Others of the session go on.",
+      doc: "Starts an episode. Other episodes of the session continue.",
       request: z.object({
-        env_name: z.string().default("").describe("The host's first environment where left out."),
+        env_name: z.string().default("").describe("Without it, the default environment of the host."),
         seed: z
           .int()
           .nullable()
           .default(null)
-          .describe("Reproduces an episode bit for bit; drawn, and told, where left out."),
-        options: jsonObject.default({}).describe("As the environment documents them."),
+          .describe(
+            "Reproduces an episode bit for bit. Without it, the host draws a seed and returns it in `obs.metadata.seed`.",
+          ),
+        options: jsonObject.default({}).describe("Options of the environment; see its description."),
         record: z
           .boolean()
           .optional()
-          .describe("Keep the steps as experiences, whatever the host's default. An extension of ours."),
+          .describe(
+            "Whether to record the steps as experiences; overrides the default of the host. An extension of ours.",
+          ),
       }),
       result: observed,
       mirrors,
@@ -157,7 +169,7 @@ export const env = capability("env", {
     }),
     observe: call("env/observe/req", "env/observe/resp", {
       asTool: { effect: "reads" },
-      doc: "Looks at an episode without acting.",
+      doc: "Returns the current observation of an episode without acting.",
       request: z.object({ episode_id: episodeId }),
       result: observed,
       mirrors,
@@ -165,14 +177,14 @@ export const env = capability("env", {
     }),
     close: call("env/close/req", "env/close/resp", {
       asTool: { effect: "destroys" },
-      doc: "Ends an episode; does nothing where there is none.",
+      doc: "Closes an episode. Closing an episode that does not exist succeeds.",
       request: z.object({ episode_id: episodeId }),
       result: z.object({ closed: z.boolean().default(true) }),
       example: { request: { episode_id: exampleId }, result: { closed: true } },
     }),
     space: call("env/space/req", "env/space/resp", {
       asTool: { effect: "reads" },
-      doc: "Says what an environment takes and shows, and which others there are.",
+      doc: "Describes the actions and observations of an environment, and lists the environments of the host.",
       aliases: { "env/spaces/req": "env/spaces/resp" },
       request: z.object({ env_name: z.string().default("") }),
       result: z.object({
@@ -180,7 +192,7 @@ export const env = capability("env", {
         description: z.string().default(""),
         action_space: jsonObject.describe("JSON Schema of an action, with the space itself under `x-space`."),
         state_schema: jsonObject.describe("JSON Schema of `obs.state`."),
-        observation_space: jsonObject.describe("The space of the observation before it became `obs.state`."),
+        observation_space: jsonObject.describe("The space of the observation, before it is wrapped as `obs.state`."),
         max_steps: z.int(),
         autoreset: z.object({ mode: autoreset, modes: z.array(autoreset) }),
         environments: z.array(z.object({ name: z.string(), description: z.string().default("") })),
@@ -199,35 +211,43 @@ export const env = capability("env", {
       },
     }),
     render: call("env/render/req", "env/render/resp", {
-      doc: "Shows an episode: `text`, `json`, `screenshot` (an image as a data URL), or what the environment knows; null where it does not.",
+      doc: "Renders an episode as `text`, `json`, `screenshot` (an image as a data URL) or in a mode of the environment. The result is null if the environment does not support the mode.",
       request: z.object({ episode_id: episodeId, mode: z.string().nullable().default("screenshot") }),
       result: z.object({ render: jsonValue.nullable() }),
       example: { request: { episode_id: exampleId, mode: "text" }, result: { render: "count: 1" } },
     }),
     plan: call("env/plan/req", "env/plan/resp", {
-      doc: "Suggests actions that make sense now, best first; each can be sent to env/step as it is.",
-      // One SDK names its request as it names the answer; such a request has no req_id.
+      doc: "Suggests actions for the current state, best first. Each can be sent to env/step unchanged.",
+      // One SDK uses the type of the answer for its request; such a request has no req_id.
       aliases: { "env/plan/resp": "env/plan/resp" },
       request: z.object({
         episode_id: z.string().nullable().default(null),
-        state: jsonObject.nullable().default(null).describe("Plans for this state, where the environment can."),
+        state: jsonObject
+          .nullable()
+          .default(null)
+          .describe("Plan for this state instead of the current one, if the environment supports it."),
       }),
       result: z.object({ suggested_actions: z.array(jsonObject).default([]) }),
       example: { request: { episode_id: exampleId }, result: { suggested_actions: [{ type: "inc" }] } },
     }),
     batchStep: call("env/batch_step/req", "env/batch_step/resp", {
-      doc: "Acts in many episodes at once, or several times in one; each item has its own result or error.",
+      doc: "Steps several episodes, or one episode several times. Each item has its own result or error.",
       request: z.object({
         episode_ids: z.array(z.string()).default([]),
-        actions: z.array(jsonValue).default([]).describe("One for each episode; for one episode, one after the other."),
-        episode_id: z.string().default("").describe("The one episode, where `episode_ids` is left out."),
+        actions: z
+          .array(jsonValue)
+          .default([])
+          .describe(
+            "One action per episode of `episode_ids`; without `episode_ids`, the actions are taken in order in `episode_id`.",
+          ),
+        episode_id: z.string().default("").describe("The episode to step if `episode_ids` is left out."),
         autoreset: autoreset.optional(),
       }),
       result: z.object({
         results: z.array(
           z.object({
             req_id: z.string().default(""),
-            obs: observation.describe("For an item that failed, the episode as it is."),
+            obs: observation.describe("For an item that failed, the current observation of the episode."),
             error: itemError.optional(),
           }),
         ),
@@ -238,7 +258,7 @@ export const env = capability("env", {
       },
     }),
     whatIf: call("env/what_if/req", "env/what_if/resp", {
-      doc: "Tries actions on copies of an episode and leaves it untouched. An extension of ours.",
+      doc: "Tries each action on a copy of an episode and leaves the episode unchanged. An extension of ours.",
       request: z.object({
         episode_id: episodeId,
         actions: z.array(jsonValue).min(1),
@@ -246,7 +266,9 @@ export const env = capability("env", {
           .int()
           .nullable()
           .default(null)
-          .describe("Another chance than the episode's own; without it, the outcomes are what a step would bring."),
+          .describe(
+            "Seed for the random numbers of the copies. Without it, each outcome is the same as a step would have.",
+          ),
       }),
       result: z.object({
         episode_id: z.string(),
@@ -258,10 +280,14 @@ export const env = capability("env", {
       },
     }),
     fork: call("env/fork/req", "env/fork/resp", {
-      doc: "Copies an episode. The copy is an episode of its own; one that is left alone is a place to come back to. An extension of ours.",
+      doc: "Copies an episode. The copy is an independent episode; leave it unused to have a checkpoint for env/restore. An extension of ours.",
       request: z.object({
         episode_id: episodeId,
-        seed: z.int().nullable().default(null).describe("Another chance than the episode's own."),
+        seed: z
+          .int()
+          .nullable()
+          .default(null)
+          .describe("Seed for the random numbers of the copy. Without it, they continue as in the original."),
       }),
       result: observed.extend({ forked_from: z.string() }),
       mirrors,
@@ -271,7 +297,7 @@ export const env = capability("env", {
       },
     }),
     restore: call("env/restore/req", "env/restore/resp", {
-      doc: "Puts an episode back to where a copy of it is, chance included; the copy stays as it is. An extension of ours.",
+      doc: "Replaces the state of an episode, random numbers included, with that of another episode, which stays unchanged. An extension of ours.",
       request: z.object({
         episode_id: episodeId,
         from_episode_id: z.string().describe("Any episode of the same environment in this session."),
@@ -284,43 +310,47 @@ export const env = capability("env", {
       },
     }),
     reward: call("env/reward", "env/reward/resp", {
-      doc: "Reports a reward of the agent's own; kept with the step, if that is recorded, beside the environment's, which it never changes.",
+      doc: "Reports a reward given by the agent itself. It is stored with the recorded step, beside the reward of the environment; a step that was not recorded stores nothing.",
       aliases: { "env/reward/req": "env/reward/resp" },
       request: z.object({
         episode_id: episodeId,
-        step_num: z.int().min(0).optional().describe("The step it is for; the last one where left out."),
+        step_num: z.int().min(0).optional().describe("The step that is rewarded. Without it, the last step."),
         reward: z.number(),
       }),
       result: z.object({ ok: z.boolean().default(true), step_num: z.int() }),
       example: { request: { episode_id: exampleId, reward: 0.5 }, result: { ok: true, step_num: 1 } },
     }),
     listExperiences: call("env/exp/list/req", "env/exp/list/resp", {
-      doc: "Lists recorded steps of this session, newest last.",
+      doc: "Lists the recorded steps of this session, newest last.",
       request: z.object({
-        episode_id: z.string().default("").describe("All episodes where left out."),
-        limit: z.int().min(0).default(100).describe("The newest so many, as far as they fit into an answer."),
+        episode_id: z.string().default("").describe("Without it, all episodes."),
+        limit: z
+          .int()
+          .min(0)
+          .default(100)
+          .describe("At most this many of the newest steps, and at most as many as fit into one answer."),
       }),
       result: z.object({ episodes: z.array(experience).default([]), total: z.int().default(0) }),
       example: { request: { limit: 10 }, result: { episodes: [], total: 0 } },
     }),
     exportExperiences: call("env/exp/export/req", "env/exp/export/resp", {
-      doc: "Writes recorded steps as NDJSON, a page at a time, oldest first; a page has what fits into an answer. An extension of ours.",
+      doc: "Exports recorded steps as NDJSON in pages, oldest first. A page has at most as many steps as fit into one answer. An extension of ours.",
       request: z.object({
         episode_id: z.string().default(""),
-        cursor: z.int().min(0).default(0).describe("Where the last page ended."),
+        cursor: z.int().min(0).default(0).describe("`next_cursor` of the page before."),
         limit: z.int().min(1).max(10_000).default(1000),
       }),
       result: z.object({
         ndjson: z.string(),
         count: z.int(),
-        next_cursor: z.int().nullable().describe("Null at the end."),
+        next_cursor: z.int().nullable().describe("Null on the last page."),
       }),
       example: { request: {}, result: { ndjson: "", count: 0, next_cursor: null } },
     }),
     resetData: call("env/data/reset/req", "env/data/reset/resp", {
-      doc: "Puts the data of this session back to the host's baseline. Episodes go on.",
+      doc: "Resets the data of this session to the baseline of the host. Episodes continue.",
       request: z.object({
-        scope: z.enum(["all", "baseline"]).default("all").describe("`baseline` keeps what was added."),
+        scope: z.enum(["all", "baseline"]).default("all").describe("`baseline` keeps the files that were added."),
         data_root: dataRoot,
       }),
       result: z.object({
@@ -332,15 +362,18 @@ export const env = capability("env", {
       example: { request: {}, result: { ok: true, restored: 2, data_root: "/workspace/data" } },
     }),
     addData: call("env/data/add/req", "env/data/add/resp", {
-      doc: "Stages files of the host for this session; no bytes travel. A part that fails does not stop the others.",
+      doc: "Copies files of the host into a data root of this session; their content is not sent. A part that fails does not stop the others.",
       request: z.object({
         parts: z
           .array(
             z.object({
               src: z.string().default("").describe("A file in a folder that the host allows."),
-              dest: z.string().default("").describe("Where it goes below the data root; its own name where left out."),
-              uri: z.string().default("").describe("A name that is kept with it."),
-              checksum: z.string().default("").describe("`sha256:` and 64 hexadecimal digits, to be verified."),
+              dest: z.string().default("").describe("Path below the data root. Without it, the name of the file."),
+              uri: z.string().default("").describe("A name that is stored with the file."),
+              checksum: z
+                .string()
+                .default("")
+                .describe("`sha256:` and 64 hexadecimal digits. If given, the copy is checked against it."),
               size_bytes: z.int().nullable().default(null),
               mime: z.string().default(""),
             }),
@@ -349,7 +382,7 @@ export const env = capability("env", {
         data_root: dataRoot,
       }),
       result: z.object({
-        ok: z.boolean().default(true).describe("False where a part failed."),
+        ok: z.boolean().default(true).describe("False if a part failed."),
         added: z.int().default(0),
         errors: z.array(z.string()).default([]),
         staged: z.array(dataItem).default([]),
@@ -360,11 +393,11 @@ export const env = capability("env", {
       },
     }),
     getData: call("env/data/get/req", "env/data/get/resp", {
-      doc: "Lists files of the data of this session, with their content only on request.",
+      doc: "Lists the files of a data root of this session, with their content if requested.",
       request: z.object({
-        query: z.string().max(1000).default("").describe("A pattern (`*`, `**`, `?`) or a part of the path."),
+        query: z.string().max(1000).default("").describe("A pattern (`*`, `**`, `?`) or a substring of the path."),
         include_content: z.boolean().default(false),
-        max_bytes: z.int().min(0).default(1_048_576).describe("Larger files come without content."),
+        max_bytes: z.int().min(0).default(1_048_576).describe("Larger files are returned without content."),
         data_root: dataRoot,
       }),
       result: z.object({

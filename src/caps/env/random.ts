@@ -1,5 +1,5 @@
-// Random numbers that a seed reproduces bit for bit, on every machine. sfc32: small, fast, and its whole state is four
-// integers that are saved with an episode. Not for secrets.
+// Random numbers that a seed reproduces bit for bit on every machine. The generator is sfc32: small, fast, and its
+// whole state is four integers, which are saved with an episode. Do not use it for secrets.
 
 export type RandomState = readonly [number, number, number, number];
 
@@ -8,18 +8,18 @@ export class SeededRandom {
   #b = 0;
   #c = 0;
   #counter = 1;
-  // As they were at the last `hold`.
+  // The state at the last `hold`.
   #heldA = 0;
   #heldB = 0;
   #heldC = 0;
   #heldCounter = 1;
 
-  /** Any safe integer is a seed of its own. */
+  /** Every safe integer gives a different sequence. */
   constructor(seed: number) {
     this.#a = seed >>> 0;
     this.#b = Math.floor(seed / 0x1_0000_0000) >>> 0;
     this.#c = 0x9e3779b9;
-    // Seeds that differ in one bit differ everywhere after a dozen rounds.
+    // After a dozen rounds, seeds that differ in one bit have unrelated states.
     for (let round = 0; round < 12; round++) this.#next32();
   }
 
@@ -40,7 +40,7 @@ export class SeededRandom {
     this.#counter = counter >>> 0;
   }
 
-  /** Remembers where it is, for `rewind`. In fields, since the host does it with every step. */
+  /** Stores the current state for `rewind`. In fields and not in an array, since the host calls it with every step. */
   hold(): void {
     this.#heldA = this.#a;
     this.#heldB = this.#b;
@@ -48,7 +48,7 @@ export class SeededRandom {
     this.#heldCounter = this.#counter;
   }
 
-  /** Back to the last `hold`. */
+  /** Restores the state of the last `hold`. */
   rewind(): void {
     this.state = this.held;
   }
@@ -57,7 +57,7 @@ export class SeededRandom {
     return [this.#heldA, this.#heldB, this.#heldC, this.#heldCounter];
   }
 
-  /** From 0 up to, but not including, 1, with all 53 bits that a number has. */
+  /** A number from 0 up to, but not including, 1, with 53 random bits. */
   next(): number {
     return ((this.#next32() >>> 5) * 0x400_0000 + (this.#next32() >>> 6)) / 0x20_0000_0000_0000;
   }

@@ -1,5 +1,5 @@
-// Balance a pole on a cart. The dynamics are those of CartPole-v1 in Gymnasium 1.3, to the last bit: the same formulas in
-// the same order, computed in double precision and shown in single, as there.
+// Balance a pole on a cart. The dynamics equal those of CartPole-v1 in Gymnasium 1.3 to the last bit: the same formulas
+// in the same order, computed in double precision and returned in single precision.
 import { defineEnv } from "../define-env.ts";
 import { resetDenied } from "../problems.ts";
 import type { SeededRandom } from "../random.ts";

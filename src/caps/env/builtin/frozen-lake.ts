@@ -1,5 +1,5 @@
-// Cross a frozen lake without falling into a hole. Transition tables and probabilities are those of FrozenLake-v1 in
-// Gymnasium 1.3, to the last bit.
+// Cross a frozen lake without falling into a hole. Transition tables and probabilities equal those of FrozenLake-v1 in
+// Gymnasium 1.3 to the last bit.
 import { defineEnv, type Environment } from "../define-env.ts";
 import { resetDenied } from "../problems.ts";
 import { discrete } from "../spaces/discrete.ts";
@@ -22,7 +22,7 @@ export interface Transition {
   done: boolean;
 }
 
-/** For each square and each action, what may come of it, in the order in which chance picks. */
+/** The possible outcomes for each square and each action, in the order in which a draw picks them. */
 export function lakeTransitions(map: LakeMap, isSlippery: boolean): Transition[][][] {
   const rows = maps[map];
   const size = rows.length;
@@ -99,7 +99,7 @@ function createLake(name: string, map: LakeMap, maxSteps: number): Environment {
   });
 }
 
-/** The first outcome at which the sum of probabilities passes the draw. */
+/** The first outcome at which the sum of probabilities exceeds the draw. */
 function pick(outcomes: readonly Transition[], draw: number): Transition | undefined {
   let sum = 0;
   return outcomes.find(({ probability }) => {
@@ -108,7 +108,7 @@ function pick(outcomes: readonly Transition[], draw: number): Transition | undef
   });
 }
 
-/** How likely an action ends in a hole; the goal counts for it. */
+/** The probability that an action ends in a hole; reaching the goal counts in its favour. */
 function riskOf(outcomes: readonly Transition[]): number {
   return outcomes.reduce(
     (risk, { probability, reward, done }) => risk + (done ? (reward > 0 ? -probability : probability) : 0),

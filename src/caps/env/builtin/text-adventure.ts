@@ -1,5 +1,5 @@
-// A small adventure in text: fetch the gem from the cellar and carry it to the garden. It is dark down there, and the
-// cellar is locked. For agents that read and write words.
+// A small adventure in text: fetch the gem from the cellar and carry it to the garden. The cellar is dark and locked.
+// For agents that read and write words.
 import { defineEnv } from "../define-env.ts";
 import { unknownAction } from "../problems.ts";
 import { dict } from "../spaces/composite.ts";
@@ -13,7 +13,7 @@ type Item = "key" | "lamp" | "gem";
 interface PlaceFacts {
   look: string;
   exits: Readonly<Record<string, Room>>;
-  /** Where the picture shows it. */
+  /** Position in the picture. */
   at: readonly [x: number, y: number];
 }
 
@@ -31,7 +31,7 @@ const world: Readonly<Record<Room, PlaceFacts>> = {
 // A type and not an interface: it must be JSON.
 type AdventureState = {
   place: Room;
-  /** Where each thing is: a place, or the player's hands. */
+  /** The place of each thing, or `hands` if the player carries it. */
   items: Record<Item, Room | "hands">;
   isUnlocked: boolean;
   said: string;
@@ -123,7 +123,7 @@ function describe(state: AdventureState): string {
   return [state.said, world[state.place].look, ...locked, ...dark, ...here].filter((line) => line !== "").join(" ");
 }
 
-/** All that can be done, with what leads to the gem and out again first. */
+/** All possible commands. The commands that lead to the gem and back come first. */
 function bestFirst(state: AdventureState): string[] {
   const towards = `go ${directionTo(state.place, nextGoal(state))}`;
   const useful = new Set(["take gem", "take key", "take lamp", "unlock cellar"]);

@@ -1,5 +1,5 @@
-// Files below one folder, under names that agents choose. Nothing here follows a symbolic link: nobody but the host puts
-// files into the folder, so one that is there was put there to lead out.
+// Files below one folder, under paths that agents choose. Nothing here follows a symbolic link: only the host writes to
+// the folder, so a link in it could only have been placed to lead out.
 import { createHash } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
@@ -10,23 +10,23 @@ import { env } from "../protocol.ts";
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = constants;
 
 export interface StagedFile {
-  /** Below the folder, with slashes. */
+  /** Path below the folder, with slashes. */
   readonly dest: string;
   readonly size_bytes: number;
 }
 
-/** A path that an agent names, as segments; throws where it leads anywhere but down. */
+/** Splits a path from an agent into segments. Throws if it leads out of the folder. */
 export function toSegments(path: string): string[] {
   if (path.includes("\0")) throw env.error("forbidden", "a path cannot contain a NUL character");
   if (path.length > 1000) throw env.error("forbidden", "the path is too long");
-  // Text that is no Unicode would become another name on the disk.
-  if (/\p{Surrogate}/u.test(path)) throw env.error("forbidden", "the path is no valid text");
+  // A lone surrogate is not valid Unicode and would become a different name on the disk.
+  if (/\p{Surrogate}/u.test(path)) throw env.error("forbidden", "the path is not valid Unicode");
   const segments = path.split(/[\\/]/).filter((segment) => segment !== "" && segment !== ".");
   if (segments.includes("..")) throw env.error("forbidden", `"${path}" leads out of the data root`);
   return segments;
 }
 
-/** All regular files below the folder, sorted; none where it does not exist. */
+/** All regular files below the folder, sorted; an empty list if the folder does not exist. */
 export async function listFiles(folder: string): Promise<StagedFile[]> {
   const found: StagedFile[] = [];
   const open = [""];
@@ -58,26 +58,26 @@ export async function checksumOf(path: string, signal: AbortSignal): Promise<str
 export async function readContent(path: string): Promise<{ content: string; encoding: "utf-8" | "base64" }> {
   const bytes = await readFile(path, { flag: O_RDONLY | O_NOFOLLOW | O_NONBLOCK });
   const content = bytes.toString("utf8");
-  // What does not survive being text and back is no text.
+  // Bytes that change when decoded and encoded again are not UTF-8 text.
   return Buffer.from(content, "utf8").equals(bytes)
     ? { content, encoding: "utf-8" }
     : { content: bytes.toString("base64"), encoding: "base64" };
 }
 
 export interface Staging {
-  /** Copied from its beginning, and no more of it than `size`: it may grow meanwhile. */
+  /** Copied from its beginning, at most `size` bytes: it may grow during the copy. */
   readonly file: FileHandle;
   readonly size: number;
   readonly folder: string;
   readonly segments: readonly string[];
-  /** Where the copy is made, outside of anything that an agent can name. */
+  /** The path of the copy until it is complete, outside of every data root. */
   readonly partial: string;
   readonly signal: AbortSignal;
-  /** Sees the copy first, and what it throws keeps it out. */
+  /** Called with the complete copy before it is moved into place; if it throws, the copy is removed. */
   verify?(path: string): Promise<void>;
 }
 
-/** Puts a copy of an open file in place, whole or not at all. */
+/** Copies an open file to its place, completely or not at all. */
 export async function stageFile({ file, size, folder, segments, partial, signal, verify }: Staging): Promise<void> {
   const target = join(folder, ...segments);
   await assertPlainPath(folder, segments);
@@ -96,7 +96,7 @@ export async function stageFile({ file, size, folder, segments, partial, signal,
   }
 }
 
-/** Refuses a way through anything but folders. */
+/** Rejects a path that crosses anything but folders, for example a symbolic link. */
 async function assertPlainPath(folder: string, segments: readonly string[]): Promise<void> {
   let path = folder;
   for (const [at, segment] of segments.entries()) {
@@ -108,7 +108,7 @@ async function assertPlainPath(folder: string, segments: readonly string[]): Pro
   }
 }
 
-/** A regular file within one of these folders, open for reading; throws where it is in none. */
+/** Opens a regular file within one of these folders for reading. Throws if it is in none of them. */
 export async function openSource(src: string, folders: readonly string[]): Promise<{ file: FileHandle; name: string }> {
   if (src.includes("\0")) throw new Error("a path cannot contain a NUL character");
   const shown = src.length > 200 ? `${src.slice(0, 200)}…` : src;
@@ -117,12 +117,12 @@ export async function openSource(src: string, folders: readonly string[]): Promi
     const path = await realpath(resolve(folder, src)).catch(() => undefined);
     if (root === undefined || path === undefined || !path.startsWith(root + sep)) continue;
     const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    // Whoever swapped a folder for a link in the meantime gets an error, not a file from elsewhere.
+    // A folder may have been replaced by a link since `realpath`: check the file that was opened.
     const opened = await realpath(`/proc/self/fd/${file.fd}`).catch(() => path);
     if (opened.startsWith(root + sep) && (await file.stat()).isFile()) return { file, name: basename(path) };
     await file.close();
     throw new Error(`"${shown}" is not a regular file`);
   }
-  // Whether a file outside exists is nobody's business.
+  // The same error whether or not the file exists: agents must not learn about files outside of the folders.
   throw new Error(`"${shown}" is not in a folder that this host stages from`);
 }

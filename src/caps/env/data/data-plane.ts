@@ -1,5 +1,5 @@
-// `env/data`: files that a task starts from and leaves behind. Each session has folders of its own; only names, sizes and
-// checksums travel. It knows nothing of episodes.
+// `env/data`: files that a task starts from and leaves behind. Each session has its own folders. Answers have names,
+// sizes and checksums, and content only on request. Independent of episodes.
 import { join } from "node:path";
 import type { SessionContext } from "../../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
@@ -29,14 +29,14 @@ type Part = RequestOf<Calls["addData"]>["parts"][number];
 type Answer<Name extends "resetData" | "addData" | "getData"> = Promise<ResultInputOf<Calls[Name]>>;
 
 export interface DataPlaneOptions extends DataRootsOptions {
-  /** Where the folders of all sessions are. */
+  /** The folders of all sessions. */
   readonly folders: StagedFolders;
   /** Folders that `src` may point into. */
   readonly sources: readonly string[];
 }
 
 const defaultRoot = "/workspace/data";
-/** What agents said of a file, by its path: `<root>/<dest>`. */
+/** The `uri` and `mime` that agents gave for a file, by its path: `<root>/<dest>`. */
 const aboutPrefix = `${localPrefix}about/`;
 const aboutKey = (root: string, dest: string) => `${aboutPrefix}${root}/${dest}`;
 
@@ -45,7 +45,7 @@ export class DataPlane {
   readonly #state: SessionState;
   readonly #place: SessionFolder;
   readonly #roots: DataRoots;
-  /** One change of files at a time. */
+  /** Runs one change of files at a time. */
   readonly #turns = new Turns();
   #underWay: AbortController | undefined;
   #isClosed = false;
@@ -57,7 +57,7 @@ export class DataPlane {
     this.#roots = new DataRoots(options, this.#place);
   }
 
-  /** The folder that environments see, and may write to. */
+  /** The folder that environments read and write. */
   get defaultFolder(): string {
     return join(this.#place.ownNow(), toRootName(defaultRoot));
   }
@@ -112,20 +112,21 @@ export class DataPlane {
         ok: true,
         items,
         truncated,
-        detail: truncated ? `${found.length} files, some left out or without content` : "",
+        detail: truncated ? `${found.length} files, some were left out or have no content` : "",
       };
     });
   }
 
-  /** Gives a fork files of its own; at once, since the parent may go on at once. */
+  /** Gives a fork its own files. Synchronous, since the parent may continue at once. */
   fork(forked: SessionState): void {
     this.#place.fork(forked);
   }
 
-  /** Takes over the files of a fork, with what was said of them. */
+  /** Takes over the files of a fork, with their `uri` and `mime`. */
   merge(fork: SessionState): { merged: number; conflicts: string[] } {
     const before = this.#place.readable;
-    if (!this.#place.adopt(fork)) return { merged: 0, conflicts: ["data: both have changed their files"] };
+    if (!this.#place.adopt(fork))
+      return { merged: 0, conflicts: ["data: the session and its fork both changed files"] };
     if (this.#place.readable === before) return { merged: 0, conflicts: [] };
     this.#forgetAbout(aboutPrefix);
     for (const [key, about] of fork.entries()) if (key.startsWith(aboutPrefix)) this.#state.set(key, about);
@@ -133,8 +134,8 @@ export class DataPlane {
   }
 
   /**
-   * Breaks off what is under way, and waits for it: whoever comes next has the folder to itself. Where nobody does, its
-   * files go.
+   * Aborts the running work and waits for its end, so that the next owner has the folder to itself. Removes the files
+   * if the session is closed for good.
    */
   async close(isForGood: boolean): Promise<void> {
     this.#isClosed = true;
@@ -152,8 +153,8 @@ export class DataPlane {
       const isFolder = part.dest === "" || part.dest.endsWith("/");
       const segments = [...toSegments(part.dest), ...(isFolder ? [name] : [])];
       const { size } = await file.stat();
-      if (size > room.bytes) throw new Error(`this session has room for ${room.bytes} bytes more`);
-      if (room.files < 1) throw new Error(`this session may stage ${this.#options.maxFiles} files`);
+      if (size > room.bytes) throw new Error(`this session has room for ${room.bytes} more bytes`);
+      if (room.files < 1) throw new Error(`this session may stage at most ${this.#options.maxFiles} files`);
       let checksum = "";
       const verify = async (path: string) => {
         checksum = await checksumOf(path, signal);
@@ -182,7 +183,7 @@ export class DataPlane {
     for (const [key] of [...this.#state.entries()]) if (key.startsWith(prefix)) this.#state.delete(key);
   }
 
-  /** Nothing is begun for whoever does not wait any more, and what is under way for them is broken off. */
+  /** Runs `work` in order. Work is not started for a call that has ended, and is aborted if its call ends. */
   #inTurn<Result>(caller: Caller, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const result = this.#turns.run(async () => {
       if (this.#isClosed) throw closedMeanwhile();
@@ -205,7 +206,7 @@ export class DataPlane {
 }
 
 function closedMeanwhile(): A2EError {
-  return new A2EError("cancelled", "the session was closed or put back meanwhile");
+  return new A2EError("cancelled", "the session was closed or restored during the call");
 }
 
 function assertAsSaid({ checksum, size_bytes }: Part, size: number, found: string): void {
@@ -214,7 +215,7 @@ function assertAsSaid({ checksum, size_bytes }: Part, size: number, found: strin
   if (size_bytes !== null && size_bytes !== size) throw new Error(`size_bytes: expected ${size_bytes}, found ${size}`);
 }
 
-/** Errors of the file system name paths of the host, which are none of an agent's business. */
+/** Errors of the file system contain paths of the host, which agents must not see. */
 function toReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return "code" in error && !(error instanceof A2EError)

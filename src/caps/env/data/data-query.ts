@@ -1,11 +1,11 @@
-// Which files a query of `env/data/get` means: those with its words in their path, or those that fit it as a pattern.
+// Finds the files that a query of `env/data/get` matches: by substring, or by pattern if the query has `*` or `?`.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createPathWildcard } from "../../../machinery/validation/wildcard.ts";
 
-/** Compared in one turn: a query comes from outside, and comparing long paths with a long one takes its time. */
+/** Files compared before other work gets a turn: comparing long paths with a long query takes time. */
 const filesPerTurn = 100;
 
-/** Those that match, in their order; in several turns where there are many. */
+/** Returns the files that match, in their order. Yields to other work between blocks of files. */
 export async function filterByQuery<File extends { readonly dest: string }>(
   files: readonly File[],
   query: string,
@@ -23,10 +23,10 @@ export async function filterByQuery<File extends { readonly dest: string }>(
   return found;
 }
 
-/** `*` and `?` stay within a folder, and `**` stands for any number of folders. */
+/** `*` and `?` match within a folder, `**` matches any number of folders. */
 function createMatcher(query: string): (path: string) => boolean {
   if (!/[*?]/.test(query)) return (path) => path.includes(query);
   const pattern = query.replace(/^\.?\//, "");
-  // `*.csv` also means the files in folders, as people who write it expect.
+  // `*.csv` also matches files in subfolders, as users expect.
   return createPathWildcard(pattern.includes("/") ? pattern : `**/${pattern}`, { questionMark: true });
 }

@@ -1,4 +1,5 @@
-// The data roots of one session: folders by the names that its agent gives them, each begun with the host's baseline.
+// The data roots of one session: folders named by its agent, each of which starts with the files of the host's
+// baseline.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
@@ -16,7 +17,7 @@ export interface DataRootsOptions {
   readonly maxFiles: number;
 }
 
-/** What a session may still stage. */
+/** The bytes and files that a session may still stage. */
 export interface Room {
   bytes: number;
   files: number;
@@ -25,7 +26,7 @@ export interface Room {
 export interface DataRoot {
   readonly name: string;
   readonly folder: string;
-  /** Where copies of files are made before they are put in place. */
+  /** The path of a copy until it is complete. */
   readonly partial: string;
 }
 
@@ -38,21 +39,21 @@ export class DataRoots {
     this.#place = place;
   }
 
-  /** The root, with the baseline in it where it is new. */
+  /** Returns the root. A new root starts with the baseline. */
   async open(data_root: string, signal: AbortSignal): Promise<DataRoot> {
     const root = await this.#rootOf(data_root);
     if (!existsSync(root.folder)) await this.#begin(root, signal);
     return root;
   }
 
-  /** The same to read from, for which nothing that is shared with forks needs copying. */
+  /** Returns the root for reading only, without copying files that are shared with forks. */
   async openToRead(data_root: string, signal: AbortSignal): Promise<Pick<DataRoot, "name" | "folder">> {
     const name = toRootName(data_root);
     const folder = join(this.#place.readable, name);
     return existsSync(folder) ? { name, folder } : this.open(data_root, signal);
   }
 
-  /** Puts the baseline back, with or without what was added to it; says how many files it has. */
+  /** Restores the baseline, with or without the files that were added, and returns the number of its files. */
   async reset(data_root: string, isKept: boolean, signal: AbortSignal): Promise<DataRoot & { restored: number }> {
     const root = await this.#rootOf(data_root);
     const isRestored = isKept && existsSync(root.folder);
@@ -60,7 +61,7 @@ export class DataRoots {
     return { ...root, restored };
   }
 
-  /** A root that is about to be made anew does not count. */
+  /** The room that is left. A root that is about to be replaced does not count. */
   async room(except?: string): Promise<Room> {
     const files = (await listFiles(await this.#place.own())).filter(({ dest }) => {
       const [name] = dest.split("/", 1);
@@ -76,7 +77,7 @@ export class DataRoots {
     return { name, folder: join(own, name), partial: join(own, incoming, "file") };
   }
 
-  /** Makes the root anew, whole or not at all. */
+  /** Creates or replaces the root, completely or not at all. */
   async #begin(root: DataRoot, signal: AbortSignal): Promise<number> {
     const own = await this.#place.own();
     const { maxDataRoots } = envLimits;
@@ -118,7 +119,7 @@ export class DataRoots {
   }
 }
 
-/** Two roots never have the same name, however long they are. */
+/** The folder name of a root. Different roots have different names, however long they are. */
 export function toRootName(data_root: string): string {
   const root = toSegments(data_root).join("/");
   const name = encodeURIComponent(root) || "root";

@@ -1,5 +1,5 @@
-// Where the files of one session are: in a folder of its own, or still in one that it shares with forks. A fork copies
-// nothing; whoever writes first, parent or fork, copies then.
+// The folder of one session: its own, or one that it shares with forks. A fork copies nothing; the first write, by the
+// parent or by the fork, makes the copy.
 import { randomUUID } from "node:crypto";
 import type { SessionContext } from "../../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
@@ -7,9 +7,9 @@ import type { Clock } from "../../../protocol/envelope.ts";
 import type { StagedFolders } from "./staged-folders.ts";
 
 type FolderPlace = {
-  /** The session's own; it need not be there yet. */
+  /** The folder of the session; it may not exist yet. */
   id: string;
-  /** Read from until then, and never written to. */
+  /** The shared folder to read from until then; never written to. */
   from?: string;
 };
 
@@ -32,7 +32,7 @@ export class SessionFolder {
     this.#leave();
   }
 
-  /** Its path, to be written to. */
+  /** The path for writing. */
   async own(): Promise<string> {
     const { id, from } = this.#place();
     if (!this.#folders.exists(id)) {
@@ -42,14 +42,14 @@ export class SessionFolder {
     return this.#folders.pathOf(id);
   }
 
-  /** The same at once, for environments; it is not made where there is nothing to put in. */
+  /** Like `own`, synchronously, for environments. An empty folder is not created. */
   ownNow(): string {
     const { id, from } = this.#place();
     if (from !== undefined && !this.#folders.exists(id) && this.#folders.exists(from)) this.#folders.copyNow(from, id);
     return this.#folders.pathOf(id);
   }
 
-  /** Its path, to be read from. */
+  /** The path for reading. */
   get readable(): string {
     const { id, from } = this.#place();
     return this.#folders.pathOf(from === undefined || this.#folders.exists(id) ? id : from);
@@ -59,13 +59,16 @@ export class SessionFolder {
     for (const name of namesIn(placeOf(this.#state))) await this.#folders.touch(name, this.#clock.now());
   }
 
-  /** Removes what is the session's alone. What forks read from goes when nobody has touched it for long: they may not be open. */
+  /**
+   * Removes the session's own folder. A folder that forks read is left to `collect`, since these forks may not be open
+   * now.
+   */
   async remove(): Promise<void> {
     const place = placeOf(this.#state);
     if (place !== undefined && !this.#folders.isFrozen(place.id)) await this.#folders.remove(place.id);
   }
 
-  /** Both go on from what is there now. */
+  /** From now on, both sessions read the files that exist now. */
   fork(forked: SessionState): void {
     const from = this.#freeze(this.#state);
     if (from !== undefined) this.#standOn(forked, from);
@@ -73,8 +76,8 @@ export class SessionFolder {
   }
 
   /**
-   * Takes over the files of a fork, where it has changed them and this session has not since. False where both have: then
-   * nothing is taken.
+   * Takes over the files of a fork if the fork has changed them and this session has not. Returns false, and takes
+   * nothing, if both have changed files.
    */
   adopt(fork: SessionState): boolean {
     const theirs = placeOf(fork);
@@ -89,14 +92,17 @@ export class SessionFolder {
 
   #place(): FolderPlace {
     const known = placeOf(this.#state);
-    // A snapshot of before a fork names what the fork reads from by now.
+    // A snapshot from before a fork names a folder that has been frozen since.
     if (known !== undefined && !this.#folders.isFrozen(known.id)) return known;
     const place: FolderPlace = { id: createName(), ...(known === undefined ? {} : { from: known.id }) };
     this.#state.set(placeKey, place);
     return place;
   }
 
-  /** What a session has written so far becomes what it, and others, read from; undefined where it has no files. */
+  /**
+   * Freezes the folder that a session has written to, and makes the session read from it. Returns undefined if it has
+   * no files.
+   */
   #freeze(state: SessionState): string | undefined {
     const place = placeOf(state);
     if (place === undefined) return undefined;
@@ -111,7 +117,7 @@ export class SessionFolder {
   }
 }
 
-/** None of the session's own ids: whether one is needed depends on the disk, and a replay must draw the same. */
+/** Not an id of the session: whether a name is needed depends on the disk, and a replay must draw the same ids. */
 function createName(): string {
   return randomUUID();
 }

@@ -1,29 +1,32 @@
-// The folders in which sessions keep the files of `env/data`, one for each, and those that forks still share. Sessions
-// come and go; what nobody has touched for long is removed.
+// The folders of all sessions for `env/data`: one per session, and those that forks share. Folders that no session has
+// used for long are removed.
 import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { cp, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-/** Marks a folder that several sessions read from. It lies in the folder, since old snapshots name that as well. */
+/**
+ * Marks a folder that several sessions read. The mark is a file in the folder, since old snapshots still name the
+ * folder.
+ */
 const frozenMark = "%frozen";
-/** Holds what is being made. */
+/** The folder for incomplete copies. */
 export const incoming = "%incoming";
 
-/** Whether this is a data root of an agent: none is called so, since none has a percent sign before a word. */
+/** Whether this is the folder of a data root. Names of roots are URL-encoded, so `%` is never followed by a word. */
 export function isRootName(name: string): boolean {
   return name !== frozenMark && name !== incoming;
 }
 
 export class StagedFolders {
   readonly #root: string;
-  /** What open sessions use, asked when it matters. */
+  /** Functions that return the folders an open session uses. */
   readonly #users = new Set<() => readonly string[]>();
 
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** Keeps what this session names for as long as it is open. */
+  /** Protects the folders of a session from `collect` until the returned function is called. */
   enter(inUse: () => readonly string[]): () => void {
     this.#users.add(inUse);
     return () => this.#users.delete(inUse);
@@ -37,7 +40,7 @@ export class StagedFolders {
     return existsSync(this.pathOf(id));
   }
 
-  /** Nobody writes to it from now on. */
+  /** No session writes to the folder from now on. */
   freeze(id: string): void {
     writeFileSync(join(this.pathOf(id), frozenMark), "");
   }
@@ -50,17 +53,17 @@ export class StagedFolders {
     await mkdir(this.pathOf(id), { recursive: true });
   }
 
-  /** A copy, whole or not at all. */
+  /** Copies a folder, completely or not at all. */
   async copy(from: string, to: string): Promise<void> {
     const partial = this.#partialOf(to);
     await rm(partial, { recursive: true, force: true });
     await cp(this.pathOf(from), partial, this.#copying(from));
-    // An environment may have needed it sooner.
+    // `copyNow` may have created the folder meanwhile.
     if (this.exists(to)) await rm(partial, { recursive: true, force: true });
     else await rename(partial, this.pathOf(to));
   }
 
-  /** The same for whoever cannot wait. */
+  /** Like `copy`, for callers that cannot wait. */
   copyNow(from: string, to: string): void {
     const partial = `${this.#partialOf(to)}-now`;
     rmSync(partial, { recursive: true, force: true });
@@ -84,12 +87,15 @@ export class StagedFolders {
     await rm(this.pathOf(id), { recursive: true, force: true });
   }
 
-  /** What is in use is not old, whenever it was staged. */
+  /** Marks a folder as in use now, so that `collect` keeps it. */
   async touch(id: string, now: number): Promise<void> {
     await utimes(this.pathOf(id), now / 1000, now / 1000).catch(() => {});
   }
 
-  /** Removes what no session has touched since; one that comes back later starts from the baseline again. */
+  /**
+   * Removes folders that no session has used since `olderThan`. A session that is resumed later starts from the
+   * baseline again.
+   */
   async collect(olderThan: number): Promise<void> {
     const used = new Set([...this.#users].flatMap((inUse) => inUse()));
     for (const name of await readdir(this.#root).catch(() => [])) {

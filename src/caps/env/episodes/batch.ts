@@ -1,4 +1,4 @@
-// Many steps in one request, and steps that never happened: both answer item by item.
+// Requests with many items, `env/batch_step` and `env/what_if`: each item has its own result or error.
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
@@ -25,7 +25,7 @@ export interface BatchRequest {
   episode_id: string;
 }
 
-/** Each episode goes its own way; steps of the same one are taken in their order. */
+/** Episodes are stepped independently of each other; steps of the same episode run in their order. */
 export function stepBatch(
   episodes: Episodes,
   { episode_ids, actions, episode_id }: BatchRequest,
@@ -50,7 +50,10 @@ export function stepBatch(
   });
 }
 
-/** What fails as a whole is kept as well: the steps have been taken. */
+/**
+ * Runs `work` with a caller that delays commits until the answer. If the request fails, the commits still run: the
+ * steps were taken.
+ */
 export function keepTogether<Result>(caller: Caller, work: (together: Caller) => Awaitable<Result>): Awaitable<Result> {
   const kept = new KeptTogether();
   let isLater = false;
@@ -63,7 +66,7 @@ export function keepTogether<Result>(caller: Caller, work: (together: Caller) =>
   }
 }
 
-/** A signal is made when it is asked for, so it is not copied. */
+/** Forwards `signal` instead of copying it: the call creates its signal on first use. */
 class BatchCaller implements Caller {
   readonly kept: KeptTogether;
   readonly #caller: Caller;
@@ -106,7 +109,7 @@ function tryAction(fork: Episode, action: JsonValue, caller: Caller): Awaitable<
   });
 }
 
-/** The item that comes of it, whether it succeeds or fails, now or later. */
+/** Turns a result or an error into an item, synchronously if possible. */
 function settle<Item>(work: () => Awaitable<Item>, failed: (error: ItemError) => Item): Awaitable<Item> {
   try {
     const item = work();
@@ -116,7 +119,10 @@ function settle<Item>(work: () => Awaitable<Item>, failed: (error: ItemError) =>
   }
 }
 
-/** All at once where each answers at once; otherwise so many side by side that others get their turn too. */
+/**
+ * Works on all items in one go if each is synchronous. Otherwise at most `maxConcurrentItems` run at the same time, so
+ * that other calls get their turn.
+ */
 function workOn<Given, Item>(
   given: readonly Given[],
   work: (given: Given, at: number) => Awaitable<Item>,
@@ -153,14 +159,14 @@ async function workOnLater<Given, Item>(
   return Promise.all(items);
 }
 
-/** Anything undeclared fails the whole request: it is a defect, and the host's log has it. */
+/** An error that is not an `A2EError` is a defect: it fails the whole request and is logged by the host. */
 function toItemError(thrown: unknown): ItemError {
   if (!(thrown instanceof A2EError)) throw thrown;
   const { code, message, detail, retryable } = thrown;
   return { code, message, detail, retryable, capability_name: env.name };
 }
 
-/** An item that failed still has an observation, since some peers cannot read one without. */
+/** An item that failed still has an observation, since some peers cannot parse an item without it. */
 function stillAs(episodes: Episodes, id: string, now: () => number): Observation {
   const empty = { episode_id: id, step_num: 0, state: {}, reward: 0, created_at: now() / 1000 };
   try {

@@ -1,44 +1,44 @@
-// Work on one episode: one piece after the other, each for whoever waits for it.
+// Runs the work on one episode in order, each piece on behalf of the call that requested it.
 import type { CallContext } from "../../../host/call-context.ts";
 import { Turns } from "../../../machinery/turns.ts";
 import { type Awaitable, isThenable } from "../../../protocol/awaitable.ts";
 import type { KeptTogether } from "./kept-together.ts";
 
-/** Whoever waits for the answer: where nobody does any more, nothing is begun. */
+/** The call that waits for the answer. No work is started for a call that has ended. */
 export interface Caller extends Pick<CallContext, "isEnded" | "signal"> {
-  /** Where several steps have one answer. */
+  /** Set if several steps share one answer. */
   readonly kept?: KeptTogether;
 }
 
 export class CallerTurns {
   readonly #turns = new Turns();
   readonly #assertUsable: () => void;
-  /** Whose request is worked on, and not kept for longer than that. */
+  /** The call whose work is running; undefined while nothing runs. */
   #caller: Caller | undefined;
 
-  /** `assertUsable` throws where nothing more can be begun. */
+  /** `assertUsable` throws if no more work may start. */
   constructor(assertUsable: () => void) {
     this.#assertUsable = assertUsable;
   }
 
-  /** Of whoever waits for what is being done. */
+  /** The signal of the call whose work is running. */
   get signal(): AbortSignal {
     return this.#caller?.signal ?? new AbortController().signal;
   }
 
-  /** Keeps what came of what is being done. */
+  /** Commits a change of the running work: now, or together with the other changes of its answer. */
   keep(work: () => void): void {
     const kept = this.#caller?.kept;
     if (kept === undefined) work();
     else kept.add(work);
   }
 
-  /** Settles when all that was asked for so far has ended; undefined where that is now. */
+  /** Resolves when all work requested so far has ended; undefined if nothing runs. */
   get ended(): Promise<unknown> | undefined {
     return this.#turns.ended;
   }
 
-  /** In its turn. What it needs is handed over, so that a function made once can be used with every step. */
+  /** Runs `work(given)` when it is its turn. `given` is a parameter so that one function can serve all steps. */
   run<Given, Result>(
     caller: Caller | undefined,
     work: (given: Given) => Awaitable<Result>,

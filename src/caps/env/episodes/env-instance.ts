@@ -1,5 +1,5 @@
-// An environment at work: its state, its chance, and every call of its code. What fails in there is told as its own
-// failure, and leaves state and chance as they were.
+// Runs the code of an environment on one state. An error in that code becomes an error of the call, and leaves the
+// state and the random numbers as they were.
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import type { EnvContext, EnvEvent, Environment, ResetContext, StepResult } from "../define-env.ts";
@@ -7,12 +7,12 @@ import { toEnvError } from "../problems.ts";
 import type { RandomState, SeededRandom } from "../random.ts";
 import { assertUsable, wireStateOf, writeState } from "./state-checks.ts";
 
-/** What an environment is given beside its chance. */
+/** The parts of `EnvContext` that the episode provides. */
 export interface EnvSurroundings {
   readonly dataDir: string;
   readonly signal: AbortSignal;
   push(event: EnvEvent): void;
-  /** Something of the environment's went wrong that nobody waits for. */
+  /** Logs an error of the environment that no call waits for. */
   warn(message: string, error: unknown): void;
 }
 
@@ -22,9 +22,9 @@ export class EnvInstance {
   readonly #context: EnvContext;
   readonly #surroundings: EnvSurroundings;
   #state: unknown;
-  /** Whether there is a state to let go of. */
+  /** Whether there is a state to close. */
   #isBegun = false;
-  /** Whether a call is under way, which may have drawn from the chance already. */
+  /** Whether an asynchronous call is running, which may have drawn random numbers already. */
   #isChanging = false;
 
   constructor(environment: Environment, chance: SeededRandom, surroundings: EnvSurroundings) {
@@ -33,7 +33,7 @@ export class EnvInstance {
     this.#surroundings = surroundings;
     this.#context = {
       random: chance,
-      // Asked for when needed: most environments have neither files nor anything to break off.
+      // Read on first use: most environments use neither files nor the signal.
       get dataDir() {
         return surroundings.dataDir;
       },
@@ -44,19 +44,21 @@ export class EnvInstance {
     };
   }
 
-  /** Of the last call that has ended. */
+  /** The state of the random numbers after the last call that has ended. */
   get chance(): RandomState {
     return this.#isChanging ? this.#random.held : this.#random.state;
   }
 
-  /** What stands on the wire for the state. A copy: the state may be changed in place before it is told. */
+  /**
+   * The observation of the current state. A copy: a step may change the state in place before the observation is sent.
+   */
   get shown(): JsonObject {
     return copyJson(wireStateOf(this.environment, this.#state));
   }
 
   reset(seed: number, given: JsonObject): Awaitable<void> {
     const { environment } = this;
-    // A state that is changed in place may be made of them, and the next round begins with them again.
+    // The environment may change these options as part of its state, and an autoreset uses them again.
     const options = copyJson(given);
     const context: ResetContext = Object.assign(Object.create(this.#context) as EnvContext, { seed, options });
     const begin = (state: unknown) => {
@@ -81,7 +83,7 @@ export class EnvInstance {
 
   restore(saved: JsonValue): Awaitable<void> {
     const { environment } = this;
-    // It may change its state in place, and what was saved is shared with snapshots and forks.
+    // The environment may change its state in place, and the saved state is shared with snapshots and forks.
     const own = copyJson(saved);
     const restored =
       environment.restore === undefined ? own : this.#attempt(() => environment.restore?.(own, this.#context));
@@ -91,7 +93,9 @@ export class EnvInstance {
     });
   }
 
-  /** Goes on with what came of it and what it shows. Spelled out, since nearly all that is ever done is a step. */
+  /**
+   * Takes a step and calls `next` with its result and observation. Not built on `#attempt`, since this is the hot path.
+   */
   step<Next>(action: unknown, next: (result: StepResult<unknown>, shown: JsonObject) => Next): Awaitable<Next> {
     this.#random.hold();
     try {
@@ -104,11 +108,11 @@ export class EnvInstance {
   }
 
   #take<Next>(result: StepResult<unknown>, next: (result: StepResult<unknown>, shown: JsonObject) => Next): Next {
-    if (typeof result !== "object" || result === null) throw new Error("its step returned no result");
+    if (typeof result !== "object" || result === null) throw new Error("its step returned no result object");
     const state = result.state === undefined ? this.#state : result.state;
-    // First, since it may fail: nothing has changed by then.
+    // Before the change, since `observe` may throw.
     const live = wireStateOf(this.environment, state);
-    // What is changed in place would show the next step before this one is told.
+    // A state that is changed in place would show the next step before this observation is sent.
     const outcome = next(result, state === this.#state ? copyJson(live) : live);
     this.#state = state;
     return outcome;
@@ -122,13 +126,13 @@ export class EnvInstance {
     );
   }
 
-  /** For the state it is in, or for another. */
+  /** Plans for the current state, or for `other`. */
   plan(other?: { state: unknown }): Awaitable<readonly unknown[]> {
     const { environment } = this;
     return this.#attempt(() => environment.plan?.(other === undefined ? this.#state : other.state) ?? []);
   }
 
-  /** The state as JSON that nothing else refers to; throws where it has no such form. */
+  /** The state as JSON that shares no objects with it. Throws if the state cannot be saved. */
   save(): JsonValue {
     return writeState(this.environment, this.#state);
   }
@@ -143,7 +147,7 @@ export class EnvInstance {
     try {
       this.environment.close?.(state);
     } catch (error) {
-      this.#surroundings.warn("an environment could not close an episode", error);
+      this.#surroundings.warn("close() of an environment threw", error);
     }
   }
 

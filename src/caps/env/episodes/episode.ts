@@ -1,4 +1,4 @@
-// One run of an environment, and the rules that hold whatever the environment does.
+// One run of an environment, with the rules that the host enforces for every environment.
 import type { Logger } from "../../../host/logger.ts";
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
@@ -15,7 +15,7 @@ import { EnvInstance } from "./env-instance.ts";
 import { Progress } from "./progress.ts";
 import { keyOf, type SavedEpisode } from "./saved-episode.ts";
 
-/** What an episode needs of the session that it belongs to. */
+/** The services of the session that an episode uses. */
 export interface EpisodeServices {
   readonly clock: Clock;
   readonly log: Logger;
@@ -23,7 +23,7 @@ export interface EpisodeServices {
   readonly dataDir: string;
   push(episode: Episode, event: EnvEvent): void;
   record(experience: Experience): void;
-  /** Called after each change, with the episode as it is now. */
+  /** Called after each change. */
   changed(episode: Episode): void;
 }
 
@@ -35,7 +35,7 @@ export interface EpisodeStart {
 
 export class Episode {
   readonly id: string;
-  /** Made once: it is looked up with every step. */
+  /** The key of the episode in the session's state; computed once, since every step uses it. */
   readonly key: string;
   readonly environment: Environment;
   readonly seed: number;
@@ -43,13 +43,13 @@ export class Episode {
   readonly isRecorded: boolean;
   readonly maxSteps: number;
   isClosed = false;
-  /** Set once its session knows it; before that there is nothing to save. */
+  /** Set when the episode was added to its session. Before that it is not saved. */
   isKept = false;
   readonly #services: EpisodeServices;
   readonly #instance: EnvInstance;
   readonly #turns = new CallerTurns(() => this.#assertUsable());
   #progress = new Progress();
-  /** Why it cannot go on: what cannot be written would be acknowledged and lost. */
+  /** Set if the state cannot be saved: further steps would be acknowledged and lost at a restart. */
   #broken: A2EError | undefined;
 
   private constructor(
@@ -108,8 +108,8 @@ export class Episode {
   }
 
   /**
-   * Everything of it, as JSON that nothing else refers to. A function of its own, so that it can be handed out. Never
-   * throws: it is called while the host writes the turns of all sessions.
+   * The whole episode as JSON that shares no objects with it. A bound function, so that it can be passed as a live
+   * value. Never throws: the host calls it while it writes the turns of all sessions.
    */
   readonly save = (): SavedEpisode => {
     const rest = {
@@ -137,12 +137,12 @@ export class Episode {
     return this.#progress.isCompleted;
   }
 
-  /** What stands before and after a step in an experience. */
+  /** The state as it is recorded before and after a step. */
   get wireState(): JsonObject {
     return this.#instance.shown;
   }
 
-  /** What an agent sees now, without acting. */
+  /** The current observation, without acting. */
   observe(): Observation {
     if (this.#broken !== undefined) throw this.#broken;
     const metadata = {
@@ -158,7 +158,7 @@ export class Episode {
     return this.#turns.run(caller, this.#step, given);
   }
 
-  /** As `step`, and starts over where the episode ends. */
+  /** Like `step`, and starts a new round if the episode ends. */
   stepWith(given: JsonValue, mode: AutoresetMode, caller?: Caller): Awaitable<Observation> {
     if (mode === "disabled") return this.step(given, caller);
     const step = (): Awaitable<Observation> => {
@@ -173,12 +173,12 @@ export class Episode {
     return this.#turns.run(caller, () => this.#instance.render(mode), undefined);
   }
 
-  /** For the state it is in, or for another. */
+  /** Plans for the current state, or for `other`. */
   plan(caller?: Caller, other?: { state: unknown }): Awaitable<readonly unknown[]> {
     return this.#turns.run(caller, () => this.#instance.plan(other), undefined);
   }
 
-  /** A copy that acts on nothing but itself, with the same chance or another. */
+  /** A copy without effects on its session: it is neither saved nor recorded, and its pushes are dropped. */
   fork(seed: number | null, caller?: Caller): Awaitable<Episode> {
     const services = Object.assign(Object.create(this.#services) as EpisodeServices, {
       push() {},
@@ -188,7 +188,7 @@ export class Episode {
     return this.#copyWith(this.id, seed, services, caller);
   }
 
-  /** An episode of its own that begins where this one is now. */
+  /** A new episode of the session that begins with the current state of this one. */
   copy(id: string, seed: number | null, caller?: Caller): Awaitable<Episode> {
     return this.#copyWith(id, seed, this.#services, caller);
   }
@@ -202,7 +202,7 @@ export class Episode {
     return this.#turns.run(caller, copy, undefined);
   }
 
-  /** What is under way still ends; what waits for it is refused. */
+  /** Work that runs is allowed to end; work that waits is rejected. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -222,16 +222,19 @@ export class Episode {
 
   readonly #begin = (): Awaitable<void> =>
     andThen(this.#instance.reset(this.seed, this.options), () => {
-      // The chance goes on where it was, so one seed reproduces all that follows.
+      // The random numbers continue, so one seed reproduces all rounds.
       this.#progress = new Progress();
       this.#turns.keep(this.#noteChange);
     });
 
-  /** After the last step. Where that fails the step was taken all the same, and the next one tries again. */
+  /**
+   * Starts a new round after the last step. If the reset fails, the step still counts, and the next step tries the
+   * reset again.
+   */
   readonly #startOver = (last: Observation): Awaitable<Observation> => {
     if (!this.isCompleted) return last;
     const stay = (error: unknown) => {
-      this.#warn("an episode could not start over", error);
+      this.#warn("resetting an episode after its last step failed", error);
       return last;
     };
     try {
@@ -242,7 +245,7 @@ export class Episode {
     }
   };
 
-  /** The first observation of a round with what the round before it ended with. */
+  /** The first observation of a round, with the last observation of the round before in its metadata. */
   #withEnd({ state: final_observation, step_num: final_step_num, metadata, ...last }: Observation): Observation {
     return {
       ...last,
@@ -252,7 +255,7 @@ export class Episode {
     };
   }
 
-  /** Functions of their own, made once: they are handed over with every step. */
+  /** This function and those below are created once per episode, since every step passes them on. */
   readonly #noteChange = () => this.#services.changed(this);
 
   readonly #step = (given: JsonValue): Awaitable<Observation> => {
@@ -306,7 +309,8 @@ export class Episode {
       created_at,
     };
     this.#turns.keep(() => {
-      // What ends after its session was put back is no part of it any more.
+      // The episode was closed meanwhile, for example since its session was restored: the step is not part of the new
+      // state.
       if (!this.isClosed) this.#services.record(experience);
     });
   }

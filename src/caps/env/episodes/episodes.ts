@@ -1,5 +1,5 @@
-// The episodes of one session. All of them are in the session's state; those in use are in memory as well, and are made
-// again from the state where it was restored, recovered or forked.
+// The episodes of one session. The session's state has all of them. Episodes in use are also in memory; after a
+// restart, a restore or a fork they are rebuilt from the state on first use.
 import type { SessionContext } from "../../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
@@ -13,12 +13,12 @@ import { keyOf, type SavedEpisode } from "./saved-episode.ts";
 
 type Index = { ids: string[]; current: string };
 
-/** Not merged as one value: a fork and its parent may both have begun episodes. */
+/** A local key: a fork and its parent may both have started episodes, so `merge` combines the two lists. */
 const indexKey = `${localPrefix}episodes`;
 
 export interface EpisodesOptions {
   readonly maxEpisodes: number;
-  /** What a reset does where the session has as many episodes as it may, none of them completed. */
+  /** Decides about a reset in a session that has `maxEpisodes` episodes, none of them completed. */
   readonly whenFull: "deny" | "close_oldest";
   environment(name: string): Environment;
 }
@@ -30,7 +30,7 @@ export class Episodes {
   readonly #open = new Map<string, Episode>();
   readonly #opening = new Map<string, Promise<Episode>>();
   #index: Index;
-  /** Resets that are under way: each needs room when it succeeds. */
+  /** Resets that are running: each needs room if it succeeds. */
   #starting = 0;
   #isReleased = false;
 
@@ -38,7 +38,7 @@ export class Episodes {
     this.#context = context;
     this.#options = options;
     const { state } = context;
-    // Not a copy: the folder for data is named when it is first asked for, and most sessions never do.
+    // Inherited and not copied: reading `dataDir` creates the session's folder, which most sessions never need.
     this.#services = Object.assign(Object.create(services) as EpisodeServices, {
       changed: (episode: Episode) => {
         if (!episode.isClosed && episode.isKept) state.setLive(episode.key, episode.save as () => JsonValue);
@@ -51,12 +51,12 @@ export class Episodes {
     return this.#add((id) => Episode.start(id, environment, start, this.#services, caller), true);
   }
 
-  /** Another episode that begins where this one is. A request without an id still means the one it meant. */
+  /** A new episode that begins with the state of the given one. The current episode stays the same. */
   fork(given: string, seed: number | null, caller?: Caller): Awaitable<Episode> {
     return andThen(this.get(given), (episode) => this.#add((id) => episode.copy(id, seed, caller), false));
   }
 
-  /** Puts an episode back to where another one is. What is under way in it ends, and comes to nothing. */
+  /** Replaces an episode with a copy of another. Work that runs in the replaced episode ends without an effect. */
   restore(given: string, from: string, caller?: Caller): Awaitable<Episode> {
     return andThen(this.get(given), ({ id, environment }) =>
       andThen(this.get(from), (source) => {
@@ -67,7 +67,7 @@ export class Episodes {
     );
   }
 
-  /** Another one may have been put in its place while this one was made. */
+  /** Closes the episode that is open now: it may be a different one than at the start of the restore. */
   #replace(restored: Episode): Episode {
     const replaced = this.#open.get(restored.id);
     this.#keepRestored(restored);
@@ -91,7 +91,7 @@ export class Episodes {
   #begin(episode: Episode, isCurrent: boolean): Episode {
     try {
       this.#assertOpen();
-      // Only now: a reset that fails costs no other episode its place.
+      // After the reset, so that a reset that fails does not close another episode.
       this.#makeRoom();
     } catch (error) {
       episode.close();
@@ -104,7 +104,7 @@ export class Episodes {
     return episode;
   }
 
-  /** The episode of this id, or the current one; throws where there is none. */
+  /** Returns the episode with this id, or the current one for an empty id. Throws if it does not exist. */
   get(given: string): Awaitable<Episode> {
     const id = given === "" ? this.#index.current : given;
     const open = this.#open.get(id);
@@ -122,7 +122,7 @@ export class Episodes {
     return later;
   }
 
-  /** It may have been closed while it was made again, or its session. */
+  /** The episode or the session may have been closed while the episode was being restored. */
   #keepRestored(episode: Episode): Episode {
     try {
       this.#assertOpen();
@@ -140,7 +140,7 @@ export class Episodes {
     return episode;
   }
 
-  /** Closing what is not there is fine. */
+  /** Closing an episode that does not exist is allowed. */
   close(given: string): void {
     const id = given === "" ? this.#index.current : given;
     if (!this.#index.ids.includes(id)) return;
@@ -152,7 +152,9 @@ export class Episodes {
     episode?.close();
   }
 
-  /** Takes in those that a fork began, and lets go of those that it closed; the host has merged what is in them. */
+  /**
+   * Adds the episodes that a fork started and drops those that it closed. The host has merged their states already.
+   */
   merge(fork: SessionState): void {
     const isThere = (id: string) => this.#context.state.get(keyOf(id)) !== undefined;
     const ids = [...new Set([...this.#index.ids, ...readIndex(fork).ids])].filter(isThere);
@@ -160,7 +162,7 @@ export class Episodes {
     this.#setIndex({ ids, current: ids.includes(current) ? current : "" });
   }
 
-  /** The session ends, or its state is put back: what is saved stays, and what is under way comes to nothing. */
+  /** The session was closed or its state was replaced: saved episodes stay, running work ends without an effect. */
   release(): void {
     this.#isReleased = true;
     for (const episode of this.#open.values()) episode.close();
@@ -168,10 +170,10 @@ export class Episodes {
   }
 
   #assertOpen(): void {
-    if (this.#isReleased) throw new A2EError("cancelled", "the session was closed or put back meanwhile");
+    if (this.#isReleased) throw new A2EError("cancelled", "the session was closed or restored during the call");
   }
 
-  /** How many more episodes there may be, if those that may be closed for it are. */
+  /** How many more episodes may start, counting those that a new episode may replace. */
   #room(): number {
     const { maxEpisodes, whenFull } = this.#options;
     const { ids } = this.#index;
@@ -192,7 +194,7 @@ export class Episodes {
 
   #full(): A2EError {
     const { maxEpisodes } = this.#options;
-    return resetDenied(`this session has ${maxEpisodes} episodes that go on; close one first`);
+    return resetDenied(`this session has ${maxEpisodes} episodes that are not completed; close one first`);
   }
 
   #isCompleted(id: string): boolean {

@@ -5,12 +5,12 @@ import { envLimits } from "../limits.ts";
 import type { Experience } from "../protocol.ts";
 import { RecordLog } from "./record-log.ts";
 
-/** By the number of the experience: after an autoreset, an episode has the same step again. */
+/** Refers to the experience by its number: after an autoreset, an episode has the same step number again. */
 type Feedback = { number: number; reward: number };
 
 export interface ExperiencePage {
   readonly lines: string[];
-  /** Where the next page begins; null at the end. */
+  /** The cursor of the next page; null on the last page. */
   readonly next: number | null;
 }
 
@@ -27,13 +27,13 @@ export class Experiences {
     this.#experiences.add(experience);
   }
 
-  /** The number of the last step that was recorded of an episode; 0 where none was. */
+  /** The number of the last recorded step of an episode, or 0. */
   lastStepOf(episode_id: string): number {
     for (const [, { step_num }] of this.#newestFirst(episode_id)) return step_num;
     return 0;
   }
 
-  /** A reward of the agent's own, kept beside the environment's; of a step that was not recorded nothing is kept. */
+  /** Stores a reward reported by the agent for a recorded step. A step that was not recorded is ignored. */
   addFeedback(episode_id: string, step_num: number, reward: number): void {
     for (const [number, experience] of this.#newestFirst(episode_id)) {
       if (experience.step_num !== step_num) continue;
@@ -42,7 +42,10 @@ export class Experiences {
     }
   }
 
-  /** The newest of an episode, or of the session, newest last: as many as asked for and as fit into an answer. */
+  /**
+   * The newest experiences of an episode or of the session, newest last: at most `limit`, and at most as many as fit
+   * into one answer.
+   */
   list(episode_id: string, limit: number): { experiences: Experience[]; total: number } {
     const withFeedback = this.#withFeedback();
     const newest: Experience[] = [];
@@ -79,7 +82,7 @@ export class Experiences {
     this.#feedback.fork(forked);
   }
 
-  /** Adds what a fork recorded, in its order; how many. */
+  /** Appends the experiences of a fork in their order and returns how many. */
   merge(fork: SessionState): number {
     const numbers = new Map<number, number>();
     for (const { number, item } of this.#experiences.takeFrom(fork)) numbers.set(number, this.#experiences.add(item));

@@ -1,17 +1,17 @@
-// What the steps of one request come to is kept with its answer, and not before: were some of them written earlier, a
-// crash would leave them without the answer, and the request that is then repeated would take them again.
+// Commits all steps of one request in the same turn as its answer. If some steps were committed earlier, a crash could
+// lose the answer, and a repeated request would take these steps again.
 
 export class KeptTogether {
-  /** Each once, in the order in which they came; undefined once the answer is there. */
+  /** The commits in their order, without duplicates; undefined once the answer was sent. */
   #waiting: Set<() => void> | undefined = new Set();
 
-  /** What ends after its answer is kept at once. */
+  /** Queues a commit. After the answer it runs at once. */
   add(work: () => void): void {
     if (this.#waiting === undefined) work();
     else this.#waiting.add(work);
   }
 
-  /** In the turn of the answer, whichever that is. */
+  /** Called in the turn of the answer: runs all queued commits. */
   end(): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;

@@ -1,4 +1,4 @@
-// Where an episode stands: how far it has come, what it got for that, and whether it is over.
+// The step count, the rewards and the end of an episode.
 import { copyJson, isJsonObject, type JsonObject } from "../../../protocol/json.ts";
 import type { StepResult } from "../define-env.ts";
 import type { SavedEpisode } from "./saved-episode.ts";
@@ -9,7 +9,7 @@ export class Progress {
   stepNum = 0;
   done = false;
   truncated = false;
-  /** Of the last step; null where that was no number. */
+  /** The reward of the last step; null if it was not a finite number. */
   reward: number | null = 0;
   totalReward = 0;
   info: JsonObject = {};
@@ -29,7 +29,9 @@ export class Progress {
     return this.done || this.truncated;
   }
 
-  /** A step was taken, which may have been the last. Throws, and changes nothing, where its info is none. */
+  /**
+   * Counts a step, which may be the last. Throws without changing anything if the step's `info` is not a JSON object.
+   */
   advance(result: StepResult<unknown>, maxSteps: number): void {
     const info = toInfo(result.info);
     const reward = result.reward ?? 0;
@@ -45,7 +47,7 @@ export class Progress {
     return { ...this.saveNumbers(), info: copyJson(this.info) };
   }
 
-  /** What of it can always be written. */
+  /** The fields that are always valid JSON. */
   saveNumbers(): Omit<SavedProgress, "info"> {
     return {
       step_num: this.stepNum,
@@ -59,10 +61,10 @@ export class Progress {
 
 const noInfo: JsonObject = {};
 
-/** A copy: an environment may use the same object with each step. */
+/** Copied, since an environment may return the same object with each step. */
 function toInfo(given: JsonObject | undefined): JsonObject {
   if (given === undefined || given === null) return noInfo;
   const info = copyJson(given);
-  if (!isJsonObject(info)) throw new Error("its info is no object");
+  if (!isJsonObject(info)) throw new Error("its info is not an object");
   return info;
 }

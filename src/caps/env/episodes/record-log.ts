@@ -1,5 +1,5 @@
-// Records that are only ever added, kept in a session's state: so they survive a restart, are part of its snapshots, and
-// a fork has them too. Written in chunks, since a value that grew with each record would be written again with each.
+// An append-only list in the state of a session, so records survive a restart and are part of snapshots and forks. It
+// is stored in chunks of 32: one growing value would be rewritten with every record.
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 
@@ -8,7 +8,7 @@ const chunkSize = 32;
 type Index = {
   /** Number of the oldest chunk. */
   first: number;
-  /** Number of the record that comes next. */
+  /** Number of the next record. */
   next: number;
 };
 
@@ -19,7 +19,9 @@ export class RecordLog<Item extends object> {
   #index: Index;
   #chunk: Item[];
 
-  /** Keeps the newest `max`. Not merged key by key: chunks of two sessions do not fit together. */
+  /**
+   * Stores the newest `max` records. The keys are local to a session: chunks of a fork cannot be merged key by key.
+   */
   constructor(state: SessionState, name: string, max: number) {
     this.#state = state;
     this.#name = `${localPrefix}${name}`;
@@ -28,7 +30,7 @@ export class RecordLog<Item extends object> {
     this.#chunk = [...this.#chunkAt(this.#lastChunk)];
   }
 
-  /** From `oldest` on, up to but not including `next`, each number has a record. */
+  /** Every number from `oldest` up to, but not including, `next` has a record. */
   get oldest(): number {
     return Math.max(this.#index.first * chunkSize, this.#index.next - this.#max);
   }
@@ -42,7 +44,7 @@ export class RecordLog<Item extends object> {
     return (chunk === this.#lastChunk ? this.#chunk : this.#chunkAt(chunk))[number % chunkSize];
   }
 
-  /** The number of the record. */
+  /** Appends a record and returns its number. */
   add(item: Item): number {
     const number = this.#index.next;
     const key = this.#keyOf(this.#lastChunk);
@@ -63,12 +65,12 @@ export class RecordLog<Item extends object> {
     return number;
   }
 
-  /** Lets a fork know what is its own; all of it, where there is nothing yet. */
+  /** Notes in a fork which records it inherited. A fork without this note owns all of its records. */
   fork(forked: SessionState): void {
     if (this.#index.next > 0) forked.set(this.#takenKey, this.#index.next);
   }
 
-  /** What a fork has added since it was last asked. */
+  /** Returns the records that a fork has added since the last call for that fork. */
   takeFrom(fork: SessionState): { number: number; item: Item }[] {
     const log = new RecordLog<Item>(fork, this.#name.slice(localPrefix.length), this.#max);
     const first = (fork.get(this.#takenKey) as number | undefined) ?? 0;
@@ -81,7 +83,7 @@ export class RecordLog<Item extends object> {
     return taken;
   }
 
-  /** Under which a fork has the number of the first record that is its own and was not taken over yet. */
+  /** The fork stores here the number of its first own record that was not merged yet. */
   get #takenKey(): string {
     return `${this.#name}:own`;
   }

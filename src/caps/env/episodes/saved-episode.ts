@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 
-/** An episode at rest: JSON, and all of it. */
+/** A complete episode as JSON. */
 export type SavedEpisode = {
   env_name: string;
   seed: number;
@@ -14,11 +14,11 @@ export type SavedEpisode = {
   info: JsonObject;
   random: number[];
   state: JsonValue;
-  /** Why the state could not be written; there is none then. */
+  /** Why the state could not be saved; `state` is null then. */
   problem?: string;
 };
 
-/** Under which the session's state has an episode. */
+/** The key of an episode in the state of the session. */
 export function keyOf(id: string): string {
   return `episode/${id}`;
 }

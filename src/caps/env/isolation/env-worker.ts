@@ -1,5 +1,5 @@
-// The part of isolated environments that runs in a worker. It keeps nothing: the state comes with each call and goes back
-// with its result, so a thread that dies takes no episode with it.
+// The half of isolated environments that runs in a worker thread. It has no state between calls: the state of the
+// episode comes with each call and is returned with its result, so a thread that dies loses no episode.
 import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
@@ -9,7 +9,7 @@ import { writeState } from "../episodes/state-checks.ts";
 import { envLimits } from "../limits.ts";
 import { type RandomState, SeededRandom } from "../random.ts";
 
-/** An environment without its functions: what can leave a thread. */
+/** The data of an environment that can be sent from a thread, without its functions. */
 export interface DescribedEnv {
   name: string;
   description: string;
@@ -41,12 +41,12 @@ export interface EnvJobResult {
   random: RandomState;
   saved: JsonValue;
   observation: JsonValue;
-  /** Null where it was no number. */
+  /** Null if the reward was not a number. */
   reward: number | null;
   done: boolean;
   truncated: boolean;
   info: JsonObject;
-  /** What render or plan came to. */
+  /** The result of `render` or `plan`. */
   value: JsonValue;
 }
 
@@ -88,16 +88,18 @@ export async function runEnv(job: EnvJob, worker: WorkerContext): Promise<EnvJob
   }
 }
 
-/** As in the host, a close that fails is no failure of the call. What is printed here goes to the host's log. */
+/** As in the host, a `close` that throws does not fail the call. The worker's console goes to the log of the host. */
 function letGo(environment: Environment, state: unknown): void {
   try {
     environment.close?.(state);
   } catch (error) {
-    console.warn(`environment "${environment.name}" could not close an episode:`, error);
+    console.warn(`environment "${environment.name}" threw in close():`, error);
   }
 }
 
-/** An accident that tells without end must not fill the host; what it says beyond is its failure. */
+/**
+ * Limits the events of one call, so that an endless loop of pushes fails instead of filling the memory of the host.
+ */
 function createPush(worker: WorkerContext): EnvContext["push"] {
   const { maxPushesPerCall } = envLimits;
   let count = 0;

@@ -1,5 +1,5 @@
-// Environments whose module is loaded and run in worker threads only: one that blocks is ended at its timeout, one that
-// crashes fails that call, and its episode is still where it was.
+// Environments whose module is loaded and run in worker threads only. A call that blocks is ended at its timeout and a
+// call that crashes fails; in both cases the episode keeps the state that it had before the call.
 import { AsyncResource } from "node:async_hooks";
 import type { SessionContext } from "../../../host/plugin.ts";
 import type { ModuleReference } from "../../../machinery/module-loading.ts";
@@ -11,7 +11,7 @@ import { envLimits } from "../limits.ts";
 import { spaceFrom } from "../spaces/from-form.ts";
 import type { DescribedEnv, EnvJob, EnvJobMessage, EnvJobResult } from "./env-worker.ts";
 
-/** What the host keeps of a state that lives elsewhere. */
+/** The state of an isolated episode as the host stores it: the environment's own state stays JSON here. */
 type IsolatedState = { saved: JsonValue; observation: JsonValue };
 type Task = EnvJob extends infer Job
   ? Job extends EnvJob
@@ -21,7 +21,7 @@ type Task = EnvJob extends infer Job
 
 const workerModule = siblingModule("env-worker", import.meta.url);
 
-/** An environment in worker threads, made for each session that plays in it. */
+/** Creates an environment that runs in worker threads, for one session. */
 export type IsolatedEnv = (session: Pick<SessionContext, "session" | "outside">) => Environment;
 
 export async function loadIsolatedEnvs(
@@ -43,12 +43,12 @@ function createIsolatedEnv(
   pool: WorkerPool,
   timeoutMs: number,
 ): Environment {
-  // A thread is no part of the session: it may crash, or be late, and in a replay neither happens again by itself.
+  // A crash or a timeout of a thread does not repeat itself in a replay, so the result comes from `outside`.
   const run = async (task: Task, context?: EnvContext): Promise<EnvJobResult> => {
     const random = context?.random.state ?? [0, 0, 0, 0];
     const args = { module, name, random, dataDir: context?.dataDir ?? "", ...task } as EnvJob;
     const result = await outside(() => {
-      // Heard on behalf of this call, whoever had the thread before.
+      // The thread was started by another call, so the events are bound to the async context of this call.
       const push = AsyncResource.bind(({ event }: EnvJobMessage) => context?.push(event));
       return pool.run(
         { module: workerModule, exportName: "runEnv", args },

@@ -1,10 +1,10 @@
-// Numbers within bounds: one, a list, or lists of lists.
+// Numbers within bounds: a single number, a list, or nested lists.
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { SeededRandom } from "../random.ts";
 import type { Space } from "./space.ts";
 
 export interface BoxOptions {
-  /** `[4]` is a list of four numbers, `[2, 3]` two lists of three. Without one the value is a single number. */
+  /** `[4]` is a list of four numbers, `[2, 3]` two lists of three. Without it the value is a single number. */
   shape?: readonly number[];
   isInteger?: boolean;
 }
@@ -12,7 +12,7 @@ export interface BoxOptions {
 type Bound = number | readonly number[];
 type Nested = readonly (number | Nested)[];
 
-/** Bounds count as inside and may be infinite; a list gives each number, in order, a bound of its own. */
+/** Bounds are inclusive and may be infinite. A list of bounds has one bound for each number, in order. */
 export function box(low: number, high: number, options?: { isInteger?: boolean }): Space<number>;
 export function box(
   low: Bound,
@@ -22,11 +22,11 @@ export function box(
 export function box(low: Bound, high: Bound, options: BoxOptions & { shape: readonly number[] }): Space<Nested>;
 export function box(low: Bound, high: Bound, { shape, isInteger = false }: BoxOptions = {}): Space {
   const size = (shape ?? []).reduce((product, length) => product * length, 1);
-  // A sample is held within its bounds, so those of whole numbers are whole.
+  // Samples are clamped to the bounds, so the bounds of an integer box must be integers.
   const lows = toList(low, size).map((bound) => (isInteger ? Math.ceil(bound) : bound));
   const highs = toList(high, size).map((bound) => (isInteger ? Math.floor(bound) : bound));
   if (lows.some((bound, at) => !hasNumber(bound, highs[at] as number)))
-    throw new RangeError("a box has low ≤ high, and a number between them");
+    throw new RangeError("a box needs low ≤ high and at least one number between them");
   const isInside = (value: unknown, at: number): boolean =>
     typeof value === "number" &&
     (isInteger ? Number.isInteger(value) : Number.isFinite(value)) &&
@@ -51,7 +51,8 @@ export function box(low: Bound, high: Bound, { shape, isInteger = false }: BoxOp
 
 function toList(bound: Bound, size: number): readonly number[] {
   if (typeof bound === "number") return new Array<number>(size).fill(bound);
-  if (bound.length !== size) throw new RangeError(`a box of ${size} numbers has as many bounds`);
+  if (bound.length !== size)
+    throw new RangeError(`a box of ${size} numbers needs ${size} bounds, found ${bound.length}`);
   return bound;
 }
 
@@ -59,7 +60,7 @@ function hasNumber(low: number, high: number): boolean {
   return low <= high && low < Number.POSITIVE_INFINITY && high > Number.NEGATIVE_INFINITY;
 }
 
-/** The index behind the last number checked, or -1. */
+/** Returns the index after the last number checked, or -1 if a number is not inside. */
 function containsNested(
   value: unknown,
   shape: readonly number[],
@@ -89,13 +90,13 @@ function build(shape: readonly number[], depth: number, draw: (at: number) => nu
   return nest(depth);
 }
 
-/** As samplers of boxes usually do: even within two bounds, exponential from one, normal with none. */
+/** As in Gymnasium: uniform between two bounds, exponential from a single bound, normal without bounds. */
 function drawWithin(low: number, high: number, isInteger: boolean, random: SeededRandom): number {
   if (low === high) return low;
   const draw = () => {
     if (Number.isFinite(high - low))
       return isInteger ? low + random.integer(high - low + 1) : random.between(low, high);
-    // Two bounds that are further apart than any number: each half is not.
+    // The distance between the bounds overflows to infinity, but half of it does not.
     if (Number.isFinite(low) && Number.isFinite(high)) return 2 * random.between(low / 2, high / 2);
     if (Number.isFinite(low)) return low - Math.log(1 - random.next());
     if (Number.isFinite(high)) return high + Math.log(1 - random.next());
@@ -127,7 +128,7 @@ function schemaOf(shape: readonly number[], from: number, at: (index: number) =>
   };
 }
 
-/** JSON has no infinity: null stands for a bound that is not there. */
+/** JSON has no infinity, so null stands for an infinite bound. */
 function toJsonBound(bound: Bound): JsonValue {
   const one = (value: number) => (Number.isFinite(value) ? value : null);
   return typeof bound === "number" ? one(bound) : bound.map(one);

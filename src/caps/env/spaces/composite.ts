@@ -1,4 +1,4 @@
-// Spaces made of spaces.
+// Spaces composed of other spaces.
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { SeededRandom } from "../random.ts";
 import { type Fields, type FieldValues, isRecord, type OptionalField, type Space, type ValueOf } from "./space.ts";
@@ -20,7 +20,7 @@ export function dict<const F extends Fields>(fields: F): Space<FieldValues<F>> {
   };
 }
 
-/** A list with one value of each of these spaces. */
+/** A list with one value for each of these spaces. */
 export function tuple<const Parts extends readonly Space[]>(
   parts: Parts,
 ): Space<{ -readonly [Index in keyof Parts]: ValueOf<Parts[Index]> }> {
@@ -44,13 +44,13 @@ type ActionValue<A extends Actions> = {
   [Name in keyof A & string]: { type: Name } & FieldValues<A[Name]>;
 }[keyof A & string];
 
-/** One of several named actions, each with fields of its own: `{ type: "inc", amount: 2 }`. */
+/** One of several named actions, each with its own fields: `{ type: "inc", amount: 2 }`. */
 export function actions<const A extends Actions>(named: A): Space<ActionValue<A>> {
   const lists = new Map(Object.entries(named).map(([name, fields]) => [name, toFields(fields)]));
   const names = [...lists.keys()];
-  if (names.length === 0) throw new RangeError("there is at least one action");
+  if (names.length === 0) throw new RangeError("an action space needs at least one action");
   if (Object.values(named).some((fields) => Object.hasOwn(fields, "type")))
-    throw new RangeError("an action cannot have a field `type`: its name stands there");
+    throw new RangeError("an action cannot have a field `type`, which is used for its name");
   const fieldsOf = (name: unknown): readonly Field[] | undefined => lists.get(name as string);
   return {
     form: {
@@ -88,7 +88,7 @@ function toFields(fields: Fields): Field[] {
   });
 }
 
-/** `known` is the number of fields of the value that belong to no space. */
+/** `known` is the number of fields of the value that belong to no space, such as `type`. */
 function containsFields(fields: readonly Field[], value: Record<string, unknown>, known: number): boolean {
   let count = known;
   for (const { name, space, isOptional } of fields) {

@@ -1,6 +1,6 @@
 import type { Space } from "./space.ts";
 
-/** The whole numbers from `start` on, `n` of them. */
+/** The `n` integers from `start` on. */
 export function discrete(n: number, start = 0): Space<number> {
   if (!Number.isSafeInteger(n) || n < 1) throw new RangeError("a discrete space has at least one value");
   if (!Number.isSafeInteger(start)) throw new RangeError("a discrete space starts at a whole number");
@@ -13,7 +13,7 @@ export function discrete(n: number, start = 0): Space<number> {
   };
 }
 
-/** One of these words. */
+/** One string of a list. */
 export function choice<const Choice extends string>(choices: readonly Choice[]): Space<Choice> {
   if (choices.length === 0) throw new RangeError("a choice has at least one value");
   const known = new Set<unknown>(choices);
@@ -25,7 +25,7 @@ export function choice<const Choice extends string>(choices: readonly Choice[]):
   };
 }
 
-/** A list of whole numbers, each from 0 up to its own bound. */
+/** A list of integers, each from 0 up to, but not including, its own bound. */
 export function multiDiscrete(bounds: readonly number[]): Space<number[]> {
   const parts = bounds.map((bound) => discrete(bound));
   return {

@@ -1,4 +1,4 @@
-// A space from its description: what an agent does with the answer to `env/space`, and the host with what a worker says.
+// Builds a space from its description: agents do so with the answer to `env/space`, the host with the data of a worker.
 import * as z from "zod";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { box } from "./box.ts";
@@ -33,7 +33,7 @@ const anyForm = z.discriminatedUnion("type", [
   z.object({ type: z.literal("actions"), actions: z.record(z.string(), z.object(fieldForms)) }),
 ]);
 
-/** Throws where the description is none. */
+/** Throws if the value is not the description of a space. */
 export function spaceFrom(value: JsonValue | unknown): Space {
   const form = anyForm.parse(value);
   switch (form.type) {
@@ -51,7 +51,7 @@ export function spaceFrom(value: JsonValue | unknown): Space {
       const high = toBound(form.high, Number.POSITIVE_INFINITY);
       if (shape !== undefined) return box(low, high, { shape, isInteger });
       if (typeof low !== "number" || typeof high !== "number")
-        throw new RangeError("a single number has single bounds");
+        throw new RangeError("a box without shape needs single numbers as bounds");
       return box(low, high, { isInteger });
     }
     case "text": {

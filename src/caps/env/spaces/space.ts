@@ -1,9 +1,10 @@
-// What an action or an observation may be: a set of JSON values that can be described, checked and drawn from.
+// The values that an action or an observation may have: a set of JSON values that can be described, checked and
+// sampled.
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { SeededRandom } from "../random.ts";
 
 export interface Space<Value = unknown> {
-  /** The usual description, as in `{ "type": "discrete", "n": 2 }`; `spaceFrom` makes the space of it again. */
+  /** The usual description, for example `{ "type": "discrete", "n": 2 }`. `spaceFrom` builds the space from it. */
   readonly form: JsonObject;
   /** The same set as JSON Schema. */
   readonly schema: JsonObject;

@@ -3,7 +3,7 @@ import type { Space } from "./space.ts";
 export interface TextOptions {
   minLength?: number;
   maxLength: number;
-  /** The characters that may occur; without one, any may, and samples use letters, digits and spaces. */
+  /** The allowed characters. Without it every character is allowed, and samples use letters, digits and spaces. */
   charset?: string;
 }
 
@@ -11,7 +11,7 @@ const sampled = "abcdefghijklmnopqrstuvwxyz0123456789 ";
 
 export function text({ minLength = 0, maxLength, charset }: TextOptions): Space<string> {
   if (!(minLength >= 0 && minLength <= maxLength)) throw new RangeError("a text has minLength ≤ maxLength");
-  if (charset === "") throw new RangeError("a text needs characters");
+  if (charset === "") throw new RangeError("charset must not be empty");
   const allowed = charset === undefined ? undefined : new Set(charset);
   const characters = [...(charset ?? sampled)];
   return {
@@ -24,7 +24,7 @@ export function text({ minLength = 0, maxLength, charset }: TextOptions): Space<
     },
     contains(value): value is string {
       if (typeof value !== "string") return false;
-      // Counted in characters, as JSON Schema does, and not in halves of them.
+      // Counted in code points, as JSON Schema does, not in UTF-16 units.
       const found = [...value];
       if (found.length < minLength || found.length > maxLength) return false;
       return allowed === undefined || found.every((character) => allowed.has(character));
