@@ -1,4 +1,4 @@
-// From the entries of a request to drafts: what cannot be stored at all is refused here, entry by entry.
+// Turns the entries of a request into drafts, and rejects invalid entries one by one.
 
 import type { Draft, Refusal } from "./entry.ts";
 import { canonicalKey, isEmptyKey } from "./key.ts";
@@ -6,7 +6,7 @@ import { memoryLimits } from "./limits.ts";
 import type { NewMemoryEntry } from "./protocol.ts";
 import { toSearchText } from "./text.ts";
 
-/** Far beyond any date; larger numbers would come back as something else. */
+/** Far beyond any date; larger numbers would lose precision. */
 const maxSeconds = 1e11;
 
 export function toDraft(entry: NewMemoryEntry, maxEntryBytes: number, now: number): Draft | Refusal {
@@ -22,12 +22,12 @@ export function toDraft(entry: NewMemoryEntry, maxEntryBytes: number, now: numbe
   const problem =
     problemWithKey(entry, key) ??
     (contentBytes > maxEntryBytes
-      ? `content has ${contentBytes} bytes; at most ${maxEntryBytes} are kept`
+      ? `content has ${contentBytes} bytes; at most ${maxEntryBytes} are allowed`
       : undefined) ??
     problemWithTags(tags) ??
     (source.length > maxSourceLength ? `source is longer than ${maxSourceLength} characters` : undefined) ??
     (lifetime < 0 || ttl > maxSeconds ? "ttl must be from 0 to 100 billion seconds" : undefined) ??
-    (Math.abs(eventAt) > maxSeconds ? "event_at is no date" : undefined) ??
+    (Math.abs(eventAt) > maxSeconds ? "event_at is not a valid date" : undefined) ??
     (ifVersion !== undefined && ifVersion < 0 ? "if_version must not be negative" : undefined);
   if (problem !== undefined) return { code: "schema_violation", message: problem };
   const size = tags.reduce((sum, tag) => sum + bytesOf(tag), contentBytes + bytesOf(key) + bytesOf(source));
@@ -47,7 +47,7 @@ function problemWithKey({ key }: NewMemoryEntry, canonical: string): string | un
 
 function problemWithTags(tags: readonly string[]): string | undefined {
   const { maxTagLength, maxTags } = memoryLimits;
-  if (tags.length > maxTags) return `an entry has at most ${maxTags} tags`;
+  if (tags.length > maxTags) return `an entry may have at most ${maxTags} tags`;
   return tags.some((tag) => tag.length > maxTagLength) ? `a tag is longer than ${maxTagLength} characters` : undefined;
 }
 

@@ -1,9 +1,12 @@
-// The port behind which texts become vectors.
+// The port for models that turn texts into vectors.
 
 export interface Embedder {
-  /** Names the model: vectors of different models are never compared. */
+  /** Identifies the model: vectors of different models are never compared. */
   readonly name: string;
-  /** One vector per text, all of one length, the same for the same text. Rejects where it cannot. */
+  /**
+   * Returns one vector per text, in order. All vectors have the same length, and equal texts have equal vectors.
+   * Rejects on failure.
+   */
   embed(texts: readonly string[], options?: { signal?: AbortSignal }): Promise<Float32Array[]>;
   close?(): Promise<void> | void;
 }

@@ -1,9 +1,9 @@
-// An entry as the tiers keep it, and the conditions under which they find it.
+// An entry as the tiers store it, and the conditions of a search.
 import type { JsonValue } from "../../protocol/json.ts";
 import { toWireKey } from "./key.ts";
 import type { MemoryEntry, Tier } from "./protocol.ts";
 
-/** Times in seconds since 1970. */
+/** Times are in seconds since 1970. */
 export interface Entry {
   /** Canonical form. */
   readonly key: string;
@@ -11,7 +11,7 @@ export interface Entry {
   readonly tags: readonly string[];
   readonly source: string;
   readonly score: number;
-  /** Whole seconds; 0 lives for ever. */
+  /** Whole seconds; 0 means that the entry does not expire. */
   readonly ttl: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -19,16 +19,16 @@ export interface Entry {
   readonly version: number;
 }
 
-/** An entry to be stored; the tier adds its version and times. */
+/** An entry to store; the tier adds its version and times. */
 export interface Draft extends Omit<Entry, "createdAt" | "updatedAt" | "version"> {
   /** Content as JSON. */
   readonly json: string;
   /** Bytes of content, key, tags and source. */
   readonly size: number;
-  /** What queries find it by. */
+  /** The text that queries search. */
   readonly text: string;
   readonly ifVersion: number | undefined;
-  /** Only in the semantic tier, where the host has an embedder. */
+  /** Set only in the semantic tier of a host with an embedder. */
   readonly vector?: Float32Array;
 }
 
@@ -40,9 +40,9 @@ export interface Refusal {
 
 export type WriteOutcome = { readonly entry: Entry } | { readonly refusal: Refusal };
 
-/** All that are given must hold. */
+/** An entry must meet all conditions that are given. */
 export interface Conditions {
-  /** Canonical; empty for any. */
+  /** Canonical keys; empty matches every key. */
   readonly keys: ReadonlySet<string>;
   readonly tags: ReadonlySet<string>;
   readonly tagsMatch: "all" | "any";
@@ -51,9 +51,9 @@ export interface Conditions {
 }
 
 export interface Search extends Conditions {
-  /** Words to look for; undefined where there is no query. */
+  /** Words to look for; undefined without a query. */
   readonly words: readonly string[] | undefined;
-  /** The query as a vector, where the host has an embedder. */
+  /** The query as a vector, if the host has an embedder. */
   readonly vector?: Float32Array;
   readonly minScore: number;
   readonly limit: number;
@@ -66,16 +66,16 @@ export interface Match {
 }
 
 export interface Found {
-  /** In the order of `compareMatches`, no more than the limit. */
+  /** In the order of `compareMatches`, at most the limit. */
   readonly matches: Match[];
-  /** Before the limit. */
+  /** The number of matches before the limit. */
   readonly total: number;
 }
 
 export interface TierLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;
-  /** What happens beyond: the least recently used or oldest goes, or the new entry is refused. */
+  /** At the limits: evict the least recently used or oldest entry, or reject the new one. */
   readonly onFull: "evict" | "refuse";
 }
 
@@ -83,7 +83,7 @@ export function expiresAt({ ttl, updatedAt }: Pick<Entry, "ttl" | "updatedAt">):
   return ttl === 0 ? Number.POSITIVE_INFINITY : updatedAt + ttl;
 }
 
-/** Best first, then newest; with a query or without, and the same in every tier. */
+/** Best first if there is a query, then newest first; the same order in every tier. */
 export function compareMatches(isQuery: boolean): (first: Match, second: Match) => number {
   return (first, second) =>
     (isQuery ? second.score - first.score : 0) ||
@@ -91,32 +91,32 @@ export function compareMatches(isQuery: boolean): (first: Match, second: Match) 
     second.entry.version - first.entry.version;
 }
 
-/** Whether an entry meets the conditions; the persistent tiers say the same in SQL. */
+/** Whether an entry meets the conditions; `toSqlFilter` is the same in SQL. */
 export function meets(entry: Entry, { keys, tags, tagsMatch, since, until }: Conditions): boolean {
   if (keys.size > 0 && !keys.has(entry.key)) return false;
   if (since !== undefined && entry.eventAt < since) return false;
   if (until !== undefined && entry.eventAt >= until) return false;
   if (tags.size === 0) return true;
-  // The tags of an entry are few; those that are asked for may be many.
+  // An entry has few tags; a request may have many.
   const found = new Set(entry.tags.filter((tag) => tags.has(tag))).size;
   return found >= (tagsMatch === "all" ? tags.size : 1);
 }
 
-/** Why a version that was asked for is not the one found; undefined where it is. */
+/** Returns a refusal if the entry does not have the version that the request expects. */
 export function versionConflict(ifVersion: number | undefined, version: number): Refusal | undefined {
   if (ifVersion === undefined || ifVersion === version) return undefined;
-  const found = version === 0 ? "there is no such entry" : `the entry has version ${version}`;
-  return { code: "version_conflict", message: `expected version ${ifVersion}, and ${found}`, version };
+  const found = version === 0 ? "the entry does not exist" : `the entry has version ${version}`;
+  return { code: "version_conflict", message: `expected version ${ifVersion}, but ${found}`, version };
 }
 
 export function memoryFull({ maxEntries, maxBytes }: TierLimits, tier: Tier): Refusal {
   return {
     code: "memory_full",
-    message: `the ${tier} tier of this memory holds at most ${maxEntries} entries and ${maxBytes} bytes; forget some`,
+    message: `the ${tier} tier of this memory can hold at most ${maxEntries} entries and ${maxBytes} bytes; forget some`,
   };
 }
 
-/** What an answer carries of matches in their order: those before the bytes are used up, and at least one. */
+/** The number of matches that fit into an answer of `maxBytes`, at least one. */
 export function countFitting(sizes: Iterable<number>, maxBytes: number): number {
   let count = 0;
   let room = maxBytes;

@@ -1,4 +1,4 @@
-// The public subpath `a2e/memory`: the plugin, and the port for embedders of one's own.
+// The public subpath `a2e/memory`: the plugin, and the port for custom embedders.
 export type { Embedder } from "./embedder.ts";
 export { memoryLimits } from "./limits.ts";
 export { type MemoryPluginOptions, memoryPlugin } from "./plugin.ts";

@@ -1,4 +1,5 @@
-// The limits of the memory capability with their defaults; the plugin's options override those that they name.
+// The limits of the memory capability with their defaults. An option of the plugin overrides the limit of the same
+// name.
 import { messageLimits } from "./protocol.ts";
 
 export const memoryLimits = {
@@ -12,7 +13,7 @@ export const memoryLimits = {
   /** Entries of one shared memory. */
   maxSemanticEntries: 200_000,
   maxSemanticBytes: 512 * 1024 * 1024,
-  /** Content of one entry, as JSON. */
+  /** Content of one entry as JSON. */
   maxEntryBytes: 256 * 1024,
   /** Canonical form of one key. */
   maxKeyLength: 1024,
@@ -23,30 +24,30 @@ export const memoryLimits = {
   maxScopeFields: 16,
   /** Memories that one session initialises. */
   maxMemories: 256,
-  /** Memories in the persistent tiers that one agent begins. */
+  /** Memories in the persistent tiers that one agent may create. */
   maxSpacesPerAgent: 1024,
-  /** Entries that one answer carries. */
+  /** Entries in one answer. */
   maxResults: 1000,
-  /** Bytes of entries that one answer carries; a single larger one goes out. */
+  /** Bytes of entries in one answer. A single entry may be larger. */
   maxAnswerBytes: 4 * 1024 * 1024,
-  /** Characters and words of a query; further ones are not looked at. */
+  /** Characters and words of a query; the rest of the query is ignored. */
   maxQueryLength: 16_384,
   maxQueryWords: 32,
-  /** Entries of one memory that a fork writes over it, and their bytes: a search looks at each of them. */
+  /** Entries, and their bytes, that a fork may write over one memory: a search reads all of them without an index. */
   maxOverlayEntries: 5000,
   maxOverlayBytes: 4 * 1024 * 1024,
-  /** Texts that an embedder is given at once, so that those of others get in between. */
+  /** Texts per call of an embedder, so that calls of other sessions can run in between. */
   maxEmbeddedTexts: 32,
-  /** Characters of a text that count for its vector. */
+  /** Characters of a text that are embedded. */
   maxEmbeddedLength: 8000,
-  /** Vectors that are compared in one turn of the host. */
+  /** Vectors compared before other work of the host gets a turn. */
   maxVectorsPerTurn: 4000,
-  /** Expired entries deleted in one go. */
+  /** Expired entries deleted in one transaction. */
   maxCollected: 1000,
-  /** How often expired entries and abandoned overlays are collected. */
+  /** Time between two collections of expired entries and unused overlays. */
   collectIntervalMs: 60_000,
-  /** What a fork wrote, and what an agent without an id did, is kept for this long after it was last open. */
+  /** Entries of a fork, and of an agent without an id, are deleted this long after their session was last open. */
   overlayIdleS: 7 * 24 * 60 * 60,
-  /** The same where the host keeps nothing beyond its own life. */
+  /** The same for a host without persistent storage. */
   transientOverlayIdleS: 60 * 60,
 } as const;

@@ -1,4 +1,4 @@
-// The memories of one session: which namespaces it opened under which scopes, and what of them is whose.
+// The memories that one session has opened, each a namespace with a scope, and the owner of their entries.
 import { createHash } from "node:crypto";
 import type { SessionContext } from "../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
@@ -19,7 +19,10 @@ const currentKey = `${localPrefix}current`;
 const overlaysKey = `${localPrefix}overlays`;
 const identityKey = `${localPrefix}identity`;
 
-/** The same everywhere for the same namespace and scope; worth nothing in a session that has not initialised it. */
+/**
+ * The same namespace and scope always give the same id. The id alone gives no access: a session must initialise the
+ * memory.
+ */
 function toMemory(namespace: string, scope: Readonly<Record<string, string>>): Memory {
   const canonicalScope = canonicalJson(scope);
   const digest = createHash("sha256")
@@ -32,7 +35,7 @@ function toSessionOwner(identity: string): string {
   return JSON.stringify(["session", identity]);
 }
 
-/** What the fork with this state and those before it wrote lies in these, oldest first. */
+/** The overlays that the fork with this state writes and reads, oldest first; the last is its own. */
 export function overlaysOf(state: SessionState): string[] {
   return (state.get(overlaysKey) as string[] | undefined) ?? [];
 }
@@ -44,7 +47,7 @@ export class Memories {
   readonly #onOwner: (owner: string) => void;
   readonly #standard = toMemory("default", {});
 
-  /** `onOwner` is told once where the session owns something as itself, since its agent has no id. */
+  /** `onOwner` is called once if the session itself owns entries, since its agent has no id. */
   constructor(context: SessionContext, maxMemories: number, onOwner: (owner: string) => void) {
     this.#context = context;
     this.#state = context.state;
@@ -53,7 +56,7 @@ export class Memories {
     if (this.agent === "" && this.#state.get(identityKey) !== undefined) onOwner(this.#owner());
   }
 
-  /** The id of the agent that acts here; empty where it has none. */
+  /** The id of the session's agent; empty if it has no id. */
   get agent(): string {
     return this.#context.session.principal.id;
   }
@@ -66,7 +69,7 @@ export class Memories {
     const opened = toMemory(namespace, scope);
     const known = this.#known();
     if (!Object.hasOwn(known, opened.id) && Object.keys(known).length >= this.#maxMemories)
-      throw memory.error("memory_full", `a session initialises at most ${this.#maxMemories} memories`);
+      throw memory.error("memory_full", `a session may initialise at most ${this.#maxMemories} memories`);
     const { id, ...rest } = opened;
     this.#state.set(memoriesKey, { ...known, [id]: rest });
     this.#state.set(currentKey, id);
@@ -85,19 +88,19 @@ export class Memories {
   }
 
   viewOf({ namespace, scope }: Memory, tier: "episodic" | "semantic"): View {
-    // Namespaces as JSON, for the reason that keys are.
+    // The namespace as JSON, for the same reason as keys (see key.ts).
     const owner = tier === "semantic" ? "" : this.#owner();
     return { space: { tier, owner, namespace: JSON.stringify(namespace), scope }, overlays: this.overlays };
   }
 
-  /** Prepares the state of a fork: what it writes goes above what this session sees. */
+  /** Prepares the state of a fork: its writes go to an overlay above the entries of this session. */
   fork(forked: SessionState, overlay: string): void {
-    // Also where nothing was asked yet: a fork is the same agent.
+    // Even if this session has no identity yet: a fork acts as the same agent.
     if (this.agent === "") forked.set(identityKey, this.#identity());
     forked.set(overlaysKey, [...this.overlays, overlay]);
   }
 
-  /** Agents without an id have nothing in common but that: each of their sessions is an agent of its own. */
+  /** Agents without an id are strangers to each other, so each of their sessions is an owner of its own. */
   #owner(): string {
     return this.agent === "" ? toSessionOwner(this.#identity()) : JSON.stringify(["agent", this.agent]);
   }

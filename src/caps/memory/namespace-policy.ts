@@ -1,4 +1,4 @@
-// Who may read and write the semantic tier of a namespace. The other tiers belong to one session or one agent anyway.
+// Access to the semantic tier by namespace. The other tiers belong to one session or one agent.
 
 export interface NamespaceRule {
   /** `read_only`: only owners write. `private`: only owners read and write. */
@@ -12,9 +12,9 @@ export interface NamespacePolicy {
   canWrite(namespace: string, agent: string): boolean;
 }
 
-/** The rule named `*` holds for namespaces that have none; without it they are shared. */
+/** The rule `*` applies to namespaces without a rule; without it they are shared. */
 export function createNamespacePolicy(rules: Readonly<Record<string, NamespaceRule>>): NamespacePolicy {
-  // A map: a namespace may be called like something that every object has.
+  // A map and not an object: a namespace may be called "constructor".
   const byName = new Map(Object.entries(rules));
   const ruleOf = (namespace: string) => byName.get(namespace) ?? byName.get("*");
   const isOwner = (rule: NamespaceRule, agent: string) => agent !== "" && rule.owners.includes(agent);

@@ -19,11 +19,11 @@ import { TextRanker } from "./text.ts";
 import { type Shelves, WorkingTier } from "./working/working-tier.ts";
 
 export interface MemoryPluginOptions extends Omit<MemoryOptions, "embedder"> {
-  /** One made in code, or one that a config can name. */
+  /** An embedder created in code, or the name of a built-in embedder. */
   embedder?: Embedder | MemoryOptions["embedder"];
 }
 
-/** What a config makes of `type: memory`. */
+/** Called for `type: memory` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof memory> {
   return createMemoryPlugin(parseMemoryOptions(options), undefined);
 }
@@ -33,7 +33,7 @@ export function memoryPlugin({ embedder, ...options }: MemoryPluginOptions = {})
   return createMemoryPlugin(parseMemoryOptions({ ...options, embedder }), undefined);
 }
 
-/** What all sessions of a host share. */
+/** Shared by all sessions of a host. */
 interface Shared {
   readonly store: MemoryStore;
   readonly overlays: Overlays;
@@ -45,7 +45,7 @@ function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder 
   const { exclusive, priority } = options;
   const policy = createNamespacePolicy(options.namespaces);
   const ranker = new TextRanker();
-  /** What the working tiers of forks begin with, until they are opened. */
+  /** The shelves that the working tier of a fork starts with, until its session is opened. */
   const inherited = new WeakMap<SessionState, Shelves>();
   let shared: Shared | undefined;
 

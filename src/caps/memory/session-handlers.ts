@@ -57,7 +57,7 @@ export function createHandlers(tiers: SessionTiers): Handlers<typeof memory> {
   };
 }
 
-/** Synchronous but where vectors are needed: a request is then answered in the turn in which it came. */
+/** Synchronous unless vectors are needed, so that most requests are answered in the turn in which they arrive. */
 class MemorySession {
   readonly #tiers: SessionTiers;
 
@@ -109,7 +109,7 @@ class MemorySession {
       if ("code" in draft) outcomes[index] = { refusal: draft };
       else places[entries[index]?.tier as Tier].push(index);
     });
-    // The working tier last: it cannot fail, and so is never changed by a request that does.
+    // The working tier comes last: it cannot fail, so a request that fails has not changed it.
     for (const tier of ["semantic", "episodic", "working"] as const) {
       const indexes = places[tier];
       if (indexes.length === 0) continue;
@@ -120,7 +120,8 @@ class MemorySession {
       });
     }
     const result = toStoreResult(entries, outcomes);
-    // The working tier keeps what it was given; of the others nobody holds anything that is in the result.
+    // The working tier stores objects that are in the result, so the host must copy it. Results of the other tiers share
+    // no objects with a store.
     return places.working.length === 0 ? new CheckedResult(result) : result;
   }
 
@@ -128,7 +129,7 @@ class MemorySession {
     const { memories, store, working } = this.#tiers;
     if (tier === "working") return working.store(opened.id, drafts, now);
     const view = memories.viewOf(opened, tier);
-    // Who begins a space is counted; one without an id is known by what it owns.
+    // The agent that creates a space is counted. An agent without an id is identified by the owner of its entries.
     const agent =
       memories.agent === "" ? memories.viewOf(opened, "episodic").space.owner : JSON.stringify(memories.agent);
     return store.store(view, drafts, agent, now);
@@ -153,7 +154,7 @@ class MemorySession {
     });
   }
 
-  /** What was asked for by name and may not be read is refused; among all tiers it is left out. */
+  /** A tier that was named but may not be read is an error; in a request for all tiers it is left out. */
   #readable({ namespace }: Memory, tier: Tier | ""): readonly Tier[] {
     const { memories, policy } = this.#tiers;
     const asked = tier === "" ? allTiers : [tier];
@@ -180,7 +181,7 @@ class MemorySession {
   #findIn(tier: Tier, opened: Memory, search: Search, now: number): Found | Promise<Found> {
     const { memories, store, working } = this.#tiers;
     if (tier === "working") return working.find(opened.id, search, now);
-    // Only what shares a namespace is worth vectors.
+    // Only entries of the semantic tier have vectors.
     const { vector: _, ...textOnly } = search;
     return store.find(memories.viewOf(opened, tier), tier === "semantic" ? search : textOnly, now);
   }
@@ -220,10 +221,11 @@ function toRetrieveResult(
   return entries.length < Math.min(total, asked) ? { entries, total, truncated: true } : { entries, total };
 }
 
-/** As many as one answer carries. */
+/** Cuts the entries to the size of one answer. */
 function fitting(entries: MemoryEntry[]): MemoryEntry[] {
   const { maxAnswerBytes } = memoryLimits;
-  // Counted without escapes, of which none is longer than six bytes: then nearly no answer needs counting twice.
+  // `isLargerThan` does not count escapes, which make a byte at most six bytes long. So nearly no answer is measured
+  // twice.
   if (!isLargerThan(entries, maxAnswerBytes / 6)) return entries;
   const sizes = entries.map((entry) => Buffer.byteLength(JSON.stringify(entry)));
   return entries.slice(0, countFitting(sizes, maxAnswerBytes));

@@ -1,14 +1,17 @@
-// Text as it is searched: which text an entry has, which words a query has, and how well they fit.
+// Full-text search: the text of an entry, the words of a query, and the score of a match.
 import type { JsonValue } from "../../protocol/json.ts";
 import type { Entry } from "./entry.ts";
 import type { Key } from "./key.ts";
 import { memoryLimits } from "./limits.ts";
 
-/** What FTS5's unicode61 takes as parts of words. Never a quote or an operator, so no query can be more than words. */
+/**
+ * The characters of words as FTS5's unicode61 defines them. Quotes and operators are excluded, so a query cannot
+ * contain FTS5 syntax.
+ */
 const wordPattern = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 const diacritics = /[\u0300-\u036f]+/g;
 
-/** The different words of a query; empty where it has none, and then it matches nothing. */
+/** The distinct words of a query. A query without words matches nothing. */
 export function toWords(query: string): string[] {
   const words = new Set<string>();
   for (const [word] of query.slice(0, memoryLimits.maxQueryLength).matchAll(wordPattern)) {
@@ -26,12 +29,12 @@ function foldWord(word: string): string {
   return word.toLowerCase().normalize("NFD").replace(diacritics, "").normalize("NFC");
 }
 
-/** A MATCH expression for entries that have at least one of the words. */
+/** A MATCH expression for entries with at least one of the words. */
 export function toMatchExpression(words: readonly string[]): string {
   return words.map((word) => `"${word}"`).join(" OR ");
 }
 
-/** The words of an entry are those of all texts and numbers in its key and content. */
+/** The text of an entry: all strings and numbers in its key and content. */
 export function toSearchText(key: Key, content: JsonValue): string {
   return `${leavesOf(key)}\n${leavesOf(content)}`;
 }
@@ -44,9 +47,9 @@ function leavesOf(value: JsonValue): string {
 }
 
 /**
- * The score of a text match, from 0 to 1. The best match of a search gets the share of the query's words that it has,
- * the others as much less as their rank is lower. So a score means the same whatever the tier and its size: raw BM25
- * grows with both, and is next to zero in a memory of two entries.
+ * The score of a text match, from 0 to 1. The best match of a search gets the share of the query's words that it
+ * contains; other matches get less in proportion to their rank. Raw BM25 is not comparable: it grows with the size of
+ * the memory and is nearly zero in a memory of two entries.
  */
 export function toTextScore(rank: number, bestRank: number, bestCoverage: number): number {
   return bestRank <= 0 ? 0 : Math.min(1, (bestCoverage * rank) / bestRank);
@@ -62,12 +65,12 @@ interface CountedWords {
   readonly length: number;
 }
 
-/** Ranks by BM25 without an index: for the working tier and for what forks wrote, which are small. */
+/** Ranks by BM25 without an index, for small sets: the working tier and the overlays of forks. */
 export class TextRanker {
-  /** Entries never change, so their words need counting once. */
+  /** Entries are immutable, so their words are counted once. */
   readonly #words = new WeakMap<Entry, CountedWords>();
 
-  /** Those that have at least one of the words, in the order of the entries. */
+  /** Returns the entries with at least one of the words, in the given order. */
   rank(entries: readonly Entry[], words: readonly string[]): RankedText<Entry>[] {
     if (words.length === 0 || entries.length === 0) return [];
     const all = entries.map((entry) => this.#count(entry));
@@ -107,7 +110,7 @@ export class TextRanker {
   }
 }
 
-/** Words are folded once each, however often they occur. */
+/** Folds each distinct word once. */
 function countWords(text: string): CountedWords {
   const spelled = new Map<string, number>();
   let length = 0;
@@ -123,7 +126,7 @@ function countWords(text: string): CountedWords {
   return { counts, length };
 }
 
-// The constants and the floor of FTS5, so that both ways of ranking agree.
+// The constants and the lower bound of FTS5, so that both ways of ranking agree.
 const k1 = 1.2;
 const b = 0.75;
 

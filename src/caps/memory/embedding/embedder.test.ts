@@ -180,7 +180,7 @@ test("an embedder that fails, or loses texts, is named, and may be asked again",
   });
 
   await expect(ada.store({ entries: [semantic("a", "x")] })).rejects.toMatchObject(
-    failure("it made 0 vectors of 1 texts"),
+    failure("it returned 0 vectors for 1 texts"),
   );
   await expect(ada.retrieve({ query: "x" })).rejects.toMatchObject(failure("no connection"));
 });

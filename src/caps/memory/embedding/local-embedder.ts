@@ -1,5 +1,5 @@
-// A sentence encoder that runs in this process, in a thread of its own: a text takes tens of milliseconds, for which the
-// host's only thread must not stand still. Its packages are loaded in that thread, and only where it is configured.
+// A sentence encoder that runs in a worker thread: a text takes tens of milliseconds, which would block the thread of
+// the host. Its packages are loaded in that thread, and only if the local embedder is configured.
 import type { Logger } from "../../../host/logger.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
@@ -7,15 +7,15 @@ import type { Embedder } from "../embedder.ts";
 
 export interface LocalEmbedderOptions {
   log?: Logger;
-  /** Module whose `embedTexts` does the work, and what it gives. */
+  /** The module whose `embedTexts` is called, and the name of its model. */
   worker?: { module: string; name: string };
 }
 
-/** The Universal Sentence Encoder, for English. Rejects where its packages are not installed. */
+/** The Universal Sentence Encoder, for English. Rejects if its packages are not installed. */
 export async function createLocalEmbedder({ log, worker }: LocalEmbedderOptions = {}): Promise<Embedder> {
   const module = worker?.module ?? siblingModule("local-embedder-worker", import.meta.url);
   const pool = new WorkerPool({
-    // One: the model is loaded once per thread, and stays for as long as the thread.
+    // One thread: each thread loads the model, and has it until the thread ends.
     size: 1,
     idleMs: 10 * 60_000,
     resourceLimits: { maxOldGenerationSizeMb: 512 },
@@ -23,7 +23,7 @@ export async function createLocalEmbedder({ log, worker }: LocalEmbedderOptions 
   });
   const embedder: Embedder = {
     name: worker?.name ?? "universal-sentence-encoder-lite-en-0.2",
-    // Without its signal: a job that is broken off takes the thread with it, and the model would be loaded again.
+    // Without the signal: aborting a job ends the thread, and the model would be loaded again.
     async embed(texts) {
       const job = { module, exportName: "embedTexts", args: [...texts] };
       return (await pool.run(job)) as Float32Array[];
@@ -31,7 +31,7 @@ export async function createLocalEmbedder({ log, worker }: LocalEmbedderOptions 
     close: () => pool.close(),
   };
   try {
-    // A host that cannot embed should say so when it starts, not to its first agent.
+    // A host that cannot embed must fail at its start and not at the first request.
     await embedder.embed(["ready"]);
     return embedder;
   } catch (error) {

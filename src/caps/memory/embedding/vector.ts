@@ -1,4 +1,4 @@
-/** Of length one, so that the product of two is their cosine. */
+/** Scales a vector to length 1, so that the dot product of two is their cosine. */
 export function toUnitVector(vector: Float32Array): Float32Array {
   let sum = 0;
   for (const value of vector) sum += value * value;
@@ -8,10 +8,10 @@ export function toUnitVector(vector: Float32Array): Float32Array {
     : new Float32Array(vector.length);
 }
 
-/** The cosine of two unit vectors, the second as it was stored; 0 where they point apart or have different lengths. */
+/** The cosine of two unit vectors, the second as stored bytes. Returns 0 if it is negative or their lengths differ. */
 export function similarity(vector: Float32Array, stored: Uint8Array): number {
   if (stored.byteLength !== vector.byteLength) return 0;
-  // A view needs aligned bytes, which those of a row need not be.
+  // A Float32Array needs aligned bytes, and those of a row may not be aligned.
   const bytes = stored.byteOffset % 4 === 0 ? stored : stored.slice();
   const other = new Float32Array(bytes.buffer, bytes.byteOffset, vector.length);
   let product = 0;

@@ -1,30 +1,33 @@
-// The port behind which the persistent tiers are kept.
+// The port for the storage of the persistent tiers.
 import type { Conditions, Draft, Found, Search, WriteOutcome } from "../entry.ts";
 
-/** Whose memory it is and which. Texts of any kind: no two different ones may ever be taken for each other. */
+/** Identifies a memory. The fields may be any strings; a store must never confuse two different spaces. */
 export interface Space {
   readonly tier: "episodic" | "semantic";
-  /** The agent in the episodic tier; empty in the semantic one, which all share. */
+  /** The owner in the episodic tier; empty in the semantic tier, which is shared. */
   readonly owner: string;
   readonly namespace: string;
   /** Canonical JSON. */
   readonly scope: string;
 }
 
-/** A space as one session sees it: what its fork and those that it was forked from wrote lies above it, oldest first. */
+/** A space as one session sees it: above it are the overlays of its ancestors and its own, oldest first. */
 export interface View {
   readonly space: Space;
   readonly overlays: readonly string[];
 }
 
-/** Synchronous, so that what a request changes is written in the turn in which it is answered. Times in seconds. */
+/** Synchronous, so that changes are written in the turn in which the request is answered. Times are in seconds. */
 export interface MemoryStore {
-  /** Stores each draft wholly or not at all, in order; one outcome for each. `agent` is who begins the space. */
+  /**
+   * Stores each draft completely or not at all, in order, and returns one outcome per draft. `agent` is charged if the
+   * space is created.
+   */
   store(view: View, drafts: readonly Draft[], agent: string, now: number): WriteOutcome[];
-  /** Never finds what has expired, and no more than an answer carries. Later only where vectors are compared. */
+  /** Never returns expired entries, nor more than fit into an answer. Asynchronous only if vectors are compared. */
   find(view: View, search: Search, now: number): Found | Promise<Found>;
-  /** How many entries were deleted. */
+  /** Returns the number of deleted entries. */
   forget(view: View, conditions: Conditions, now: number): number;
-  /** Deletes some of what has expired; whether there is more. */
+  /** Deletes some expired entries and returns whether there are more. */
   collect(now: number): boolean;
 }

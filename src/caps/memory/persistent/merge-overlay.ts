@@ -1,4 +1,4 @@
-// Brings what a fork wrote into its parent, entry by entry.
+// Merges the entries that a fork wrote into its parent.
 import type { Database } from "../../../host/ports/database.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Key } from "../key.ts";
@@ -8,23 +8,23 @@ import { type PersistentLimits, SpaceRoom } from "./room.ts";
 import { type SpaceRow, SpaceTables } from "./space-tables.ts";
 import { entryColumns, isVisible, type StoredRow } from "./sqlite-schema.ts";
 
-/** An entry that both a fork and its parent have changed. Version 0 stands for none. */
+/** An entry that both a fork and its parent have changed. Version 0 means that the entry does not exist. */
 export interface MergeConflict {
   readonly tier: Space["tier"];
   readonly namespace: string;
   readonly key: JsonObject;
-  /** What the fork saw when it first changed the entry. */
+  /** The version that the fork saw when it first changed the entry. */
   readonly base_version: number;
-  /** What the parent has now. */
+  /** The current version in the parent. */
   readonly parent_version: number;
   readonly fork: "changed" | "deleted";
-  /** Only the parent's limits are in the way. */
+  /** There is no conflict of versions; the entry does not fit into the limits of the parent. */
   readonly is_full: boolean;
 }
 
 export interface MergeReport {
   readonly merged: number;
-  /** Left in the overlay, unless they were to be overwritten. */
+  /** Conflicting entries stay in the overlay, unless `onConflict` is `overwrite`. */
   readonly conflicts: MergeConflict[];
 }
 
@@ -35,7 +35,10 @@ export interface MergeOptions {
   limits?: PersistentLimits;
 }
 
-/** Brings what a fork wrote into its parent; an entry that both have changed is reported, and kept as the parent has it. */
+/**
+ * Merges the entries that a fork wrote into its parent. An entry that both have changed is reported and stays as in the
+ * parent.
+ */
 export function mergeOverlay(database: Database, overlayId: string, options: MergeOptions): MergeReport {
   return database.write(() => new Merge(database, overlayId, options).run());
 }
@@ -66,7 +69,7 @@ class Merge {
     return { merged: this.#merged, conflicts: this.#conflicts };
   }
 
-  /** The overlays below this one, lowest first, beginning with what is there for all. */
+  /** The overlays below this one, lowest first, starting with the shared space (""). */
   #ancestors(): string[] {
     const parentOf = this.#tables.statements.get("SELECT parent FROM memory_overlay WHERE id = ?");
     const ancestors: string[] = [];
@@ -82,10 +85,10 @@ class Merge {
   #mergeSpace(space: OverlaySpace, ancestors: readonly string[]): void {
     const parentOverlay = ancestors.at(-1) as string;
     const parent = this.#tables.find(space, parentOverlay) ?? this.#tables.create(space, parentOverlay, space.agent);
-    // Whoever saw a version in the fork must not find another content under it in the parent.
+    // A version that was seen in the fork must not name a different content in the parent.
     parent.version = Math.max(parent.version, space.version);
     const below = ancestors.slice(0, -1).flatMap((overlay) => this.#tables.find(space, overlay) ?? []);
-    // Deletions first: nothing is refused or evicted for want of the room that they make.
+    // Deletions first, so that the room they make is available for other entries.
     const rows = this.#tables.statements
       .get(`SELECT ${entryColumns} FROM memory_entry e WHERE e.space = ? ORDER BY e.is_deleted DESC, e.version`)
       .all(space.id) as unknown as StoredRow[];

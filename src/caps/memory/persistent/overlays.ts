@@ -1,5 +1,5 @@
-// What forks write in the persistent tiers: in overlays that only they and their own forks see, until somebody merges
-// them or their sessions are gone. What agents without an id write is kept the same way: nobody comes back to it either.
+// Overlays hold the entries that forks write in the persistent tiers. Only the fork and its own forks see them, until
+// they are merged or collected. Agents without an id use them as well: no later session can reach their entries either.
 import type { Database } from "../../../host/ports/database.ts";
 import { keyToWire } from "../key.ts";
 import { mergeOverlay } from "./merge-overlay.ts";
@@ -10,26 +10,26 @@ export class Overlays {
   readonly #database: Database;
   readonly #limits: PersistentLimits | undefined;
   readonly #tables: SpaceTables;
-  /** How many open sessions see each. */
+  /** The number of open sessions that use each overlay. */
   readonly #open = new Map<string, number>();
 
-  /** `limits` hold for what is merged. */
+  /** `limits` apply to merged entries. */
   constructor(database: Database, limits?: PersistentLimits) {
     this.#database = database;
     this.#limits = limits;
     this.#tables = new SpaceTables(database);
   }
 
-  /** An overlay above another, or above what is there for all. */
+  /** Creates an overlay above another, or above the shared entries if `parent` is empty. */
   begin(id: string, parent: string, now: number): void {
     this.#write("INSERT INTO memory_overlay (id, parent, used_at) VALUES (?, ?, ?)", id, parent, now);
   }
 
-  /** A session opens that sees these, each above the one before. */
+  /** Called when a session opens that uses these overlays, each above the one before. */
   enter(ids: readonly string[], now: number): void {
     ids.forEach((id, index) => {
       this.#open.set(id, (this.#open.get(id) ?? 0) + 1);
-      // One that was away for too long finds its overlays empty, not gone.
+      // A session that was closed for too long finds its overlays empty instead of missing.
       const parent = ids[index - 1] ?? "";
       this.#write("INSERT OR IGNORE INTO memory_overlay (id, parent, used_at) VALUES (?, ?, ?)", id, parent, now);
     });
@@ -40,12 +40,12 @@ export class Overlays {
       const count = (this.#open.get(id) ?? 1) - 1;
       if (count > 0) this.#open.set(id, count);
       else this.#open.delete(id);
-      // Not dropped at once: a session that is closed may come back.
+      // Not deleted at once: the closed session may be resumed.
       this.#write("UPDATE memory_overlay SET used_at = ? WHERE id = ?", now, id);
     }
   }
 
-  /** Brings what a fork wrote into its parent; says what stayed because both had changed it. */
+  /** Merges the entries of a fork into its parent and returns those that were left because both had changed them. */
   merge(id: string, now: number): { merged: number; conflicts: string[] } {
     const limits = this.#limits;
     const { merged, conflicts } = mergeOverlay(this.#database, id, {
@@ -58,7 +58,7 @@ export class Overlays {
     return { merged, conflicts: texts };
   }
 
-  /** Drops what no session has seen for so long. */
+  /** Deletes the overlays that no session has used for `idleS` seconds. */
   collect(now: number, idleS: number): void {
     const open = JSON.stringify([...this.#open.keys()]);
     this.#write("UPDATE memory_overlay SET used_at = ? WHERE id IN (SELECT value FROM json_each(?))", now, open);

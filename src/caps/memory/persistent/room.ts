@@ -1,4 +1,4 @@
-// Keeps a space within the limits of its tier.
+// Enforces the limits of a tier on a space.
 import type { TierLimits } from "../entry.ts";
 import { memoryLimits } from "../limits.ts";
 import type { Space } from "./memory-store.ts";
@@ -16,7 +16,7 @@ export class SpaceRoom {
     this.#limits = limits;
   }
 
-  /** A fork's part of a space is searched without an index, and so is smaller. */
+  /** Overlays have lower limits, since they are searched without an index. */
   limitsOf({ tier, overlay }: SpaceRow): TierLimits {
     const limits = this.#limits[tier];
     if (overlay === "") return limits;
@@ -32,7 +32,10 @@ export class SpaceRoom {
     return space.entries + moreEntries <= maxEntries && space.bytes + moreBytes <= maxBytes;
   }
 
-  /** Takes away what has expired, then evicts the oldest, until an entry of this size fits in place of `own`; false where it does not. */
+  /**
+   * Removes expired entries and then evicts the oldest until an entry of this size fits in place of `own`. Returns
+   * false if it does not fit.
+   */
   make(space: SpaceRow, key: string, size: number, own: StoredRow | undefined, now: number): boolean {
     const limits = this.limitsOf(space);
     const replaced = own !== undefined && own.is_deleted === 0 ? own : undefined;

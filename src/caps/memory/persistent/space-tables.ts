@@ -1,4 +1,5 @@
-// Rows of spaces with what hangs on them: tags, words, vectors, and the counters of the space. Knows no rules.
+// Reads and writes the rows of a space with their tags, words, vectors and counters. Limits and versions are enforced
+// by its callers.
 import type { Database } from "../../../host/ports/database.ts";
 import type { Draft } from "../entry.ts";
 import type { Space } from "./memory-store.ts";
@@ -15,7 +16,7 @@ import {
 import { Statements } from "./statements.ts";
 import { TextIndex, type Tokenizer } from "./text-index.ts";
 
-/** A row of `memory_space`; its counters are written back with `save`. */
+/** A row of `memory_space`; `save` writes its counters. */
 export interface SpaceRow {
   readonly id: number;
   readonly tier: Space["tier"];
@@ -51,7 +52,7 @@ export class SpaceTables {
     return row as unknown as SpaceRow | undefined;
   }
 
-  /** How many spaces this agent has begun. */
+  /** The number of spaces that this agent has created. */
   countOf(agent: string): number {
     return this.statements.get("SELECT count(*) AS count FROM memory_space WHERE agent = ?").get(agent)
       ?.count as number;
@@ -62,7 +63,7 @@ export class SpaceTables {
       .get("INSERT INTO memory_space (tier, owner, namespace, scope, overlay, agent) VALUES (?, ?, ?, ?, ?, ?)")
       .run(tier, owner, namespace, scope, overlay, agent);
     const id = Number(lastInsertRowid);
-    // What forks write is little and soon gone, and is ranked without an index.
+    // An overlay is small and short-lived, so it is ranked without an index.
     if (overlay === "") this.indexOf(id).create(this.#tokenizer);
     return { id, tier, overlay, entries: 0, bytes: 0, version: 0 };
   }
@@ -89,7 +90,7 @@ export class SpaceTables {
     return row as unknown as StoredRow | undefined;
   }
 
-  /** The first of these spaces that has the key decides, be it with a tombstone. */
+  /** Returns the row of the uppermost space that has the key, even if it is a tombstone. */
   topmost(spaces: readonly SpaceRow[], key: string): StoredRow | undefined {
     for (let index = spaces.length - 1; index >= 0; index--) {
       const row = this.rowOf((spaces[index] as SpaceRow).id, key);
@@ -98,7 +99,7 @@ export class SpaceTables {
     return undefined;
   }
 
-  /** The id of the new row; undefined where the key is taken. */
+  /** Returns the id of the new row, or undefined if the key exists. */
   insert(space: SpaceRow, row: EntryRow, text: string, tags: readonly string[]): number | undefined {
     const { changes, lastInsertRowid } = this.statements.get(insertEntry).run(space.id, ...valuesOf(row));
     if (Number(changes) === 0) return undefined;
@@ -107,7 +108,10 @@ export class SpaceTables {
     return id;
   }
 
-  /** The same for an entry that is written for the first time; spelled out, since most are and each object costs. */
+  /**
+   * Like `insert`, for an entry that is written for the first time. Avoids creating a row object, since most entries
+   * are new.
+   */
   insertNew(space: SpaceRow, draft: Draft, version: number, now: number): number | undefined {
     const { key, json, size, tags, source, score, ttl, eventAt } = draft;
     const tagsJson = tags.length === 0 ? "[]" : JSON.stringify(tags);
@@ -133,7 +137,7 @@ export class SpaceTables {
     this.statements.get("DELETE FROM memory_entry WHERE id = ?").run(row.id);
   }
 
-  /** What has expired and is not collected yet, but for one key. */
+  /** An expired entry with a different key that was not collected yet. */
   expired(space: SpaceRow, exceptKey: string, now: number): StoredRow | undefined {
     const row = this.statements
       .get(`SELECT ${rowColumns} FROM memory_entry e WHERE e.space = ? AND e.expires_at <= ? AND e.key <> ? LIMIT 1`)
@@ -141,7 +145,7 @@ export class SpaceTables {
     return row as unknown as StoredRow | undefined;
   }
 
-  /** What happened first, but for one key. */
+  /** The entry with the earliest event_at and a different key. */
   oldest(space: SpaceRow, exceptKey: string): StoredRow | undefined {
     const row = this.statements
       .get(
@@ -151,13 +155,13 @@ export class SpaceTables {
     return row as unknown as StoredRow | undefined;
   }
 
-  /** Takes an entry away for good; in an overlay what it stood for must not come to light again. */
+  /** Deletes an entry. In an overlay it leaves a tombstone, so that the entry below stays hidden. */
   drop(space: SpaceRow, row: StoredRow, now: number): void {
     if (row.base_version === 0) this.remove(space, row);
     else this.bury(space, row, row.base_version, now);
   }
 
-  /** Empties a space that is no overlay. */
+  /** Deletes all entries of a space that is not an overlay. */
   clear(space: SpaceRow): void {
     const run = (sql: string) => this.statements.get(sql).run(space.id);
     run("DELETE FROM memory_vector WHERE entry IN (SELECT id FROM memory_entry WHERE space = ?)");
@@ -168,7 +172,7 @@ export class SpaceTables {
     space.bytes = 0;
   }
 
-  /** Removes spaces with all that is in them; the condition is on `memory_space`. */
+  /** Deletes spaces with all of their entries; the condition is on `memory_space`. */
   removeSpaces(condition: string, value: string): void {
     const spaces = `SELECT id FROM memory_space WHERE ${condition}`;
     for (const { id } of this.statements.get(`${spaces} AND overlay = ''`).all(value)) {
@@ -182,7 +186,7 @@ export class SpaceTables {
     run(`DELETE FROM memory_space WHERE ${condition}`);
   }
 
-  /** Hides a key of the spaces below an overlay. */
+  /** Writes a tombstone to an overlay, which hides the key in the spaces below. */
   bury(space: SpaceRow, row: Pick<EntryRow, "key" | "event_at">, baseVersion: number, now: number): void {
     space.version += 1;
     const tombstone = toTombstone(row, space.version, baseVersion, now);

@@ -1,8 +1,8 @@
-// Conditions of a search as SQL on the entry `e` of one space.
+// The conditions of a search as SQL on the entry `e` of one space.
 import type { Conditions } from "../entry.ts";
 import type { SqlFilter } from "./text-index.ts";
 
-/** `above` are the spaces whose entries hide those of this one: what a fork wrote over it. */
+/** `above` are the overlays whose entries hide entries of this space. */
 export function toSqlFilter(
   conditions: Conditions,
   space: number,

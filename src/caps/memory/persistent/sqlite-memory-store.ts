@@ -1,4 +1,4 @@
-// The persistent tiers on the host's database: what is written, kept within limits and collected.
+// The persistent tiers in the host's database: storing, deleting, limits and collection.
 import type { Database } from "../../../host/ports/database.ts";
 import { type Conditions, type Draft, memoryFull, type Refusal, versionConflict, type WriteOutcome } from "../entry.ts";
 import { memoryLimits } from "../limits.ts";
@@ -17,7 +17,7 @@ export interface SqliteMemoryStoreOptions {
   readonly maxSpacesPerAgent: number;
   readonly tokenizer: Tokenizer;
   readonly ranker: TextRanker;
-  /** How vectors count beside words; undefined where the host has no embedder. */
+  /** How vectors are combined with words; undefined if the host has no embedder. */
   readonly fusion: Fusion | undefined;
 }
 
@@ -55,19 +55,20 @@ class SqliteMemoryStore implements MemoryStore {
   }
 
   #begin(space: Space, overlay: string, agent: string): SpaceRow | { refusal: Refusal } {
-    // A fork writes above a space that is there; the space counts for its agent, the overlay goes with the fork.
+    // A fork writes above a space, which must exist. The space counts for its agent; the overlay is deleted with the
+    // fork.
     if (overlay !== "") {
       const ground = this.#tables.find(space, "") ?? this.#begin(space, "", agent);
       return "refusal" in ground ? ground : this.#tables.create(space, overlay, "");
     }
     const { maxSpacesPerAgent } = this.#options;
     if (this.#tables.countOf(agent) < maxSpacesPerAgent) return this.#tables.create(space, overlay, agent);
-    return { refusal: { code: "memory_full", message: `an agent may begin at most ${maxSpacesPerAgent} memories` } };
+    return { refusal: { code: "memory_full", message: `an agent may create at most ${maxSpacesPerAgent} memories` } };
   }
 
   #put(space: SpaceRow, below: readonly SpaceRow[], draft: Draft, now: number): WriteOutcome {
     const { ifVersion } = draft;
-    // Most entries are new ones that just fit: one statement tells, instead of a look before it.
+    // Most entries are new and fit, so the insert is tried before the key is looked up.
     if (below.length === 0 && (ifVersion ?? 0) === 0 && this.#room.has(space, draft.size, 1)) {
       const id = this.#tables.insertNew(space, draft, space.version + 1, now);
       if (id !== undefined) return this.#written(space, id, draft, space.version + 1, now, now);
@@ -81,10 +82,10 @@ class SqliteMemoryStore implements MemoryStore {
       return { refusal: memoryFull(this.#room.limitsOf(space), space.tier) };
     const baseVersion = own?.base_version ?? (isVisible(under, now) ? under.version : 0);
     const createdAt = visible?.created_at ?? now;
-    // What a fork writes must not have a version that somebody saw below it, be it of an entry that is gone.
+    // A fork must not reuse a version that was visible below it, even of an entry that was deleted.
     const version = Math.max(space.version, ...below.map((layer) => layer.version)) + 1;
     const row = toRow(draft, version, createdAt, baseVersion, now);
-    // Making room may have taken the row itself.
+    // Making room may have deleted the row itself.
     const before = own === undefined ? undefined : this.#tables.rowOf(space.id, draft.key);
     if (before === undefined) {
       const id = this.#tables.insert(space, row, draft.text, draft.tags) as number;
@@ -117,7 +118,7 @@ class SqliteMemoryStore implements MemoryStore {
     });
   }
 
-  /** All at once: entry by entry, a large memory would keep every other session waiting. */
+  /** In one go: deleting a large memory entry by entry would block all other sessions. */
   #clear(space: SpaceRow, now: number): number {
     const { expired } = this.#tables.statements
       .get("SELECT count(*) AS expired FROM memory_entry WHERE space = ? AND expires_at <= ?")
@@ -146,7 +147,7 @@ class SqliteMemoryStore implements MemoryStore {
     this.#tables.save(space);
   }
 
-  /** In a fork nothing is deleted below: it is hidden. */
+  /** A fork deletes nothing below its overlay: it hides the entries. */
   #buryAll(
     space: Space,
     overlay: string,
@@ -183,7 +184,7 @@ class SqliteMemoryStore implements MemoryStore {
     return rows.length === maxCollected;
   }
 
-  /** The spaces that a view consists of, lowest first; those that nobody has written to are not there. */
+  /** The spaces of a view, lowest first. A space without a write does not exist yet. */
   #layers({ space, overlays }: View): SpaceRow[] {
     return ["", ...overlays].flatMap((overlay) => this.#tables.find(space, overlay) ?? []);
   }

@@ -1,5 +1,5 @@
-// The tables of the persistent tiers. Texts that agents choose are kept as JSON (see key.ts), so that none is ever
-// changed on the way in, and identity is spread over columns, so that no separator can be forged.
+// The tables of the persistent tiers. Strings from agents are stored as JSON (see key.ts), so that the database never
+// changes them. The identity of a space has several columns, so that no separator can be forged.
 import type { Database, SqlRow } from "../../../host/ports/database.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { Draft, Entry } from "../entry.ts";
@@ -29,9 +29,9 @@ const migrations = [
    CREATE TABLE memory_tag (space INTEGER NOT NULL, tag TEXT NOT NULL, entry INTEGER NOT NULL, PRIMARY KEY (space, tag, entry)) STRICT, WITHOUT ROWID;
    CREATE TABLE memory_vector (entry INTEGER PRIMARY KEY, model TEXT NOT NULL, vector BLOB NOT NULL) STRICT;
    CREATE TABLE memory_overlay (id TEXT PRIMARY KEY, parent TEXT NOT NULL, used_at REAL NOT NULL) STRICT, WITHOUT ROWID;`,
-  // What has expired in one space, however much has in others.
+  // Finds the expired entries of one space without reading those of others.
   "CREATE INDEX memory_entry_space_expiry ON memory_entry (space, expires_at) WHERE expires_at IS NOT NULL",
-  // Of what happened at the same time, the last change is the newest.
+  // Orders entries with the same event_at by version, newest last.
   `DROP INDEX memory_entry_time;
    CREATE INDEX memory_entry_time ON memory_entry (space, event_at, version);`,
 ];
@@ -78,15 +78,15 @@ const columns = [
 ] as const satisfies (keyof EntryRow)[];
 
 export const entryColumns = ["id", ...columns].map((column) => `e.${column}`).join(", ");
-/** The same without content, for those that are only counted or taken away: there may be many. */
+/** Without the content, for rows that are only counted or deleted: there may be many. */
 export const rowColumns = entryColumns.replace("e.content", "'' AS content");
-/** What `toEntry` needs: each column of each row that is read costs. */
+/** The columns that `toEntry` needs: every further column of every row costs time. */
 export const readColumns =
   "e.key, e.content, e.tags, e.source, e.score, e.ttl, e.created_at, e.updated_at, e.event_at, e.version";
 export const insertEntry = `INSERT INTO memory_entry (space, ${columns.join(", ")}) VALUES (?${", ?".repeat(columns.length)}) ON CONFLICT (space, key) DO NOTHING`;
 export const updateEntry = `UPDATE memory_entry SET ${columns.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`;
 
-/** In the order of the columns; spelled out, since it is called for every entry that is written. */
+/** In the order of the columns. Written out, since it is called for every entry that is stored. */
 export function valuesOf(row: EntryRow): (string | number | null)[] {
   return [
     row.key,
@@ -122,7 +122,7 @@ export function toEntry(row: SqlRow): Entry {
   };
 }
 
-/** A draft as a row, written now in place of what was there before. */
+/** A draft as a row that is written now. */
 export function toRow(draft: Draft, version: number, createdAt: number, baseVersion: number, now: number): EntryRow {
   return {
     key: draft.key,
@@ -142,7 +142,7 @@ export function toRow(draft: Draft, version: number, createdAt: number, baseVers
   };
 }
 
-/** Stands in an overlay for an entry below that its fork has deleted. */
+/** A row of an overlay that hides an entry below, which the fork has deleted. */
 export function toTombstone(
   row: Pick<EntryRow, "key" | "event_at">,
   version: number,
@@ -167,7 +167,7 @@ export function toTombstone(
   };
 }
 
-/** Whether the row is an entry that a reader may see. */
+/** Whether the row is an entry that is neither deleted nor expired. */
 export function isVisible(row: StoredRow | undefined, now: number): row is StoredRow {
   return row !== undefined && row.is_deleted === 0 && (row.expires_at === null || row.expires_at > now);
 }

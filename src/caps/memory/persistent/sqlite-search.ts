@@ -1,4 +1,4 @@
-// Finds entries in the layers of a view: the space itself and, in a fork, what was written over it.
+// Finds entries in the layers of a view: the space itself and, in a fork, its overlays.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SqlRow } from "../../../host/ports/database.ts";
 import { isThenable } from "../../../protocol/awaitable.ts";
@@ -11,13 +11,13 @@ import { toSqlFilter } from "./sqlite-filter.ts";
 import { readColumns, toEntry } from "./sqlite-schema.ts";
 import type { SqlFilter, TextMatches } from "./text-index.ts";
 
-/** How vectors and words make one score. */
+/** How vector similarity and words are combined into one score. */
 export interface Fusion {
   /** Only vectors of this model can be compared. */
   readonly model: string;
-  /** From 0 to 1; the rest is the share of the words. */
+  /** From 0 to 1; the rest is the weight of the words. */
   readonly vectorWeight: number;
-  /** Vectors less similar than this are no match. */
+  /** An entry with a lower similarity, and without a word of the query, does not match. */
   readonly minSimilarity: number;
 }
 
@@ -29,9 +29,12 @@ interface Layer {
 type Scored = { readonly id: number; readonly score: number };
 type Sized = Scored & { readonly size: number };
 
-/** So many entries surely fit into an answer, and are read at once; of more, only those that fit are read at all. */
+/**
+ * Up to this many entries are read at once, since they surely fit into an answer. With a higher limit, only those that
+ * fit are read.
+ */
 const safeLimit = 16;
-/** No memory has so many: where vectors count as well, the best by words need not be the best. */
+/** More than any memory has. With vectors, the best matches by words need not be the best overall. */
 const everyMatch = 1e9;
 const noMatches: Found = { matches: [], total: 0 };
 
@@ -46,7 +49,7 @@ export class SqliteSearch {
     this.#fusion = fusion;
   }
 
-  /** Later only where vectors are compared, which takes its time. */
+  /** Asynchronous only if vectors are compared. */
   find(spaces: readonly SpaceRow[], search: Search, now: number): Found | Promise<Found> {
     const expiredAt = this.#hasExpired(now) ? now : undefined;
     const found = spaces.map((space, index) => {
@@ -58,7 +61,7 @@ export class SqliteSearch {
     return combine(found as Found[], search);
   }
 
-  /** Almost never, since they are collected; then no search need ask each entry. */
+  /** Rarely true, since expired entries are collected. If false, searches need not check each entry. */
   #hasExpired(now: number): boolean {
     return (
       this.#tables.statements.get("SELECT 1 FROM memory_entry WHERE expires_at <= ? LIMIT 1").get(now) !== undefined
@@ -83,7 +86,7 @@ export class SqliteSearch {
   }
 
   #list({ space, filter }: Layer, isNarrow: boolean, minScore: number, limit: number): Found {
-    // The plus keeps SQLite from walking through the whole space where keys or tags lead straight to a few entries.
+    // The unary plus keeps SQLite from scanning the whole space if keys or tags lead to a few entries.
     const from = `${isNarrow ? "+" : ""}e.space = ? ${space.overlay === "" ? "" : "AND e.is_deleted = 0"}`;
     const where = `WHERE ${from} ${filter.sql} ${minScore === 0 ? "" : "AND e.score >= ?"}`;
     const values = [space.id, ...filter.values, ...(minScore === 0 ? [] : [minScore])];
@@ -149,7 +152,7 @@ export class SqliteSearch {
     return { matches: this.#load(best, compareMatches(true)), total };
   }
 
-  /** Others wrote meanwhile: an id may be gone by now, or be that of an entry elsewhere. */
+  /** Other sessions may have written meanwhile: an entry may be deleted, or its id may belong to another space. */
   #stillThere({ space, filter }: Layer, chosen: readonly Scored[]): Sized[] {
     const rows = this.#tables.statements
       .get(
@@ -164,7 +167,9 @@ export class SqliteSearch {
     });
   }
 
-  /** Looks at every vector, a part of them in each turn: others go on meanwhile. Exact, which an index would not be. */
+  /**
+   * Compares every vector, in several turns so that other work can run. Exact, unlike an index for approximate search.
+   */
   async *#similar({ space, filter }: Layer, model: string, vector: Float32Array): AsyncGenerator<Scored> {
     const next = this.#tables.statements.get(
       `SELECT e.id, v.vector FROM memory_entry e JOIN memory_vector v ON v.entry = e.id AND v.model = ?
@@ -184,7 +189,7 @@ export class SqliteSearch {
     }
   }
 
-  /** As many of these as an answer carries. */
+  /** Loads as many of these entries as fit into an answer. */
   #load(best: readonly Sized[], compare: (first: Match, second: Match) => number): Match[] {
     const byId = this.#tables.statements.get(`SELECT ${readColumns} FROM memory_entry e WHERE e.id = ?`);
     const sizes = best.map(({ size }) => size);

@@ -1,6 +1,9 @@
 import type { Database, SqlStatement } from "../../../host/ports/database.ts";
 
-/** Statements by their text, prepared when first used; the oldest go, since each space brings texts of its own. */
+/**
+ * Prepared statements by their SQL, prepared on first use. The oldest are dropped, since each space has statements of
+ * its own.
+ */
 export class Statements {
   readonly #database: Database;
   readonly #statements = new Map<string, SqlStatement>();

@@ -1,5 +1,5 @@
-// The full-text index of one space: an FTS5 table of its own, so that how often a word occurs in other agents' memories
-// neither shows in a score nor costs time. Holds words only; texts stay in the entries.
+// The full-text index of one space, in an FTS5 table of its own: word frequencies in memories of other agents must
+// neither influence a score nor cost time. It has words only; texts are in the entries.
 import type { SqlRow } from "../../../host/ports/database.ts";
 import { toMatchExpression, toTextScore } from "../text.ts";
 import type { Statements } from "./statements.ts";
@@ -12,12 +12,12 @@ const tokenizers: Record<Tokenizer, string> = {
 };
 
 export interface TextMatches {
-  /** Best first; each row has the id and, where they were asked for, columns of the entry. */
+  /** Best first. Each row has the id and the columns of the entry that were requested. */
   readonly matches: { readonly row: SqlRow; readonly score: number }[];
   readonly total: number;
 }
 
-/** Conditions on the entry behind a match, as SQL on `e` with its values; empty where there are none. */
+/** Conditions on the entry of a match, as SQL on `e` with its values; empty without conditions. */
 export interface SqlFilter {
   readonly sql: string;
   readonly values: readonly (string | number)[];
@@ -35,7 +35,6 @@ export class TextIndex {
   }
 
   create(tokenizer: Tokenizer): void {
-    // Not kept: it runs once.
     this.#statements
       .get(
         `CREATE VIRTUAL TABLE ${this.#table} USING fts5 (text, content = '', contentless_delete = 1, tokenize = '${tokenizers[tokenizer]}')`,
@@ -44,7 +43,7 @@ export class TextIndex {
   }
 
   add(id: number, text: string): void {
-    // FTS5 reads no further than a NUL.
+    // FTS5 stops reading at a NUL character.
     this.#statements.get(this.#insert).run(id, text.includes("\0") ? text.replaceAll("\0", " ") : text);
   }
 
@@ -63,7 +62,8 @@ export class TextIndex {
   search(words: readonly string[], filter: SqlFilter, minScore: number, limit: number, columns: string): TextMatches {
     if (words.length === 0) return { matches: [], total: 0 };
     const expression = toMatchExpression(words);
-    // One more than asked for says whether a count is needed; never none, for the best is the measure of the others.
+    // One more than the limit shows whether a count is needed. At least one row, since the best match is the measure of
+    // the others.
     const asked = limit + 1;
     const rows = this.#statements.get(this.#best(filter, columns)).all(expression, ...filter.values, asked);
     const [first] = rows;
@@ -77,10 +77,10 @@ export class TextIndex {
     return { matches: matches.slice(0, limit), total };
   }
 
-  /** Of those that rank alike, the ones that were added last: FTS5 by itself leaves the first. */
+  /** Of equally ranked entries the newest are returned; FTS5 alone would return the oldest. */
   #best(filter: SqlFilter, columns: string): string {
     const ranked = "t.rowid AS id, t.rank AS rank";
-    // The plus: SQLite keeps no more than are asked for, where FTS5 would sort all matches.
+    // With the unary plus, SQLite keeps only as many rows as the limit, instead of letting FTS5 sort all matches.
     const order = "ORDER BY +t.rank, t.rowid DESC LIMIT ?";
     if (filter.sql !== "" || columns === "") return this.#select(ranked + columns, filter, order);
     const best = this.#select(ranked, filter, order);
@@ -89,24 +89,26 @@ export class TextIndex {
 
   #count(expression: string, filter: SqlFilter, minScore: number, bestRank: number, coverage: number): number {
     const { sql, values } = filter;
-    // FTS5 ranks are negative, and the score is proportional to them.
+    // FTS5 ranks are negative and proportional to the score.
     const bound =
       minScore > 0 ? { sql: `${sql} AND t.rank <= ?`, values: [(-minScore * bestRank) / coverage] } : undefined;
     const statement = this.#statements.get(this.#select("count(*) AS total", bound ?? filter, ""));
     return statement.get(expression, ...values, ...(bound?.values ?? []))?.total as number;
   }
 
-  /** The share of the words that an entry has. */
+  /** The share of the words that an entry contains. */
   #coverage(id: number, words: readonly string[]): number {
     if (words.length === 1) return 1;
     const has = `EXISTS (SELECT 1 FROM ${this.#table} WHERE ${this.#table} MATCH ? AND rowid = ?)`;
-    // One statement for all words: each costs a lock of the file.
+    // One statement for all words: each statement locks the file.
     const counted = this.#statements.get(`SELECT ${words.map(() => has).join(" + ")} AS found`);
     const found = counted.get(...words.flatMap((word) => [toMatchExpression([word]), id]))?.found as number;
     return found / words.length;
   }
 
-  /** FTS5 itself sorts by rank, so that only the best are joined; a condition on entries costs a look at each match. */
+  /**
+   * FTS5 sorts by rank, so that only the best matches are joined. A condition on entries reads the entry of each match.
+   */
   #select(columns: string, { sql }: Pick<SqlFilter, "sql">, rest: string): string {
     const needsEntry = sql !== "" || columns.includes("e.");
     const from = needsEntry ? `${this.#table} t CROSS JOIN memory_entry e ON e.id = t.rowid` : `${this.#table} t`;

@@ -1,19 +1,19 @@
-// Keys with their sizes, least recently used first. A fork copies nothing: changes lie in layers above a ground, and what
-// two share nobody writes to.
+// Keys with their sizes, least recently used first. A fork copies nothing: its changes are in layers above a ground,
+// and shared layers are never written to.
 
 type Layer = ReadonlyMap<string, number | undefined>;
 
-/** Changes are put together with the ground when they are more than one in so many of it. */
+/** Changes are merged into the ground when they are more than a sixteenth of it. */
 const groundShare = 16;
 const minChanges = 64;
-/** A layer that is not so many times as large as the one above is put together with it: so there are few of them. */
+/** A layer is merged with the one above unless it is at least twice as large. So there are few layers. */
 const minGrowth = 2;
 
 export class Recency {
   #ground: ReadonlyMap<string, number>;
-  /** Above the ground, oldest first, each in the order of use; undefined for a key that is gone. */
+  /** Above the ground, oldest first, each in the order of use; undefined for a key that was deleted. */
   #layers: readonly Layer[] = [];
-  /** This one's own, above them; made with the first, since most forks make none. */
+  /** The changes of this instance, above the layers. Created with the first change, since most forks make none. */
   #changes: Map<string, number | undefined> | undefined;
   #size: number;
 
@@ -32,7 +32,7 @@ export class Recency {
     return layer.get(key);
   }
 
-  /** The key is the one used last from now on. */
+  /** Makes the key the most recently used. */
   set(key: string, bytes: number): void {
     if (this.get(key) === undefined) this.#size += 1;
     this.#change(key, bytes);
@@ -44,7 +44,7 @@ export class Recency {
     this.#change(key, undefined);
   }
 
-  /** Whoever walks through them may delete those it has come to. */
+  /** A key may be deleted while it is being visited. */
   *keys(): Generator<string> {
     const all = [this.#ground, ...this.#layers, ...(this.#changes === undefined ? [] : [this.#changes])];
     for (const [depth, layer] of all.entries()) {

@@ -1,5 +1,5 @@
-// The working tier: what one session keeps in mind, all of it in its state, so that forks, snapshots and crashes cost
-// this file nothing. Bounded; what was used least recently goes first.
+// The working tier: entries of one session, stored in its state, which takes care of forks, snapshots and crashes. Its
+// size is limited; the least recently used entry is evicted first.
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import {
@@ -19,26 +19,30 @@ import {
 import type { TextRanker } from "../text.ts";
 import { Recency } from "./recency.ts";
 
-/** Ends in a place that no memory id has, so that no key can reach into another memory. */
+/**
+ * Followed by the memory id and a slash, which no memory id contains, so keys of different memories cannot collide.
+ */
 const entryPrefix = "working/";
 const usePrefix = `${localPrefix}use/`;
 const clockKey = `${localPrefix}clock`;
 
-/** With its size, so that nobody has to write it down again to know. */
+/** Stored with its size, so that the size need not be computed again. */
 type WorkingEntry = Entry & { readonly size: number };
 
 interface Shelf {
   /** Canonical keys with the bytes of their entries. */
   readonly sizes: Recency;
   bytes: number;
-  /** No entry expires before. */
+  /** No entry of the shelf expires before this time. */
   expiresAt: number;
 }
 
-/** What is known of the entries of a session beside its state, by memory: reading it from there takes a look at each. */
+/**
+ * Sizes and order of use of a session's entries, by memory. A cache: computing it from the state reads every entry.
+ */
 export interface Shelves {
   readonly byMemory: Map<string, Shelf>;
-  /** The clock for which it is right: the state may be put back to an earlier one at any time. */
+  /** The clock value at which this cache is valid. The state may be replaced by an earlier one at any time. */
   readonly clock: number;
 }
 
@@ -49,7 +53,7 @@ export class WorkingTier {
   #shelves: Map<string, Shelf>;
   #shelvedAt: number | undefined;
 
-  /** `inherited` is what the parent of a fork knew when it was forked. */
+  /** `inherited` is the cache of the parent at the time of the fork. */
   constructor(state: SessionState, limits: TierLimits, ranker: TextRanker, inherited?: Shelves) {
     this.#state = state;
     this.#limits = limits;
@@ -58,7 +62,7 @@ export class WorkingTier {
     this.#shelvedAt = inherited?.clock;
   }
 
-  /** For a fork that begins now; undefined where nothing is known yet. */
+  /** The cache for a fork that starts now; undefined if it is not up to date. */
   forkShelves(): Shelves | undefined {
     const clock = this.#clock();
     if (clock !== this.#shelvedAt) return undefined;
@@ -86,9 +90,9 @@ export class WorkingTier {
     return { matches: found, total: matches.length };
   }
 
-  /** What an agent was given counts as used, the first of it last. */
+  /** Marks the returned entries as used, the best match as the most recent. */
   use(memoryId: string, keys: readonly string[]): void {
-    // Only eviction asks who was used when.
+    // The order of use matters only for eviction.
     if (this.#limits.onFull !== "evict" || keys.length === 0) return;
     const shelf = this.#shelf(memoryId);
     for (const key of keys.toReversed()) {
@@ -106,7 +110,9 @@ export class WorkingTier {
     return entries.length;
   }
 
-  /** After entries of a fork came in: versions go on from the larger count, and what was known is looked up anew. */
+  /**
+   * Called after the entries of a fork were merged: versions continue from the larger clock, and the cache is rebuilt.
+   */
   merge(fork: SessionState): void {
     this.#state.set(clockKey, Math.max(this.#clock(), clockOf(fork)) + 1);
     if (this.#limits.onFull !== "evict") return;
@@ -119,7 +125,7 @@ export class WorkingTier {
     const { keys } = conditions;
     if (keys.size === 0 || keys.size > shelf.sizes.size)
       return this.#living(memoryId, shelf, now).filter((entry) => meets(entry, conditions));
-    // Who knows the keys need not wait for all the others to be looked at.
+    // Reads only the given keys instead of all entries.
     return Array.from(keys).flatMap((key) => {
       const entry = this.#read(memoryId, key);
       return entry !== undefined && expiresAt(entry) > now && meets(entry, conditions) ? entry : [];
@@ -147,7 +153,7 @@ export class WorkingTier {
 
   #makeRoom(memoryId: string, shelf: Shelf, key: string, size: number, now: number): boolean {
     const { maxBytes, onFull } = this.#limits;
-    // Asked each time: what the key held before may go with what has expired.
+    // Computed each time: the entry of this key may be among the expired ones that were removed.
     const isFull = () => {
       const oldSize = shelf.sizes.get(key);
       return this.#isOver(shelf, oldSize === undefined ? 1 : 0, size - (oldSize ?? 0));
@@ -168,7 +174,7 @@ export class WorkingTier {
     return sizes.size + moreEntries > maxEntries || bytes + moreBytes > maxBytes;
   }
 
-  /** All that have not expired; those that have are collected on the way. */
+  /** Returns all entries that have not expired and removes those that have. */
   #living(memoryId: string, shelf: Shelf, now: number): Entry[] {
     const living: Entry[] = [];
     let firstExpiry = Number.POSITIVE_INFINITY;
@@ -197,7 +203,7 @@ export class WorkingTier {
     this.#tick();
   }
 
-  /** Counts every change, so that versions only grow and the order of use is kept with the session. */
+  /** Counts every change, so that versions only grow and the order of use is part of the state. */
   #tick(): number {
     const clock = this.#clock() + 1;
     this.#state.set(clockKey, clock);
