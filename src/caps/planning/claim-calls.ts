@@ -1,5 +1,5 @@
-// Who works on what: a claim is a lease on a ready task. The host has one thread and every request is one write, so of
-// two who try at once one is first.
+// Claims: leases on ready tasks. The host has one thread and each request is one write, so if two sessions claim the
+// same task, the first gets it.
 import type { RequestOf } from "../../protocol/capability.ts";
 import type { Desk } from "./desk.ts";
 import { type Claim, liveClaim, type Plan, type Task } from "./model.ts";
@@ -61,7 +61,10 @@ export function releaseClaim(desk: Desk, { task_id, token }: RequestOf<Calls["re
   desk.noteTask(plan, released, "task_released");
 }
 
-/** A claimed task is changed by whoever claimed it, and by nobody else; one that is free by nobody who still relies on a claim. */
+/**
+ * A claimed task can be changed only by the holder of the claim. A token whose claim has ended is rejected even if the
+ * task is free.
+ */
 export function refuseIfClaimed({ space, now }: Desk, task: Task, token: string): void {
   const claim = liveClaim(task, now);
   if (claim === undefined && token !== "") throw claimLost(task.task_id);

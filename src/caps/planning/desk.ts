@@ -1,4 +1,4 @@
-// What one request works with: the plans its session sees, the time it came, and the changes it makes.
+// The context of one request: the plans that its session sees, its time, and the changes that it makes.
 import type { JsonValue } from "../../protocol/json.ts";
 import { planningLimits } from "./limits.ts";
 import type { Plan, Task } from "./model.ts";
@@ -36,7 +36,7 @@ export class Desk {
     this.notes.push({ plan, task_id: "", record: this.#record(kind, plan.version, changes), isHiding });
   }
 
-  /** Deleted tasks leave no history of their own. */
+  /** Adds the change to the history of the task. The history of a deleted task is deleted with it. */
   noteTask(plan: Plan, task: Task, kind: ChangeRecord["kind"], changes: FieldChange[] = []): void {
     const record = this.#record(kind, task.version, changes);
     if (kind !== "task_deleted") this.tables.addHistory(task, record);
@@ -48,7 +48,7 @@ export class Desk {
   }
 }
 
-/** The fields in which two values differ, long values cut. */
+/** The fields in which two values differ, with long values cut. */
 export function compareFields<Value extends object>(
   fields: readonly (keyof Value & string)[],
   before: Value,

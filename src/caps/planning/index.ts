@@ -1,4 +1,4 @@
-// The public subpath `a2e/planning`: the plugin that keeps plans and tasks, and its table.
+// The public subpath `a2e/planning`: the plugin that stores plans and tasks, and its table.
 export { planningLimits } from "./limits.ts";
 export type { PlanningOptions } from "./options.ts";
 export { planningPlugin } from "./plugin.ts";

@@ -1,4 +1,5 @@
-// The limits of the planning capability with their defaults; the plugin's options override those that they name.
+// The limits of the planning capability with their defaults. An option of the plugin overrides the limit of the same
+// name.
 import { messageLimits } from "./protocol.ts";
 
 export const planningLimits = {
@@ -9,23 +10,26 @@ export const planningLimits = {
   maxTasks: 5000,
   /** Length of a task's metadata as JSON. */
   maxMetadataLength: 16 * 1024,
-  /** Changes remembered per task; the oldest go first. */
+  /** Changes stored per task; the oldest are dropped first. */
   maxHistory: 100,
-  /** Values in the history are cut at this length, as JSON. */
+  /** Values in the history are cut to this length, as JSON. */
   maxHistoryValueLength: 200,
-  /** Tasks in one answer of board. */
+  /** Tasks in one answer of `planning/plan/board`. */
   maxBoardTasks: 10_000,
-  /** Bytes of plans or tasks in one answer; a single larger one goes out. */
+  /** Bytes of plans or tasks in one answer. A single plan or task may be larger. */
   maxAnswerBytes: 4 * 1024 * 1024,
-  /** Plans that one session watches by name. */
+  /** Plans that one session may watch by id. */
   maxWatched: 1000,
-  /** How long a claim lasts where the agent does not say. */
+  /** The duration of a claim if the request does not give one. */
   leaseSeconds: 300,
   maxLeaseSeconds: 24 * 60 * 60,
-  /** What a fork wrote, and private plans of an agent without a name, are kept for this long after they were last open. */
+  /**
+   * Plans of a fork, and private plans of an agent without a name, are deleted this long after their session was last
+   * open.
+   */
   forkIdleSeconds: 7 * 24 * 60 * 60,
-  /** The same where the host keeps nothing beyond its own life. */
+  /** The same for a host without persistent storage. */
   transientForkIdleSeconds: 60 * 60,
-  /** How often the host looks for what was left behind. */
+  /** Time between two searches for such plans. */
   collectIntervalMs: 60_000,
 } as const satisfies Record<string, number>;

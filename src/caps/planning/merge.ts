@@ -1,6 +1,6 @@
-// Brings what a fork did to plans into the session it came from. What both changed stays as it is there and is reported;
-// a plan that would not be sound afterwards is left alone altogether. The fork keeps its copies, and those that were
-// merged count from then on as set out from, so that a later merge finds what came after.
+// Merges the plans of a fork into its parent session. An item that both changed stays as it is in the parent and is
+// reported; a plan that would be inconsistent afterwards is not merged at all. The fork keeps its copies, with the
+// merged version as their new base, so that a later merge finds later changes only.
 import type { Database } from "../../host/ports/database.ts";
 import { findCycle } from "../../machinery/find-cycle.ts";
 import { compareFields, type Desk } from "./desk.ts";
@@ -11,7 +11,7 @@ import type { PlanSpace } from "./storage/plan-space.ts";
 export interface MergeReport {
   /** Plans and tasks that were added, changed or deleted. */
   readonly merged: number;
-  /** `<plan_id>/<task_id>: <what>`, or without the task where it is the plan itself. */
+  /** `<plan_id>/<task_id>: <reason>`, or `<plan_id>: <reason>` for the plan itself. */
   readonly conflicts: string[];
 }
 
@@ -43,7 +43,7 @@ export function mergePlans(desk: Desk, fork: PlanSpace, database: Database): Mer
   return { merged, conflicts };
 }
 
-/** The nearest row of every plan that the fork wrote to, deleted ones included. */
+/** The nearest row of every plan that the fork wrote to, deleted plans included. */
 function ownPlans({ tables }: Desk, { viewer }: PlanSpace): Iterable<Plan> {
   const nearest = new Map<string, Plan>();
   for (const overlay of viewer.own)
@@ -51,7 +51,7 @@ function ownPlans({ tables }: Desk, { viewer }: PlanSpace): Iterable<Plan> {
   return nearest.values();
 }
 
-/** Each side may be sound and both together not. */
+/** Thrown to roll back the merge of a plan: each side may be consistent, and both together not. */
 class UnsoundPlan extends Error {}
 
 class PlanMerge {
@@ -99,7 +99,7 @@ class PlanMerge {
     this.merged += 1;
   }
 
-  /** Gone from here, or hidden from this agent; bringing it back is not the fork's to decide. */
+  /** The plan was deleted in the parent or is no longer visible to its agent. The fork must not bring it back. */
   #lostPlan(plan: Plan): void {
     if (plan.is_deleted) return;
     const isChanged = (row: Plan | Task) => row.is_deleted || row.version !== row.base_version;
@@ -175,7 +175,7 @@ class PlanMerge {
     }
     const { title, status, description, assignee, deps, metadata, priority } = task;
     const fields: TaskFields = { title, status, description, assignee, deps, metadata, priority };
-    // Above what either side has counted to, so that neither reads an old number as a new one.
+    // Higher than the versions of both sides, so that neither confuses an old version with a new one.
     const version = Math.max(before.version, task.version) + 1;
     const written: Task = { ...before, ...fields, version, updated_at: now };
     tables.writeTask(written);

@@ -1,9 +1,9 @@
-// Plans and tasks as they are kept: times in milliseconds, each in the overlay it was written to.
+// Plans and tasks as they are stored: times are in milliseconds, and each row belongs to an overlay.
 import type { JsonObject } from "../../protocol/json.ts";
 import type { PlanView, TaskView } from "./protocol.ts";
 import type { Column } from "./storage/columns.ts";
 
-/** What all sessions see that are no forks. */
+/** The overlay of all sessions that are not forks. */
 export const ground = "";
 
 export interface Plan {
@@ -15,24 +15,24 @@ export interface Plan {
   readonly name: string;
   readonly description: string;
   readonly columns: readonly Column[];
-  /** Where the next task goes: ages stay in order whatever the clock does. */
+  /** The position of the next task: keeps the order of creation even if the clock goes backwards. */
   readonly next_position: number;
   readonly version: number;
-  /** Its version when it was copied into this overlay; null for one that began there. */
+  /** The version from which this overlay copied the plan; null for a plan that was created in this overlay. */
   readonly base_version: number | null;
   readonly is_deleted: boolean;
   readonly created_at: number;
   readonly updated_at: number;
 }
 
-/** What most of the work needs of a plan; there may be many, and descriptions are long. */
+/** A plan without its description, which may be long: most calls do not need it. */
 export type PlanSummary = Omit<Plan, "description">;
 
 export interface Claim {
   readonly token: string;
-  /** Whose claim it is: a token in other hands is worth nothing, so it need not be a secret. */
+  /** The agent that holds the claim. A token is of no use to other agents, so it need not be secret. */
   readonly owner: string;
-  /** The session that made it, which needs no token. */
+  /** The session that made the claim, which needs no token. */
   readonly worker: string;
   readonly by: string;
   readonly expires_at: number;
@@ -58,7 +58,7 @@ export interface Task {
   readonly updated_at: number;
 }
 
-/** The fields that an agent writes. */
+/** The fields that agents may change. */
 export const taskFields = ["title", "status", "description", "assignee", "deps", "metadata", "priority"] as const;
 export type TaskFields = Pick<Task, (typeof taskFields)[number]>;
 

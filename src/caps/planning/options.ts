@@ -7,9 +7,9 @@ import { findRepeated } from "./storage/columns.ts";
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
-  /** Whether plans are seen by every agent of the host where their creator does not say. */
+  /** Whether new plans are shared with every agent of the host if the request does not say. */
   shared: z.boolean().default(false),
-  /** Columns of plans that are created without any. */
+  /** Columns of plans that are created without columns. */
   columns: columnList
     .min(1)
     .refine((columns) => findRepeated(columns) === undefined, "expected every column once")
@@ -20,9 +20,12 @@ export const optionsSchema = z.strictObject({
   max_plans: z.int().min(1).default(planningLimits.maxPlans),
   /** Tasks of one plan. */
   max_tasks: z.int().min(1).default(planningLimits.maxTasks),
-  /** Changes remembered per task. */
+  /** Changes stored per task. */
   max_history: z.int().min(0).default(planningLimits.maxHistory),
-  /** What a fork wrote, and private plans of an agent without a name, are kept for this long after they were last open. */
+  /**
+   * Plans of a fork, and private plans of an agent without a name, are deleted this long after their session was last
+   * open.
+   */
   fork_idle_s: z.int().min(1).default(planningLimits.forkIdleSeconds),
   ...pluginEntryFields,
 });

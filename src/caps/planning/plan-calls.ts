@@ -1,4 +1,4 @@
-// What can be done with a plan as a whole.
+// The calls on whole plans.
 import type { RequestOf } from "../../protocol/capability.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { planningLimits } from "./limits.ts";
@@ -79,7 +79,7 @@ export function updatePlan(desk: Desk, request: RequestOf<Calls["updatePlan"]>):
     "plan_updated",
     changes.map((change) => (change.field === "is_shared" ? { ...change, field: "shared" } : change)),
   );
-  // For those who saw it by its being shared, it is gone.
+  // For agents that saw the plan only because it was shared, it is deleted.
   if (plan.is_shared && !isShared) desk.notePlan(plan, "plan_deleted", [], true);
   return toPlanView(written, count);
 }
@@ -91,7 +91,9 @@ export function deletePlan(desk: Desk, { plan_id }: RequestOf<Calls["deletePlan"
   removePlan(desk, plan);
 }
 
-/** Removes it for this session: in an overlay, where something is below, by marks that hide it and its tasks. */
+/**
+ * Removes the plan for this session. If an overlay below has the plan, rows marked as deleted hide it and its tasks.
+ */
 export function removePlan(desk: Desk, { plan_id }: Plan): void {
   const { space, tables } = desk;
   const plan = space.own(plan_id);
@@ -135,7 +137,7 @@ function groupByPlan(tasks: readonly Task[]): Map<string, Task[]> {
 function byColumn(plan: PlanSummary, tasks: readonly Task[], now: number): Record<string, TaskView[]> {
   const columns = new Map<string, TaskView[]>(plan.columns.map(({ name }) => [name, []]));
   for (const task of tasks) {
-    // A column may have been taken away while tasks were in it.
+    // The column may have been removed while tasks were in it.
     const column = columns.get(task.status) ?? [];
     columns.set(task.status, column);
     column.push(toTaskView(task, now));

@@ -1,5 +1,5 @@
-// The host side of the planning capability. Every request is read or written in one turn: what it changed is committed
-// together with its answer.
+// The host side of the planning capability. Every request is handled in one turn, so its changes are committed together
+// with its answer.
 
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
 import type { Database } from "../../host/ports/database.ts";
@@ -22,10 +22,10 @@ import { addTask, deleteTask, listTasks, updateTask } from "./task-calls.ts";
 import { forkAbove, namesOf, viewerOf } from "./viewer.ts";
 import { type Watcher, Watchers } from "./watchers.ts";
 
-/** What a session has of this capability. */
+/** The part of this capability in one session. */
 export interface PlanningPart extends SessionPart<typeof planning> {
   fork(forked: SessionState): void;
-  /** Takes over what a fork of this session did to plans. What both changed stays as it is here and is reported. */
+  /** Merges the plans of a fork. An item that both sessions changed stays as it is here and is reported. */
   merge(forked: SessionState): MergeReport;
 }
 
@@ -33,7 +33,7 @@ export interface PlanningPlugin extends Plugin<typeof planning> {
   session(context: SessionContext): PlanningPart;
 }
 
-/** What a config makes of `type: planning`. */
+/** Called for `type: planning` in a config. */
 export function createPlugin(options: JsonObject): PlanningPlugin {
   return createPlanningPlugin(parsePlanningOptions(options));
 }
@@ -42,7 +42,7 @@ export function planningPlugin(options: PlanningOptions = {}): PlanningPlugin {
   return createPlanningPlugin(parsePlanningOptions(options));
 }
 
-/** What all sessions of a host share. */
+/** Shared by all sessions of a host. */
 interface Shared {
   readonly database: Database;
   readonly tables: PlanningTables;
@@ -111,7 +111,7 @@ function openPart(context: SessionContext, { database, tables, watchers, use, op
   const write = <Result>(work: (desk: Desk) => Result): Result => {
     const desk = openDesk();
     const result = database.write(() => work(desk));
-    // Only now: what is undone must not be told.
+    // After the commit: changes that were rolled back must not be announced.
     watchers.tell(desk.notes, watcher);
     return result;
   };

@@ -1,11 +1,12 @@
-// The errors of this capability, worded once. What an agent may not see is spoken of as what does not exist.
+// The errors of the planning capability. A plan or task that an agent may not see gets the same error as one that does
+// not exist.
 import type { A2EError } from "../../protocol/errors.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { Claim, Plan, Task } from "./model.ts";
 import { planning } from "./protocol.ts";
 
 export function unknownPlan(plan_id: string): A2EError {
-  return planning.error("unknown_plan", `there is no plan "${plan_id}" for this agent`, { detail: { plan_id } });
+  return planning.error("unknown_plan", `this agent has no plan "${plan_id}"`, { detail: { plan_id } });
 }
 
 export function unknownTask(task_id: string, plan_id: string): A2EError {
@@ -23,7 +24,7 @@ export function unknownColumn({ columns, plan_id }: Pick<Plan, "columns" | "plan
 }
 
 export function repeatedColumn(name: string): A2EError {
-  return planning.error("schema_violation", `columns: "${name}" is there twice`, { detail: { column: name } });
+  return planning.error("schema_violation", `columns: "${name}" is given twice`, { detail: { column: name } });
 }
 
 export function metadataTooLong(maxLength: number): A2EError {
@@ -51,7 +52,7 @@ export function hasDependents(task_id: string, dependents: string[]): A2EError {
 }
 
 export function columnFull(column: string, limit: number): A2EError {
-  return planning.error("column_full", `column "${column}" has its ${limit} tasks already`, {
+  return planning.error("column_full", `column "${column}" already has ${limit} tasks, its wip_limit`, {
     detail: { column, wip_limit: limit },
   });
 }
@@ -91,7 +92,7 @@ export function claimConflict({ task_id }: Task, { by, expires_at }: Claim, now:
 }
 
 export function claimLost(task_id: string): A2EError {
-  return planning.error("claim_lost", `task "${task_id}" is not, or no longer, claimed by this agent`, {
+  return planning.error("claim_lost", `task "${task_id}" is not (or no longer) claimed by this agent`, {
     detail: { task_id },
   });
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { call, capability, push } from "../../protocol/capability.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
 
-/** What a message may hold; the other limits of this capability are the host's. */
+/** Limits of a request; the other limits of this capability are options of the host. */
 export const messageLimits = {
   maxColumns: 64,
   /** Characters of an id, and of the name of a plan, a column or an assignee. */
@@ -16,14 +16,14 @@ export const messageLimits = {
 } as const satisfies Record<string, number>;
 const id = z.string().max(messageLimits.maxNameLength);
 
-/** Text that comes back as it was: SQLite ends it at a NUL, and has no half of a character. */
+/** Text that SQLite stores unchanged: it would end the text at a NUL and replace lone surrogates. */
 const keptText = (maxLength: number) =>
   z
     .string()
     .max(maxLength)
     .refine(
       (text) => !text.includes("\0") && !/\p{Surrogate}/u.test(text),
-      "expected text without NUL or half characters",
+      "expected text without NUL characters and lone surrogates",
     );
 
 const name = keptText(messageLimits.maxNameLength);
@@ -36,14 +36,16 @@ const columnName = name.refine(
 
 const columnSettings = z.object({
   name: columnName,
-  wip_limit: z.int().min(0).default(0).describe("Most tasks at once in this column; 0 is no limit."),
+  wip_limit: z.int().min(0).default(0).describe("The maximum number of tasks in this column; 0 means no limit."),
   is_done: z.boolean().default(false).describe("Tasks in this column count as done."),
 });
 
 export const columnList = z
   .array(z.union([columnName, columnSettings]))
   .max(messageLimits.maxColumns)
-  .describe("Names, or objects with a limit. Without an `is_done`, `done` is the done column, or else the last one.");
+  .describe(
+    "Names, or objects with settings. If no column has `is_done`, the column `done` is the done column, or else the last column.",
+  );
 
 const claim = z.object({ by: z.string(), expires_at: z.number() });
 
@@ -57,10 +59,12 @@ const task = z.object({
   deps: z.array(z.string()).describe("Tasks of the same plan that must be done first."),
   metadata: jsonObject,
   priority: z.int().describe("0 is the most urgent, 4 the least."),
-  version: z.int().describe("Raised by every change; `if_version` compares with it."),
+  version: z.int().describe("Increased by every change; `if_version` is compared with it."),
   created_at: z.number(),
   updated_at: z.number(),
-  claim: claim.optional().describe("Who works on it, and until when; missing where nobody does."),
+  claim: claim
+    .optional()
+    .describe("The agent that has claimed the task, and until when; missing if the task is not claimed."),
 });
 
 const plan = z.object({
@@ -69,8 +73,8 @@ const plan = z.object({
   description: z.string(),
   columns: z.array(z.string()),
   column_details: z.array(columnSettings),
-  owner: z.string().describe("The agent that created it; empty for one without a name."),
-  shared: z.boolean().describe("Every agent of the host sees it and works on it."),
+  owner: z.string().describe("The agent that created the plan; empty for an agent without a name."),
+  shared: z.boolean().describe("Whether every agent of the host can see and change the plan."),
   task_count: z.int(),
   version: z.int(),
   created_at: z.number(),
@@ -82,7 +86,7 @@ const board = z.object({
   name: z.string(),
   columns: z
     .record(z.string(), z.array(task))
-    .describe("Tasks by column. A status that is no column of the plan any more is a further key."),
+    .describe("Tasks by column. If a column was removed while it had tasks, its name is an additional key."),
   column_details: z.array(columnSettings).describe("The columns in their order."),
   task_count: z.int(),
 });
@@ -103,9 +107,9 @@ const changeKinds = [
 
 const changeRecord = z.object({
   kind: z.enum(changeKinds),
-  by: z.string().describe("The agent that did it; empty for one without a name."),
+  by: z.string().describe("The agent that made the change; empty for an agent without a name."),
   at: z.number(),
-  version: z.int().describe("That of the task, or of the plan, after the change."),
+  version: z.int().describe("The version of the task or of the plan after the change."),
   changes: z.array(fieldChange).default([]).describe("Long values are cut."),
 });
 
@@ -117,9 +121,13 @@ export type FieldChange = z.output<typeof fieldChange>;
 
 const deps = z.array(id).max(messageLimits.maxDependencies);
 const priority = z.int().min(0).max(4);
-const ifVersion = z.int().optional().describe("Refuse with `task_changed` unless this is the version now.");
-const claimToken = id.default("").describe("From the claim; the session that made the claim may leave it out.");
-const leaseSeconds = z.number().min(0).default(0).describe("0 leaves it to the host, which also has a maximum.");
+const ifVersion = z.int().optional().describe("Fail with `task_changed` unless this is the current version.");
+const claimToken = id.default("").describe("The token of the claim. The session that made the claim may leave it out.");
+const leaseSeconds = z
+  .number()
+  .min(0)
+  .default(0)
+  .describe("0 means the default of the host, which also sets a maximum.");
 const page = {
   limit: z.int().min(1).max(messageLimits.maxListed).default(messageLimits.maxListed),
   offset: z.int().min(0).default(0),
@@ -127,14 +135,16 @@ const page = {
 
 const total = z
   .int()
-  .describe("Before the limit. An answer may have fewer than asked for: go on at `offset` plus those it has.");
+  .describe(
+    "The number before the limit. An answer may have fewer items than requested: continue at `offset` plus the number of items.",
+  );
 
 export const planChanged = push("planning/changed", {
   doc: "A plan that this session watches was changed by another session. An extension of ours.",
   payload: z.object({
     plan_id: z.string(),
     task_id: z.string().default(""),
-    // `version` at the top of a message is that of the protocol.
+    // A message already has a top-level field `version`: the version of the protocol.
     new_version: changeRecord.shape.version,
     ...changeRecord.omit({ version: true }).shape,
   }),
@@ -187,36 +197,47 @@ const exampleLease = {
 };
 
 export const planning = capability("planning", {
-  doc: "Plans of tasks on boards, for one agent or several: dependencies, what is ready, claims that expire.",
+  doc: "Plans of tasks on boards, for one agent or several: dependencies, ready tasks, and claims that expire.",
   errors: {
-    unknown_plan: { retryable: false, doc: "No plan that this agent sees has this id." },
-    unknown_task: { retryable: false, doc: "No task of a plan that this agent sees has this id." },
-    unknown_column: { retryable: false, doc: "The plan has no such column; `detail.columns` lists those it has." },
-    unknown_dependency: { retryable: false, doc: "A task of `deps` is not in the plan; `detail.missing` names it." },
-    dependency_cycle: { retryable: false, doc: "The task would wait for itself; `detail.cycle` is the way round." },
+    unknown_plan: { retryable: false, doc: "This agent has no plan with this id, nor is such a plan shared with it." },
+    unknown_task: { retryable: false, doc: "No plan that this agent can see has a task with this id." },
+    unknown_column: { retryable: false, doc: "The plan has no such column; `detail.columns` lists its columns." },
+    unknown_dependency: {
+      retryable: false,
+      doc: "A task of `deps` is not in the plan; `detail.missing` lists such tasks.",
+    },
+    dependency_cycle: {
+      retryable: false,
+      doc: "The task would depend on itself; `detail.cycle` lists the tasks of the cycle.",
+    },
     has_dependents: { retryable: false, doc: "Other tasks depend on this one; `detail.dependents` lists them." },
     column_full: { retryable: true, doc: "The column has as many tasks as its `wip_limit` allows." },
     plan_full: { retryable: false, doc: "A limit of the host is reached; `detail.limit` names it." },
     task_changed: {
       retryable: true,
-      doc: "The version is not `if_version` any more; `detail.version` is the one now.",
+      doc: "The version is no longer `if_version`; `detail.version` is the current version.",
     },
     task_not_ready: {
       retryable: true,
-      doc: "Nothing to claim yet; `detail.waiting_for` lists what must be done first.",
+      doc: "The task is not ready, or no task is; `detail.waiting_for` lists the tasks that must be done first.",
     },
-    claim_conflict: { retryable: true, doc: "Somebody works on this task; `detail.expires_at` says until when." },
-    claim_lost: { retryable: false, doc: "The claim has expired, was released, or is not of this agent." },
+    claim_conflict: { retryable: true, doc: "Another session has claimed this task, until `detail.expires_at`." },
+    claim_lost: { retryable: false, doc: "The claim has expired, was released, or belongs to another agent." },
   },
   calls: {
     createPlan: call("planning/plan/create", "planning/plan/create/resp", {
       asTool: { effect: "adds" },
-      doc: "Creates a plan. Without columns it gets those of the host: backlog, todo, in_progress, done.",
+      doc: "Creates a plan. Without columns it gets the default columns of the host: backlog, todo, in_progress, done.",
       request: z.object({
         name: name.default("default"),
         columns: columnList.default([]),
         description: description.default(""),
-        shared: z.boolean().optional().describe("Seen by every agent of the host; the config says where left out."),
+        shared: z
+          .boolean()
+          .optional()
+          .describe(
+            "Share the plan with every agent of the host. Without it, the option `shared` of the host decides.",
+          ),
       }),
       result: z.object({ success: z.boolean(), plan_id: z.string(), columns: z.array(z.string()), plan }),
       example: {
@@ -226,21 +247,21 @@ export const planning = capability("planning", {
     }),
     listPlans: call("planning/plan/list", "planning/plan/list/resp", {
       asTool: { effect: "reads" },
-      doc: "Lists the plans that this agent sees, oldest first.",
+      doc: "Lists the plans that this agent can see, oldest first.",
       request: z.object(page),
       result: z.object({ plans: z.array(plan), total }),
       example: { request: {}, result: { plans: [examplePlan], total: 1 } },
     }),
     board: call("planning/plan/board", "planning/plan/board/resp", {
       asTool: { effect: "reads" },
-      doc: "Shows the tasks of a plan by column; without a plan, all boards.",
+      doc: "Returns the tasks of a plan by column; without a plan, the boards of all plans.",
       request: z.object({ plan_id: id.default("") }),
       result: z.object({
         boards: z.array(board),
         truncated: z
           .boolean()
           .optional()
-          .describe("True where not all tasks fit; `planning/task/list` has them page by page."),
+          .describe("True if not all tasks fit; `planning/task/list` returns them in pages."),
       }),
       example: {
         request: { plan_id: planId },
@@ -259,7 +280,7 @@ export const planning = capability("planning", {
     }),
     updatePlan: call("planning/plan/update", "planning/plan/update/resp", {
       asTool: { effect: "destroys" },
-      doc: "Changes a plan; what is left out or empty stays, null clears. Only its owner may share it. Ours.",
+      doc: "Changes a plan. Missing and empty fields stay unchanged, null clears a field. Only its owner may share it. An extension of ours.",
       request: z.object({
         plan_id: id,
         name: name.default(""),
@@ -276,20 +297,22 @@ export const planning = capability("planning", {
     }),
     deletePlan: call("planning/plan/delete", "planning/plan/delete/resp", {
       asTool: { effect: "destroys" },
-      doc: "Deletes a plan with all its tasks. Only its owner may. An extension of ours.",
+      doc: "Deletes a plan with all its tasks. Only its owner may do so. An extension of ours.",
       request: z.object({ plan_id: id }),
       result: z.object({ success: z.boolean(), plan_id: z.string() }),
       example: { request: { plan_id: planId }, result: { success: true, plan_id: planId } },
     }),
     watchPlan: call("planning/plan/watch", "planning/plan/watch/resp", {
-      doc: "Starts or ends telling this session of changes by planning/changed. An extension of ours.",
+      doc: "Starts or stops sending planning/changed to this session. An extension of ours.",
       request: z.object({
-        plan_id: id.default("").describe("Every plan that this agent sees, also later ones, where left out."),
+        plan_id: id
+          .default("")
+          .describe("Without it, every plan that this agent can see, including plans created later."),
         watch: z.boolean().default(true),
       }),
       result: z.object({
         success: z.boolean(),
-        watching: z.array(z.string()).describe("Plans watched by name; an empty name stands for every plan."),
+        watching: z.array(z.string()).describe("Ids of the watched plans; an empty id stands for every plan."),
       }),
       example: { request: { plan_id: planId }, result: { success: true, watching: [planId] } },
     }),
@@ -301,7 +324,7 @@ export const planning = capability("planning", {
         title: title.min(1),
         status: name
           .default("backlog")
-          .describe("A column; `backlog` stands for the first one where the plan has no column of that name."),
+          .describe("A column. `backlog` stands for the first column if the plan has no column of that name."),
         description: description.default(""),
         assignee: name.default(""),
         deps: deps.default([]),
@@ -316,7 +339,7 @@ export const planning = capability("planning", {
     }),
     updateTask: call("planning/task/update", "planning/task/update/resp", {
       asTool: { effect: "destroys" },
-      doc: "Changes a task; what is left out or empty stays as it is, null clears a field.",
+      doc: "Changes a task. Missing and empty fields stay unchanged, null clears a field.",
       request: z.object({
         plan_id: id.default(""),
         task_id: id,
@@ -325,7 +348,7 @@ export const planning = capability("planning", {
         description: description.nullable().default(""),
         assignee: name.nullable().default(""),
         deps: deps.nullable().default([]),
-        metadata: jsonObject.nullable().default({}).describe("Replaces all of it."),
+        metadata: jsonObject.nullable().default({}).describe("Replaces all metadata."),
         priority: priority.optional(),
         if_version: ifVersion,
         claim_token: claimToken,
@@ -338,14 +361,14 @@ export const planning = capability("planning", {
     }),
     listTasks: call("planning/task/list", "planning/task/list/resp", {
       asTool: { effect: "reads" },
-      doc: "Lists tasks in the order in which they were added; all given conditions must hold.",
+      doc: "Lists the tasks that meet all given conditions, in the order in which they were added.",
       request: z.object({ plan_id: id.default(""), status: name.default(""), ...page }),
       result: z.object({ tasks: z.array(task), total }),
       example: { request: { status: "todo" }, result: { tasks: [exampleTask], total: 1 } },
     }),
     deleteTask: call("planning/task/delete", "planning/task/delete/resp", {
       asTool: { effect: "destroys" },
-      doc: "Deletes a task that no other depends on. An extension of ours.",
+      doc: "Deletes a task that no other task depends on. An extension of ours.",
       request: z.object({ plan_id: id.default(""), task_id: id, if_version: ifVersion, claim_token: claimToken }),
       result: z.object({ success: z.boolean(), task_id: z.string() }),
       example: { request: { task_id: taskId }, result: { success: true, task_id: taskId } },
@@ -355,7 +378,7 @@ export const planning = capability("planning", {
       doc: "Lists open tasks whose dependencies are all done, most urgent first, then oldest. An extension of ours.",
       request: z.object({
         plan_id: id.default(""),
-        include_claimed: z.boolean().default(false).describe("Also those that somebody works on."),
+        include_claimed: z.boolean().default(false).describe("Include claimed tasks."),
         limit: page.limit,
       }),
       result: z.object({ tasks: z.array(task) }),
@@ -363,9 +386,9 @@ export const planning = capability("planning", {
     }),
     claim: call("planning/task/claim", "planning/task/claim/resp", {
       asTool: { effect: "adds" },
-      doc: "Takes a ready task for a while; of those who try, one gets it. An extension of ours.",
+      doc: "Claims a ready task for a limited time. If several sessions try, one gets it. An extension of ours.",
       request: z.object({
-        task_id: id.default("").describe("The first of `planning/task/ready` where left out."),
+        task_id: id.default("").describe("Without it, the first task of `planning/task/ready`."),
         plan_id: id.default(""),
         lease_seconds: leaseSeconds,
       }),
@@ -383,21 +406,21 @@ export const planning = capability("planning", {
     }),
     renew: call("planning/task/renew", "planning/task/renew/resp", {
       asTool: { effect: "adds" },
-      doc: "Makes a claim last longer, counted from now. An extension of ours.",
+      doc: "Extends a claim; the time counts from now. An extension of ours.",
       request: z.object({ task_id: id, token: claimToken, lease_seconds: leaseSeconds }),
       result: z.object({ success: z.boolean(), task_id: z.string(), token: z.string(), expires_at: z.number() }),
       example: { request: { task_id: taskId, lease_seconds: 300 }, result: exampleLease },
     }),
     release: call("planning/task/release", "planning/task/release/resp", {
       asTool: { effect: "adds" },
-      doc: "Gives a claimed task back. Moving it to a done column does so too. An extension of ours.",
+      doc: "Releases a claim. Moving the task to a done column releases it as well. An extension of ours.",
       request: z.object({ task_id: id, token: claimToken }),
       result: z.object({ success: z.boolean(), task_id: z.string() }),
       example: { request: { task_id: taskId }, result: { success: true, task_id: taskId } },
     }),
     history: call("planning/task/history", "planning/task/history/resp", {
       asTool: { effect: "reads" },
-      doc: "Lists who changed what of a task and when, newest first. An extension of ours.",
+      doc: "Lists the changes of a task with author and time, newest first. An extension of ours.",
       request: z.object({ task_id: id, limit: page.limit }),
       result: z.object({ task_id: z.string(), changes: z.array(changeRecord) }),
       example: {

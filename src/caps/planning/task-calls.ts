@@ -1,4 +1,4 @@
-// What can be done with a task.
+// The calls on tasks.
 import { findCycle } from "../../machinery/find-cycle.ts";
 import type { RequestOf } from "../../protocol/capability.ts";
 import { refuseIfClaimed } from "./claim-calls.ts";
@@ -54,7 +54,7 @@ export function addTask(desk: Desk, request: RequestOf<Calls["addTask"]>): Task 
   return task;
 }
 
-/** The SDK fills in `backlog` where its agent says nothing, whatever columns the plan has. */
+/** The SDK sends `backlog` if its agent gives no status, even if the plan has no such column. */
 function startColumn(plan: Plan, status: string): Column {
   const [first] = plan.columns;
   const isDefault = status === "" || status === "backlog";
@@ -91,7 +91,9 @@ export function updateTask(desk: Desk, request: RequestOf<Calls["updateTask"]>):
   return written;
 }
 
-/** Left out and empty mean the same, as the SDK always sends every field: unchanged. Null clears. */
+/**
+ * A missing field and an empty one both mean unchanged, since the SDK always sends every field. Null clears the field.
+ */
 function changedFields(task: Task, request: RequestOf<Calls["updateTask"]>): TaskFields {
   const { title, status, description, assignee, deps, metadata, priority } = request;
   return {
@@ -123,7 +125,8 @@ export function listTasks(
   const plans = space.choose(plan_id);
   const total = tables.countTasks(plans, status);
   const [plan] = plans;
-  // Within one plan a status that is neither a column nor that of any task is a mistake; across plans it may be of some.
+  // Within one plan, a status that is neither a column nor that of any task is a mistake. Across plans, some may have
+  // it.
   if (total === 0 && plan_id !== "" && status !== "" && plan?.columns.every(({ name }) => name !== status))
     throw unknownColumn(plan, status);
   return { tasks: tables.listTasks(plans, status, limit, offset), total };

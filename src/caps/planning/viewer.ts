@@ -1,23 +1,23 @@
-// Who looks at plans, and from which session: all of it kept in the session's state, read anew whenever it is needed,
-// since the host may put another state in its place.
+// The identity of a session for planning, stored in the session's state. It is read on each use, since the host may
+// replace the state.
 import type { SessionContext } from "../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
 import { ground } from "./model.ts";
 
 export interface Viewer {
-  /** Whose private plans it sees. */
+  /** The owner of the private plans that the session sees. */
   readonly owner: string;
-  /** As others read it. */
+  /** The name that other agents see. */
   readonly name: string;
-  /** The session, for claims: two sessions of one agent are two workers. */
+  /** The session that makes claims: two sessions of one agent are two workers. */
   readonly worker: string;
-  /** Where plans are looked for, nearest first. Writes go to the first. */
+  /** The overlays to search for plans, nearest first. Writes go to the first. */
   readonly overlays: readonly string[];
-  /** Those of them that the session has written itself; none where it is no fork. */
+  /** The overlays that this session wrote itself; empty unless it is a fork. */
   readonly own: readonly string[];
 }
 
-/** What is known of overlays: those written to on which others stand are frozen. */
+/** The overlays in the database. An overlay with rows that another overlay is based on is frozen. */
 export interface OverlayTable {
   isEmpty(overlay: string): boolean;
   isFrozen(overlay: string): boolean;
@@ -41,12 +41,15 @@ export function viewerOf({ session, state, nextId }: ViewerContext, table: Overl
   };
 }
 
-/** Agents without a name are not all one agent: each session of them keeps to itself. */
+/** Agents without a name are different agents, so each of their sessions is an owner of its own. */
 function ownerOf(agentId: string, worker: string): string {
   return agentId === "" ? `session:${worker}` : `agent:${agentId}`;
 }
 
-/** What the session stands for, and nobody else may: its overlays, and itself where its agent has no name. */
+/**
+ * The names that must be protected from collection while the session is open: its overlays, and its owner if its agent
+ * has no name.
+ */
 export function namesOf({ session, state }: Pick<ViewerContext, "session" | "state">): string[] {
   const { own, below } = readOverlays(state);
   const worker = state.get(workerKey);
@@ -62,7 +65,7 @@ function lasting(state: SessionState, key: string, nextId: () => string): string
   return made;
 }
 
-/** Nearest first, above the ground: those of the fork itself, and those it was forked above. */
+/** The overlays of a fork above the ground, nearest first: its own, and those of its ancestors. */
 export interface ForkOverlays {
   readonly own: string[];
   readonly below: string[];
@@ -79,7 +82,7 @@ function writeOverlays(state: SessionState, { own, below }: ForkOverlays): void 
   else state.set(overlaysKey, { own, below });
 }
 
-/** Where others stand on the top one by now, the session goes on in a new one above it. */
+/** If the top overlay was frozen, the session continues in a new overlay above it. */
 function writableOverlays(state: SessionState, nextId: () => string, table: OverlayTable): ForkOverlays {
   const overlays = readOverlays(state);
   const [top] = overlays.own;
@@ -90,9 +93,9 @@ function writableOverlays(state: SessionState, nextId: () => string, table: Over
 }
 
 /**
- * Gives a fork an overlay of its own above those of the session it comes from. What that one has written in an overlay
- * becomes common ground, so neither sees what the other does from now on. The ground itself cannot be frozen so, as
- * other agents stand on it. Writes.
+ * Gives a fork its own overlay above those of its parent. If the parent has written to an overlay, that overlay is
+ * frozen and both continue above it, so neither sees later changes of the other. The ground cannot be frozen, since
+ * other agents write to it. Must run within `database.write`.
  */
 export function forkAbove(
   session: SessionState,
@@ -100,7 +103,7 @@ export function forkAbove(
   nextId: () => string,
   table: OverlayTable,
 ): void {
-  // A fork is the same agent, also where nothing was asked yet.
+  // A fork acts as the same agent, even if its parent has not used planning yet.
   if (forked.get(workerKey) === undefined) forked.set(workerKey, lasting(session, workerKey, nextId));
   const { own, below } = readOverlays(session);
   const [top, ...lower] = own;

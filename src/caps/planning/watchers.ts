@@ -1,15 +1,17 @@
-// Tells the sessions that watch a plan what others did to it.
+// Notifies the sessions that watch a plan about changes by other sessions.
 import type { Logger } from "../../host/logger.ts";
 import type { Plan } from "./model.ts";
 import type { ChangeRecord } from "./protocol.ts";
 import type { PlanSpace } from "./storage/plan-space.ts";
 
-/** A change that was written. `plan` is the row as it was where it was deleted or hidden, and as it is otherwise. */
+/**
+ * A change that was committed. `plan` is the row after the change, or the last row if the plan was deleted or hidden.
+ */
 export interface Note {
   readonly plan: Plan;
   readonly task_id: string;
   readonly record: ChangeRecord;
-  /** For those only who see the plan by its being shared, which it was until now. */
+  /** Only for sessions of other agents, which could see the plan only because it was shared until now. */
   readonly isHiding?: boolean;
 }
 
@@ -32,7 +34,7 @@ export class Watchers {
     return () => this.#all.delete(watcher);
   }
 
-  /** Whoever made the changes has the answer to their request, and is not told again. */
+  /** Notifies all watchers but `origin`, which gets the answer to its request instead. */
   tell(notes: readonly Note[], origin: Watcher): void {
     if (notes.length === 0) return;
     for (const watcher of this.#all) {
@@ -40,8 +42,8 @@ export class Watchers {
       try {
         tellOne(watcher, notes);
       } catch (error) {
-        // What was changed is changed: that somebody else could not be told is no failure of whoever did it.
-        this.#log.error("a session that watches a plan could not be told of a change", { error });
+        // The change is committed, so the request must not fail if another session cannot be notified.
+        this.#log.error("notifying a session about a change of a plan failed", { error });
       }
     }
   }

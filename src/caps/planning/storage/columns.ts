@@ -1,8 +1,8 @@
-// The columns of a board: what a task's status may be, and what counts as done.
+// The columns of a board: the possible states of a task, and those that count as done.
 
 export interface Column {
   readonly name: string;
-  /** 0 is no limit. */
+  /** 0 means no limit. */
   readonly wip_limit: number;
   readonly is_done: boolean;
 }
@@ -13,13 +13,13 @@ function nameOf(column: GivenColumn): string {
   return typeof column === "string" ? column : column.name;
 }
 
-/** A name that stands twice in the list. */
+/** Returns a name that is in the list twice, or undefined. */
 export function findRepeated(columns: readonly GivenColumn[]): string | undefined {
   const names = columns.map(nameOf);
   return names.find((name, index) => names.indexOf(name) !== index);
 }
 
-/** Settles which columns are done: those marked, or else `done`, or else the last. */
+/** Decides which columns are done: the marked ones, or else `done`, or else the last column. */
 export function toColumns(given: readonly GivenColumn[]): Column[] {
   const columns = given.map((column) =>
     typeof column === "string" ? { name: column, wip_limit: 0, is_done: false } : column,

@@ -1,9 +1,9 @@
-// Which overlays, and which agents without a name, some session still stands for. What nobody has used for long is
-// removed: sessions end without anybody saying so, and then nobody can come back to what they wrote.
+// Tracks the use of overlays, and of agents without a name. Names that no session has used for long are removed with
+// their rows: sessions may end without notice, and then no session can reach these rows any more.
 import type { Database, SqlStatement } from "../../../host/ports/database.ts";
 import { ground } from "../model.ts";
 
-/** Names that a session stands for now. */
+/** The names that a session uses now. */
 type InUse = () => readonly string[];
 
 export class OverlayUse {
@@ -15,11 +15,11 @@ export class OverlayUse {
   readonly #idle: SqlStatement;
   readonly #removals: readonly SqlStatement[];
 
-  /** The tables must be there already. */
+  /** The tables must exist. */
   constructor(database: Database) {
     this.#database = database;
     const sql = (text: string) => database.prepare(text);
-    // A shared plan is everybody's, whoever began it.
+    // Shared plans are not removed: they belong to all agents.
     this.#found = sql(
       `SELECT overlay AS name FROM planning_plan WHERE overlay <> '${ground}' UNION SELECT overlay FROM planning_frozen
        UNION SELECT owner FROM planning_plan WHERE overlay = '${ground}' AND is_shared = 0 AND owner GLOB 'session:*'`,
@@ -37,13 +37,13 @@ export class OverlayUse {
     ];
   }
 
-  /** Keeps what this session stands for as long as it is open. */
+  /** Protects the names of a session from `collect` until the returned function is called. */
   enter(inUse: InUse): () => void {
     this.#open.add(inUse);
     return () => this.#open.delete(inUse);
   }
 
-  /** Removes what no session has stood for in so long; times in milliseconds. */
+  /** Removes the rows of names that no session has used for `idleMs`. Times are in milliseconds. */
   collect(now: number, idleMs: number): void {
     this.#database.write(() => {
       for (const { name } of this.#found.all()) this.#insert.run(name as string, now);

@@ -1,4 +1,5 @@
-// The plans as one session sees them: only its agent's and shared ones, and a fork's own copy before what is below.
+// The plans that one session can see: those of its agent and shared ones. A fork's own copy of a plan hides the copies
+// below.
 import { fail } from "../../../protocol/errors.ts";
 import { ground, type Plan, type PlanSummary, type Task } from "../model.ts";
 import { unknownPlan, unknownTask } from "../problems.ts";
@@ -18,7 +19,7 @@ export class PlanSpace {
     return is_shared || owner === this.viewer.owner;
   }
 
-  /** Whether this very row is what the session sees of its plan, or saw until it was deleted. */
+  /** Whether the session sees this row of the plan, or saw it until it was deleted. */
   isSeen(plan: Plan): boolean {
     const { overlays } = this.viewer;
     const depth = overlays.indexOf(plan.overlay);
@@ -44,12 +45,12 @@ export class PlanSpace {
     return seen.sort((one, other) => one.created_at - other.created_at);
   }
 
-  /** One plan, or all where the id is empty. */
+  /** The plan with this id, or all plans for an empty id. */
   choose(plan_id: string): PlanSummary[] {
     return plan_id === "" ? this.plans() : [this.plan(plan_id)];
   }
 
-  /** An empty `plan_id` stands for whichever plan has the task. */
+  /** Finds a task; an empty `plan_id` means any plan. */
   task(task_id: string, plan_id = ""): { plan: Plan; task: Task } {
     if (plan_id !== "") this.plan(plan_id);
     const home = this.#tables.planOf(task_id);
@@ -59,12 +60,12 @@ export class PlanSpace {
     return { plan, task };
   }
 
-  /** Where writes of this session go. */
+  /** The overlay that this session writes to. */
   get overlay(): string {
     return this.viewer.overlays[0] ?? ground;
   }
 
-  /** The plan, copied into the session's own overlay where it is not there yet: what may be written to. */
+  /** Returns the plan for writing: copies it into the session's own overlay if it is not there yet. */
   own(plan_id: string): Plan {
     const plan = this.plan(plan_id);
     if (plan.overlay === this.overlay) return plan;

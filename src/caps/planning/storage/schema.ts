@@ -1,4 +1,5 @@
-// The tables of this capability. A plan and all its tasks are in one overlay: that of the session that last wrote to it.
+// The tables of this capability. A plan and all its tasks are in the same overlay: that of the session that last wrote
+// to it.
 
 export const migrations: readonly string[] = [
   `CREATE TABLE planning_plan (
@@ -28,7 +29,7 @@ export const migrations: readonly string[] = [
    ) STRICT, WITHOUT ROWID;
    CREATE TABLE planning_frozen (overlay TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
    CREATE INDEX planning_history_plan ON planning_history (overlay, plan_id);`,
-  // Overlays, and agents without a name, with the time at which a session last stood for them.
+  // Overlays, and agents without a name, with the time of their last use by a session.
   "CREATE TABLE planning_use (name TEXT PRIMARY KEY, used_at REAL NOT NULL) STRICT, WITHOUT ROWID;",
 ];
 

@@ -1,4 +1,4 @@
-// Reads and writes rows; knows neither who asks nor what is allowed. Writes belong within `database.write`.
+// Reads and writes rows; callers check permissions. Writes must run within `database.write`.
 import type { Database, SqlRow, SqlStatement, SqlValue } from "../../../host/ports/database.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { planningLimits } from "../limits.ts";
@@ -7,12 +7,12 @@ import type { ChangeRecord } from "../protocol.ts";
 import { type Column, doneNames } from "./columns.ts";
 import { historyFields, migrations, planFields, taskRowFields } from "./schema.ts";
 
-/** About what a task takes in an answer beside its texts. */
+/** The approximate size of a task in an answer without its texts. */
 const taskBytes = 400;
 const textBytes = ["title", "description", "deps", "metadata"].map((field) => `length(CAST(task.${field} AS BLOB))`);
 const taskSize = `${textBytes.join(" + ")} + ${taskBytes} AS size`;
 
-/** Several plans, each in its overlay, as one parameter of a statement. */
+/** Several plans, each with its overlay, as one parameter of a statement. */
 const chosenPlans = `json_each(?) AS chosen JOIN planning_task AS task
   ON task.overlay = json_extract(chosen.value, '$[0]') AND task.plan_id = json_extract(chosen.value, '$[1]')
   AND task.is_deleted = 0`;
@@ -26,13 +26,13 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
   const statements = prepareAll(database);
 
   return {
-    /** The row of the first of these overlays that has one, deleted or not. */
+    /** The row in the first of these overlays that has the plan, deleted or not. */
     nearestPlan(plan_id: string, overlays: readonly string[]): Plan | undefined {
       const row = statements.nearestPlan.get(JSON.stringify(overlays), plan_id);
       return row === undefined ? undefined : toPlan(row);
     },
 
-    /** Rows in these overlays that an owner may see, nearest overlay first, deleted ones included. */
+    /** The rows in these overlays that an owner may see, nearest overlay first, deleted ones included. */
     plansFor(owner: string, overlays: readonly string[]): PlanSummary[] {
       return statements.plansFor.all(JSON.stringify(overlays), owner).map(toPlan);
     },
@@ -43,7 +43,7 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
     plansIn: (overlay: string): Plan[] => statements.plansIn.all(overlay).map(toPlan),
     isEmpty: (overlay: string): boolean => statements.plansIn.get(overlay) === undefined,
 
-    /** Whether others stand on this overlay, so that it must not be written to any more. */
+    /** Whether other overlays are based on this one, so that it must not be written to. */
     isFrozen: (overlay: string): boolean => statements.isFrozen.get(overlay) !== undefined,
     freeze: (overlay: string): void => void statements.freeze.run(overlay),
 
@@ -59,20 +59,20 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
         }),
       ),
 
-    /** Removes a plan with all that belongs to it from one overlay. */
+    /** Removes a plan and everything that belongs to it from one overlay. */
     removePlan(overlay: string, plan_id: string): void {
       for (const statement of statements.removePlan) statement.run(overlay, plan_id);
     },
 
     /**
-     * Copies the plan with its tasks and their history. What a fork copies from below remembers the version it set out
-     * from; what it moves up from an older overlay of its own has remembered already, deletions included.
+     * Copies a plan with its tasks and their history into an overlay. A copy from the parent stores the copied version
+     * as its base version. A copy from an older overlay of the fork itself keeps its base versions and deletion marks.
      */
     copyPlan({ overlay, plan_id }: Plan, into: string, isOwn: boolean): void {
       for (const statement of isOwn ? statements.movePlan : statements.copyPlan) statement.run(into, overlay, plan_id);
     },
 
-    /** Which plan a task belongs to, whoever may see it. */
+    /** The plan of a task, whether or not the caller may see it. */
     planOf(task_id: string): string | undefined {
       return statements.planOf.get(task_id)?.plan_id as string | undefined;
     },
@@ -82,10 +82,10 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
       return row === undefined ? undefined : toTask(row);
     },
 
-    /** Deleted ones included, as a merge needs them. */
+    /** Deleted tasks included, since a merge needs them. */
     rowsOf: ({ overlay, plan_id }: Plan): Task[] => statements.rowsOf.all(overlay, plan_id).map(toTask),
 
-    /** By plan in the order given, then by age: as many as asked for and as an answer carries. */
+    /** By plan in the given order, then by age. At most `limit`, and at most as many as fit into an answer. */
     listTasks(plans: readonly PlanSummary[], status: string, limit: number, offset: number): Task[] {
       const chosen = toChosen(plans);
       const fitting = countFitting(statements.taskSizes.all(chosen, status, status, limit, offset));
@@ -100,7 +100,7 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
       return new Map(rows.map(({ plan_id, count }) => [plan_id as string, Number(count)]));
     },
 
-    /** As many as asked for and as an answer carries. */
+    /** At most `limit`, and at most as many as fit into an answer. */
     readyTasks(plans: readonly PlanSummary[], freeAt: number, limit: number): Task[] {
       const chosen = toChosen(plans);
       const fitting = limit === 1 ? 1 : countFitting(statements.readySizes.all(chosen, freeAt, limit));
@@ -122,7 +122,7 @@ export function openTables(database: Database, { maxHistory }: { maxHistory: num
         }),
       ),
 
-    /** A copy leaves a mark behind, so that a merge knows that it was deleted. */
+    /** A task that was copied into the overlay is marked as deleted, so that a merge can find the deletion. */
     removeTask(task: Task): void {
       statements.removeHistory.run(task.overlay, task.task_id);
       if (task.base_version === null) statements.removeTask.run(task.overlay, task.task_id);
@@ -217,7 +217,7 @@ function prepareAll(database: Database) {
   };
 }
 
-/** How many rows with these sizes an answer carries: at least one. */
+/** The number of rows that fit into an answer, at least one. */
 function countFitting(rows: readonly SqlRow[]): number {
   let room: number = planningLimits.maxAnswerBytes;
   const last = rows.findIndex(({ size }) => {
