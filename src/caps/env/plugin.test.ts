@@ -56,7 +56,7 @@ test("without a reset, and after a close, there is no active episode", async () 
   await expect(env.observe()).rejects.toThrow("No active episode");
 });
 
-test("episodes of a session go on beside each other, and a request without id means the last reset", async () => {
+test("episodes of a session run side by side, and a request without an id means the last reset", async () => {
   await using testHost = await startHost(envPlugin());
   const { env } = testHost.client;
   const first = (await env.reset({ env_name: "counter_env" })).obs.episode_id;
@@ -90,7 +90,7 @@ test("two sessions cannot see each other's episodes", async () => {
   expect((await testHost.client.env.observe({ episode_id })).obs.state).toEqual({ count: 1 });
 });
 
-test("a seed reproduces an episode bit for bit, and a drawn one is told", async () => {
+test("a seed reproduces an episode bit for bit, and a drawn seed is returned", async () => {
   await using testHost = await startHost(envPlugin());
   const { env } = testHost.client;
   const play = async (seed: number | null) => {
@@ -112,7 +112,7 @@ test("a seed reproduces an episode bit for bit, and a drawn one is told", async 
   expect(await start(5)).not.toEqual(await start(6));
 });
 
-test("an action outside the space is refused with what is allowed, and the episode stays as it is", async () => {
+test("an action outside the space is rejected with the allowed actions, and the episode stays unchanged", async () => {
   await using testHost = await startHost(envPlugin());
   const { env } = testHost.client;
   await env.reset({ env_name: "CartPole-v1" });
@@ -145,7 +145,7 @@ test.each<[string, JsonValue, JsonValue]>([
   expect((await env.listExperiences()).episodes[0]?.action).toEqual(meant);
 });
 
-test("the step limit truncates, which is not being done", async () => {
+test("the step limit truncates an episode and does not set done", async () => {
   await using testHost = await startHost(envPlugin({ max_steps: 3 }));
   const { env } = testHost.client;
   await env.reset({ env_name: "counter_env" });
@@ -156,7 +156,7 @@ test("the step limit truncates, which is not being done", async () => {
   await expect(env.step({ action: "dec" })).rejects.toThrow("Episode already completed");
 });
 
-test("an unknown environment is answered with those there are, and bad options with reset_denied", async () => {
+test("an unknown environment is answered with the available ones, and invalid options with reset_denied", async () => {
   await using testHost = await startHost(envPlugin());
   const { env } = testHost.client;
 
@@ -178,7 +178,7 @@ test("an unknown environment is answered with those there are, and bad options w
     expect(await codeOf(env.reset({ env_name, options: options as never }))).toBe("reset_denied");
 });
 
-test("too many episodes are denied, completed ones make room, and the oldest goes where the host says so", async () => {
+test("too many episodes are denied, completed ones are replaced, and with close_oldest the oldest is closed", async () => {
   await using denying = await startHost(envPlugin({ max_episodes: 2 }));
   const { env } = denying.client;
   const first = (await env.reset()).obs.episode_id;
@@ -194,7 +194,7 @@ test("too many episodes are denied, completed ones make room, and the oldest goe
   await expect(closing.client.env.observe({ episode_id: previous })).rejects.toThrow("No active episode");
 });
 
-test("spaces are answered as JSON Schema with the space itself, in the family of the request", async () => {
+test("spaces are returned as JSON Schema with the space itself, under the type that the request used", async () => {
   await using testHost = await startHost(envPlugin());
   const { env } = testHost.client;
 
@@ -207,7 +207,7 @@ test("spaces are answered as JSON Schema with the space itself, in the family of
   expect(await codeOf(env.space({ env_name: "no such" }))).toBe("unknown_env");
 });
 
-test("every environment renders text and JSON, an image where it has one, and null otherwise", async () => {
+test("every environment renders text and JSON, an image if it has one, and null for other modes", async () => {
   await using testHost = await startHost(envPlugin());
   const { env } = testHost.client;
   for (const { name } of (await env.space()).environments) {
@@ -223,7 +223,7 @@ test("every environment renders text and JSON, an image where it has one, and nu
   expect((await env.render({ mode: "text" })).render).toContain("3");
 });
 
-test("what counter_env suggests can be done, wherever it starts", async () => {
+test("the actions that counter_env suggests are possible in every state", async () => {
   await using testHost = await startHost(envPlugin());
   const { env } = testHost.client;
   await env.reset({ env_name: "counter_env", options: { count: -5000 } });
@@ -233,7 +233,7 @@ test("what counter_env suggests can be done, wherever it starts", async () => {
   expect((await env.observe()).obs.state).toEqual({ count: -4000 });
 });
 
-test("what an environment throws is answered with runtime_error and its text", async () => {
+test("an error of an environment is answered with runtime_error and its message", async () => {
   const fragile = defineEnv({
     name: "fragile",
     actionSpace: discrete(2),
@@ -256,7 +256,7 @@ test("what an environment throws is answered with runtime_error and its text", a
   expect((await env.step({ action: 1 })).obs).toMatchObject({ step_num: 1, reward: null });
 });
 
-test("a state that is not JSON, or shows what its space does not have, is told at the first reset", async () => {
+test("a state that is not JSON, or whose observation is not in the space, fails at the first reset", async () => {
   const spaces = { actionSpace: discrete(1), observationSpace: discrete(1) };
   const live = defineEnv({ name: "live", ...spaces, reset: () => new Map(), step: () => ({}), observe: () => 0 });
   const wrong = defineEnv({ name: "wrong", ...spaces, reset: () => 0, step: () => ({}), observe: () => 1 });
@@ -267,7 +267,7 @@ test("a state that is not JSON, or shows what its space does not have, is told a
   await expect(env.reset({ env_name: "wrong" })).rejects.toThrow("observation space");
 });
 
-test("steps of a slow environment are taken one after the other", async () => {
+test("steps of a slow environment run one after the other", async () => {
   const slow = defineEnv({
     name: "slow",
     actionSpace: discrete(10),
@@ -287,7 +287,7 @@ test("steps of a slow environment are taken one after the other", async () => {
   expect(steps.map(({ obs }) => obs.state)).toEqual([{ value: 1 }, { value: 12 }, { value: 123 }]);
 });
 
-test("every line of a host about environments passes the decoder of the SDK, with mirrors for the documentation's agents", async () => {
+test("every message of env passes the decoder of the SDK and has the mirrored fields of the documentation", async () => {
   await using testHost = await startHost({ plugins: [envPlugin()], client: { capabilities: ["env", "env_push"] } });
   const { env } = testHost.client;
   const { episode_id } = (await env.reset({ env_name: "CartPole-v1", seed: 1, record: true })).obs;
@@ -313,7 +313,7 @@ test("every line of a host about environments passes the decoder of the SDK, wit
   expect(step?.obs).toMatchObject({ state: step?.observation });
 });
 
-test("changes are pushed to agents that asked for env_push, and to nobody else", async () => {
+test("events are pushed to agents that asked for env_push, and to no other agent", async () => {
   const chatty = defineEnv({
     name: "chatty",
     actionSpace: discrete(2),
@@ -361,7 +361,7 @@ test("options are checked, each problem by its name", () => {
   expect(() => createPlugin({ autoreset: "always" })).toThrow("autoreset");
 });
 
-test("a host with two environments of one name, or a default that is none, does not start", async () => {
+test("a host with two environments of the same name, or with an unknown default, does not start", async () => {
   const twin = defineEnv({
     name: "counter_env",
     actionSpace: discrete(1),

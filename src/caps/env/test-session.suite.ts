@@ -1,5 +1,5 @@
-// The env plugin with sessions of its own making, for the tests of this folder: state can be taken from one session and
-// handed to another, as a restart or a fork does.
+// The env plugin with sessions that the tests create themselves: the state of a session can be passed to another one,
+// as in a restart or a fork.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ export async function startEnv(options: EnvPluginOptions = {}, clock: Clock = { 
         push: (_push, payload) => void pushed.push(payload),
       });
       const part = await plugin.session(context);
-      /** The raw outcome: a value or a promise, as the handler returns it. */
+      /** Returns the raw outcome of the handler: a value or a promise. */
       const handle = <Name extends keyof Calls>(
         name: Name,
         request: RequestInputOf<Calls[Name]>,
@@ -78,7 +78,7 @@ export async function startEnv(options: EnvPluginOptions = {}, clock: Clock = { 
   };
 }
 
-/** A state as a restart finds it: through JSON and back. */
+/** A state as a restart finds it: written as JSON and read again. */
 export function reload(state: LayeredState): LayeredState {
   const entries = JSON.parse(JSON.stringify([...state.entries()])) as [string, never][];
   const fresh = new LayeredState();

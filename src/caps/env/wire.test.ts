@@ -1,4 +1,4 @@
-// Spellings of the field, on the wire itself.
+// Spellings that existing agents use, on the wire.
 import { expect, test } from "vitest";
 import type { Message } from "../../protocol/envelope.ts";
 import { startHost } from "../../testing/start-host.ts";
@@ -22,7 +22,7 @@ function openRaw(host: Awaited<ReturnType<typeof startHost>>["host"]) {
 const docs = { a2e: "1.0" };
 const sdk = { version: "1.0" };
 
-test("a request for a plan may come under the name of its answer", async () => {
+test("a request for a plan may use the type of its answer", async () => {
   await using testHost = await startHost(envPlugin());
   const peer = openRaw(testHost.host);
   peer.send({ ...sdk, type: "handshake/req", id: "1", agent_caps: ["env"] });
@@ -40,7 +40,7 @@ test("a request for a plan may come under the name of its answer", async () => {
   await peer.close();
 });
 
-test("spaces, rewards and pushes are spelled as their agent spells them", async () => {
+test("spaces, rewards and pushes are sent in the spelling that the agent uses", async () => {
   await using testHost = await startHost(envPlugin());
   const peer = openRaw(testHost.host);
   expect(peer.send({ ...docs, type: "handshake/req", id: "1", agent_caps: ["env", "env_push"] })).toMatchObject({
@@ -68,7 +68,7 @@ test("spaces, rewards and pushes are spelled as their agent spells them", async 
   await peer.close();
 });
 
-test("an SDK agent that asks for env_push gets its pushes, and a handshake that it can read", async () => {
+test("an agent with the SDK that asks for env_push receives pushes, and a handshake that it can parse", async () => {
   await using testHost = await startHost(envPlugin());
   const peer = openRaw(testHost.host);
   const answer = peer.send({ ...sdk, type: "handshake/req", id: "1", agent_caps: ["env", "env_push"] });

@@ -40,7 +40,7 @@ const merge = (overlay: string, onConflict: "keep_parent" | "overwrite" = "keep_
 
 const untouched = { kept: "as it was", changed: "as it was", deleted: "as it was" };
 
-test("a fork begins with what its parent has, and what it does stays its own in all tiers", async () => {
+test("a fork starts with the entries of its parent, and its changes stay its own in all tiers", async () => {
   const fork = ada.fork();
   await put(fork, "changed", "in the fork");
   await put(fork, "added", "in the fork");
@@ -57,7 +57,7 @@ test("a fork begins with what its parent has, and what it does stays its own in 
   expect(await host.open("bob").keys({ query: "fork" })).toEqual([]);
 });
 
-test("a fork of a fork sees both, and none of its siblings", async () => {
+test("a fork of a fork sees the entries of both ancestors, and not those of its siblings", async () => {
   const fork = ada.fork();
   await put(fork, "added", "by the fork");
   const inner = fork.fork();
@@ -70,7 +70,7 @@ test("a fork of a fork sees both, and none of its siblings", async () => {
   expect(await contents(fork)).toEqual({ ...untouched, added: "by the fork" });
 });
 
-test("a fork sees what is written below it in the persistent tiers, until it writes there itself", async () => {
+test("a fork sees later entries of its parent in the persistent tiers, until it writes the same key", async () => {
   const fork = ada.fork();
   await put(fork, "changed", "by the fork");
 
@@ -84,7 +84,7 @@ test("a fork sees what is written below it in the persistent tiers, until it wri
   ]);
 });
 
-test("a fork compares versions with what it sees", async () => {
+test("a fork compares if_version with the version that it sees", async () => {
   const [read] = (await ada.retrieve({ tier: "semantic", keys: ["changed"] })).entries;
   const fork = ada.fork();
   const write = (content: string, if_version: number) =>
@@ -98,7 +98,7 @@ test("a fork compares versions with what it sees", async () => {
   await write("three", 0);
 });
 
-test("a fork does not take an entry that was deleted and written again for the one below", async () => {
+test("an entry that was deleted and stored again in a fork has a new version", async () => {
   const fork = ada.fork();
   const read = (await fork.retrieve({ tier: "", keys: ["deleted"] })).entries;
   await fork.forget({ tier: "", keys: ["deleted"] });
@@ -111,7 +111,7 @@ test("a fork does not take an entry that was deleted and written again for the o
   expect(read).toHaveLength(3);
 });
 
-test("what a fork wrote and let expire stays hidden below it", async () => {
+test("an entry that a fork wrote and that expired still hides the entry below", async () => {
   const fork = ada.fork();
   await put(fork, "changed", "for a while", { ttl: 5 });
   host.clock.advance(6000);
@@ -136,7 +136,7 @@ test("a merge brings changes, additions and deletions into the parent", async ()
   expect(merge(fork.overlay)).toEqual({ merged: 0, conflicts: [] });
 });
 
-test("a merge of an inner fork goes into the outer one only", async () => {
+test("a merge of a nested fork changes its parent fork only", async () => {
   const fork = ada.fork();
   const inner = fork.fork();
   await inner.forget({ tier: "semantic", keys: ["deleted"] });
@@ -155,7 +155,7 @@ test("a merge of an inner fork goes into the outer one only", async () => {
   expect(await contentsOf(ada)).toEqual(await contentsOf(fork));
 });
 
-test("what both have changed is reported and kept as the parent has it, or overwritten on demand", async () => {
+test("entries that both have changed are reported and stay as in the parent, or are overwritten on request", async () => {
   const fork = ada.fork();
   const write = (session: MemorySession, key: string, content: string) =>
     session.store({ entries: [{ key, content, tier: "semantic" }] });
@@ -188,7 +188,7 @@ test("what both have changed is reported and kept as the parent has it, or overw
   ]);
 });
 
-test("overlays are kept while a session sees them, and for a while after", async () => {
+test("overlays are stored while a session uses them, and for a while after", async () => {
   const fork = ada.fork();
   await put(fork, "added", "x");
   const inner = fork.fork();
@@ -215,7 +215,7 @@ test("overlays are kept while a session sees them, and for a while after", async
   expect(count("memory_overlay")).toBe(0);
 });
 
-test("a fork that was away for too long goes on with what is below it", async () => {
+test("a fork whose overlay was collected continues with the entries of its parent", async () => {
   const fork = ada.fork();
   await put(fork, "added", "x");
   new Overlays(host.database).collect(host.clock.now() / 1000 + 1, 0);
@@ -228,11 +228,11 @@ test("a fork that was away for too long goes on with what is below it", async ()
   expect(await ada.keys({ tier: "semantic", keys: ["later"] })).toEqual(["later"]);
 });
 
-test("a merge of an overlay that is not there is an error", () => {
+test("a merge of an unknown overlay is an error", () => {
   expect(() => merge("nothing")).toThrow('there is no overlay "nothing"');
 });
 
-test("a fork knows what its parent knew of the working tier without reading it again", async () => {
+test("a fork inherits the cache of the working tier without reading the entries again", async () => {
   const forked = ada.state.fork();
   ada.part.fork?.(forked);
   const read = vi.spyOn(forked, "entries");
@@ -262,7 +262,7 @@ test("a fork evicts in the order of use that its parent had", async () => {
   expect((await parent.keys({ tier: "working" })).sort()).toEqual(["a", "c", "p"]);
 });
 
-test("what a fork writes over a memory has limits of its own, since it is searched without an index", async () => {
+test("the overlay of a fork has lower limits, since it is searched without an index", async () => {
   const fork = ada.fork();
   const half = "x".repeat(200_000);
   const entries = Array.from({ length: 25 }, (_, at) => ({ key: { at }, content: half, tier: "semantic" as const }));
@@ -277,7 +277,7 @@ test("what a fork writes over a memory has limits of its own, since it is search
   expect((await ada.store({ entries: many })).stored).toHaveLength(many.length);
 });
 
-test("what a fork evicts and never had below leaves nothing behind", async () => {
+test("an entry that a fork evicts leaves no tombstone if nothing is below it", async () => {
   await using small = await startMemory({ episodic: { max_entries: 2 } });
   const fork = small.open("ada").fork();
   for (let at = 0; at < 20; at++) await fork.store({ entries: [{ key: { at }, content: at, event_at: at }] });
@@ -286,7 +286,7 @@ test("what a fork evicts and never had below leaves nothing behind", async () =>
   expect(small.database.prepare("SELECT count(*) AS count FROM memory_entry").get()?.count).toBe(2);
 });
 
-test("a merge keeps to the limits of the parent: it evicts, or reports what does not fit", async () => {
+test("a merge respects the limits of the parent: it evicts, or reports entries that do not fit", async () => {
   await using small = await startMemory({
     episodic: { max_entries: 2, on_full: "evict" },
     semantic: { max_entries: 2, on_full: "refuse" },
@@ -310,7 +310,7 @@ test("a merge keeps to the limits of the parent: it evicts, or reports what does
   expect(parent.merge(fork)).toEqual({ merged: 1, conflicts: [] });
 });
 
-test("a merge uses the room that it makes, whichever the fork did first", async () => {
+test("a merge uses the room that its deletions make, in any order", async () => {
   await using small = await startMemory({
     episodic: { max_entries: 2, on_full: "evict" },
     semantic: { max_entries: 2, on_full: "refuse" },
@@ -332,7 +332,7 @@ test("a merge uses the room that it makes, whichever the fork did first", async 
   expect(await parent.keys({ tier: "semantic" })).toEqual(["c", "a"]);
 });
 
-test("what an agent without an id leaves is removed once its sessions are long gone, and what it shares is not", async () => {
+test("entries of an agent without an id are removed long after its sessions have ended, its shared entries are not", async () => {
   const nameless = host.open("");
   await put(nameless, "mine", "x");
   const again = host.open("", nameless.state);

@@ -1,4 +1,4 @@
-// Who sees what, tried as an attacker would.
+// Access across agents, namespaces and memories, tried as an attacker would.
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type MemoryHost, startMemory } from "./memory-host.suite.ts";
@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 afterEach(() => host.close());
 
-test("working memory is the session's, episodic the agent's, semantic everybody's in the namespace", async () => {
+test("working memory belongs to the session, episodic memory to the agent, semantic memory to the namespace", async () => {
   const ada = host.open("ada");
   await ada.store(everywhere);
 
@@ -30,7 +30,7 @@ test("working memory is the session's, episodic the agent's, semantic everybody'
   expect(await seenBy("bob")).toEqual(["semantic"]);
 });
 
-test("no agent id reaches the episodic memory of another, whatever characters it has", async () => {
+test("no agent id gives access to the episodic memory of another agent, whatever its characters", async () => {
   const ids = [
     "ada",
     "ada ",
@@ -71,7 +71,7 @@ test("agents without an id share nothing with each other", async () => {
   expect(await host.open("", first.state).keys({ tier: "episodic" })).toEqual(["secret"]);
 });
 
-test("namespaces and scopes that could be taken for each other share nothing", async () => {
+test("namespaces and scopes with similar names share nothing", async () => {
   const spaces = [
     { namespace: "a", scope: { b: "c" } },
     { namespace: 'a","b":"c', scope: {} },
@@ -105,14 +105,14 @@ test("namespaces and scopes that could be taken for each other share nothing", a
   }
 });
 
-test("the order of a scope's fields does not matter", async () => {
+test("the order of the fields of a scope does not matter", async () => {
   const ada = host.open("ada");
   const first = await ada.init({ namespace: "a", scope: { x: "1", y: "2" } });
 
   expect(await ada.init({ namespace: "a", scope: { y: "2", x: "1" } })).toEqual(first);
 });
 
-test("a memory id of another session opens nothing that was not initialised here", async () => {
+test("a memory id of another session gives no access to a memory that was not initialised here", async () => {
   const { memory_id } = await host.open("ada").init({ namespace: "vault" });
   const bob = host.open("bob");
 
@@ -123,7 +123,7 @@ test("a memory id of another session opens nothing that was not initialised here
   }
 });
 
-test("keys of one memory never reach into another one of the session", async () => {
+test("keys of one memory never match entries of another memory of the session", async () => {
   const ada = host.open("ada");
   const { memory_id: first } = await ada.init({ namespace: "one" });
   const { memory_id: second } = await ada.init({ namespace: "two" });
@@ -136,7 +136,7 @@ test("keys of one memory never reach into another one of the session", async () 
   expect(await ada.keys({ memory_id: first })).toEqual(["secret"]);
 });
 
-test("wildcards of SQL and of full text search are characters like any other", async () => {
+test("wildcards of SQL and of full-text search are ordinary characters", async () => {
   const ada = host.open("ada");
   await ada.store({ entries: tiers.map((tier) => ({ ...secret, tier, tags: ["hidden"] })) });
 
@@ -148,7 +148,7 @@ test("wildcards of SQL and of full text search are characters like any other", a
   expect(await ada.keys({ query: "vau*" })).toEqual([]);
 });
 
-test("how often a word occurs in the memories of others does not show in a score", async () => {
+test("word frequencies in the memories of other agents do not influence a score", async () => {
   const bob = host.open("bob");
   await bob.store({
     entries: ["x codeword", "y other"].map((content, index) => ({ key: `${index}`, content, tier: "episodic" })),
@@ -167,7 +167,7 @@ test("how often a word occurs in the memories of others does not show in a score
 });
 
 describe("a read-only namespace", () => {
-  test("is written by its owners and read by all", async () => {
+  test("is written by its owners and read by all agents", async () => {
     const editor = host.open("editor");
     await editor.init({ namespace: "handbook" });
     await editor.store({ entries: [{ key: "rule", content: "be kind", tier: "semantic" }] });
@@ -182,7 +182,7 @@ describe("a read-only namespace", () => {
     expect(await bob.retrieve()).toMatchObject({ entries: [{ content: "be kind" }] });
   });
 
-  test("lets an agent keep its own tiers there, and says of a batch what it refused", async () => {
+  test("does not restrict an agent's own tiers, and a batch reports the entries that were rejected", async () => {
     const bob = host.open("bob");
     await bob.init({ namespace: "handbook" });
 
@@ -219,7 +219,7 @@ describe("a private namespace", () => {
     });
   });
 
-  test("is not reached through a scope, another spelling, or an agent without an id", async () => {
+  test("cannot be reached with a scope, another spelling, or without an agent id", async () => {
     for (const agent of ["bob", ""]) {
       for (const space of [
         { namespace: "vault", scope: { user: "ada" } },
@@ -238,7 +238,7 @@ describe("a private namespace", () => {
   });
 });
 
-test("the rule * holds for every namespace that has none of its own", async () => {
+test("the rule * applies to every namespace without a rule", async () => {
   await using strict = await startMemory({
     namespaces: { "*": { access: "private", owners: ["ada"] }, lobby: { access: "shared" } },
   });
@@ -251,7 +251,7 @@ test("the rule * holds for every namespace that has none of its own", async () =
   expect((await bob.store({ entries: [{ ...secret, tier: "semantic" }] })).stored).toHaveLength(1);
 });
 
-test("two agents with any two different ids never see each other's episodic memory", async () => {
+test("two agents with different ids never see each other's episodic memory", async () => {
   const id = fc.string({ unit: "binary", minLength: 1, maxLength: 20 });
   await fc.assert(
     fc.asyncProperty(id, id, async (first, second) => {

@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "../../protocol/json.ts";
 import { canonicalKey, isEmptyKey, toWireKey } from "./key.ts";
 
-test("the order of fields does not make another key, at any depth", () => {
+test("the order of fields does not change a key, at any depth", () => {
   expect(canonicalKey({ b: { d: 1, c: [2, { f: 3, e: 4 }] }, a: "x" })).toBe(
     canonicalKey({ a: "x", b: { c: [2, { e: 4, f: 3 }], d: 1 } }),
   );
 });
 
-test("a text key is the object in which it is answered, so that an agent can send it back", () => {
+test("a string key and the object in answers are the same key, so that an agent can send it back", () => {
   const { key, key_text } = toWireKey(canonicalKey("mars"));
 
   expect(key).toEqual({ key: "mars" });
@@ -17,7 +17,7 @@ test("a text key is the object in which it is answered, so that an agent can sen
   expect(canonicalKey(key)).toBe(canonicalKey("mars"));
 });
 
-test("texts that only look like another key stay different keys", () => {
+test("strings that only look like another key are different keys", () => {
   const keys = ["mars", '{"key":"mars"}', "mars ", "Mars", "mars\0", "\ud800", "\ud801", "\ufffd", "e\u0301", "\u00e9"];
   const objects = [{ key: "mars", x: null }, { key: ["mars"] }, { "key ": "mars" }, { a: 1 }, { a: "1" }, { a: [1] }];
 

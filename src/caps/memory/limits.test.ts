@@ -8,7 +8,7 @@ const entries = (tier: (typeof tiers)[number], ...keys: string[]) => ({
 });
 
 describe.each(tiers)("a full %s tier", (tier) => {
-  test("refuses new entries with memory_full, and still takes changes of old ones", async () => {
+  test("rejects new entries with memory_full, and still accepts changes of old ones", async () => {
     await using host = await startMemory({ [tier]: { max_entries: 2, on_full: "refuse" } });
     const ada = host.open("ada");
     const { stored, error_details } = await ada.store(entries(tier, "a", "b", "c"));
@@ -21,7 +21,7 @@ describe.each(tiers)("a full %s tier", (tier) => {
     expect((await ada.store(entries(tier, "d"))).stored).toHaveLength(1);
   });
 
-  test("evicts where it is told to", async () => {
+  test("evicts if it is configured to", async () => {
     await using host = await startMemory({ [tier]: { max_entries: 2, on_full: "evict" } });
     const ada = host.open("ada");
 
@@ -32,7 +32,7 @@ describe.each(tiers)("a full %s tier", (tier) => {
     expect(await ada.keys({ tier, query: "content" })).toHaveLength(2);
   });
 
-  test("evicts what was changed least recently where all happened at once", async () => {
+  test("evicts the least recently changed entry of those with the same event_at", async () => {
     await using host = await startMemory({ [tier]: { max_entries: 2, on_full: "evict" } });
     const ada = host.open("ada");
     for (const key of ["a", "b", "a", "c"]) await ada.store({ entries: [{ key, content: key, tier, event_at: 5 }] });
@@ -40,7 +40,7 @@ describe.each(tiers)("a full %s tier", (tier) => {
     expect(await ada.keys({ tier })).toEqual(["c", "a"]);
   });
 
-  test("counts bytes as well, and evicts for them only where that can help", async () => {
+  test("counts bytes as well, and evicts only if that makes enough room", async () => {
     await using host = await startMemory({ [tier]: { max_bytes: 2000, on_full: "evict" } });
     const ada = host.open("ada");
     const store = (key: string, length: number) =>
@@ -52,12 +52,12 @@ describe.each(tiers)("a full %s tier", (tier) => {
     expect(await ada.keys({ tier })).toEqual(["c", "b"]);
     await expect(store("d", 3000)).rejects.toMatchObject({ code: "memory_full" });
     expect(await ada.keys({ tier })).toEqual(["c", "b"]);
-    // Grows within its own place: the other one has to go.
+    // The entry grows in its place, so the other entry must be evicted.
     await store("c", 1900);
     expect(await ada.keys({ tier })).toEqual(["c"]);
   });
 
-  test("counts an entry once that takes the place of an expired one", async () => {
+  test("counts an entry that replaces an expired one once", async () => {
     await using host = await startMemory({ [tier]: { max_bytes: 2000, on_full: "evict" } });
     const ada = host.open("ada");
     const store = (key: string, length: number, ttl = 0) =>
@@ -71,7 +71,7 @@ describe.each(tiers)("a full %s tier", (tier) => {
   });
 });
 
-test("the working tier evicts what was used least recently, also after it was put back from its state", async () => {
+test("the working tier evicts the least recently used entry, even after its state was restored", async () => {
   await using host = await startMemory({ working: { max_entries: 3 } });
   const ada = host.open("ada");
   await ada.store(entries("working", "a", "b", "c"));
@@ -83,7 +83,7 @@ test("the working tier evicts what was used least recently, also after it was pu
   expect((await again.keys({ tier: "working" })).sort()).toEqual(["a", "c", "d"]);
 });
 
-test("what a search found and did not answer with is not used by it, and its best answer is used last", async () => {
+test("only entries in the answer of a search count as used, the best match as the most recent", async () => {
   await using host = await startMemory({ working: { max_entries: 3 } });
   const ada = host.open("ada");
   await ada.store(entries("working", "a", "b", "c"));
@@ -97,7 +97,7 @@ test("what a search found and did not answer with is not used by it, and its bes
   expect((await ada.keys({ tier: "working" })).sort()).toEqual(["c", "e", "f"]);
 });
 
-test("a session whose state was put back goes on from it", async () => {
+test("a session whose state was restored continues with that state", async () => {
   await using host = await startMemory({ working: { max_entries: 3 } });
   const ada = host.open("ada");
   await ada.store(entries("working", "a", "b"));
@@ -111,7 +111,7 @@ test("a session whose state was put back goes on from it", async () => {
   expect((await ada.keys({ tier: "working" })).sort()).toEqual(["a", "b", "e"]);
 });
 
-test("content larger than an entry may be is refused", async () => {
+test("content that is larger than the limit of an entry is rejected", async () => {
   await using host = await startMemory({ max_entry_bytes: 10 });
 
   const { stored, error_details } = await host.open("ada").store({
@@ -125,7 +125,7 @@ test("content larger than an entry may be is refused", async () => {
   expect(error_details).toMatchObject([{ code: "schema_violation", message: expect.stringContaining("11 bytes") }]);
 });
 
-test("an answer carries no more entries than the host allows, and still counts them all", async () => {
+test("an answer has at most as many entries as the host allows, and the total counts all of them", async () => {
   await using host = await startMemory({ max_results: 2 });
   const ada = host.open("ada");
   await ada.store(entries("episodic", "a", "b", "c"));
@@ -133,7 +133,7 @@ test("an answer carries no more entries than the host allows, and still counts t
   expect(await ada.retrieve({ limit: 100 })).toMatchObject({ entries: { length: 2 }, total: 3 });
 });
 
-test("neither a session nor an agent begins memories without end", async () => {
+test("a session and an agent can create a limited number of memories", async () => {
   await using host = await startMemory({ max_memories: 2, max_spaces_per_agent: 2 });
   const ada = host.open("ada");
   await ada.init({ namespace: "one" });
@@ -148,7 +148,7 @@ test("neither a session nor an agent begins memories without end", async () => {
   expect((await host.open("bob").store(entries("episodic", "a"))).stored).toHaveLength(1);
 });
 
-test("keys and tags may be as long as the limits say, and no longer", async () => {
+test("keys and tags may be as long as their limits, and not longer", async () => {
   await using host = await startMemory();
   const { maxKeyLength, maxTagLength } = memoryLimits;
   const key = "k".repeat(maxKeyLength - '{"key":""}'.length);
@@ -169,7 +169,7 @@ test("keys and tags may be as long as the limits say, and no longer", async () =
   ]);
 });
 
-test.each(tiers)("a query of the %s tier is looked at up to its limits in words and characters", async (tier) => {
+test.each(tiers)("a query of the %s tier is read up to its limits in words and characters", async (tier) => {
   await using host = await startMemory();
   const ada = host.open("ada");
   const { maxQueryLength, maxQueryWords } = memoryLimits;
@@ -182,7 +182,7 @@ test.each(tiers)("a query of the %s tier is looked at up to its limits in words 
   expect(await ada.keys({ tier, query: `x${" ".repeat(maxQueryLength)} needle` })).toEqual([]);
 });
 
-test("what has expired is collected as long as the host runs, so many at a time", async () => {
+test("expired entries are collected regularly while the host runs, a limited number at a time", async () => {
   vi.useFakeTimers({ toFake: ["setInterval"] });
   try {
     await using host = await startMemory();
@@ -205,13 +205,13 @@ test("what has expired is collected as long as the host runs, so many at a time"
 test.each([
   ["refuse", "episodic"],
   ["evict", "semantic"],
-] as const)("what has expired takes nobody's room, though it is not collected yet (%s)", async (on_full, tier) => {
+] as const)("expired entries do not take up room even before they are collected (%s)", async (on_full, tier) => {
   await using host = await startMemory({ [tier]: { max_entries: memoryLimits.maxCollected + 1, on_full } });
   const ada = host.open("ada");
   const store = (ttl: number, ...keys: string[]) =>
     ada.store({ entries: keys.map((key) => ({ key, content: key, tier, ttl })) });
   const many = Array.from({ length: memoryLimits.maxCollected }, (_, at) => `${at}`);
-  // Collected before the others, and all that is collected with one request.
+  // The first entries to be collected, and as many as one request collects.
   await store(1, ...many);
   await ada.init({ namespace: "full" });
   await store(0, "kept");
@@ -223,14 +223,14 @@ test.each([
   expect((await ada.keys({ tier })).sort()).toEqual(["kept", "new"]);
 });
 
-test("a scope with too many fields is refused", async () => {
+test("a scope with too many fields is rejected", async () => {
   await using host = await startMemory();
   const scope = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`f${index}`, "x"]));
 
   await expect(host.open("ada").init({ scope })).rejects.toMatchObject({ code: "schema_violation" });
 });
 
-test("bytes are bytes, and those of key, tags and source count as well", async () => {
+test("bytes are counted in UTF-8, and those of key, tags and source count as well", async () => {
   await using host = await startMemory({ max_entry_bytes: 100, episodic: { max_bytes: 1100, on_full: "refuse" } });
   const ada = host.open("ada");
   const { error_details } = await ada.store({
@@ -251,24 +251,27 @@ test("bytes are bytes, and those of key, tags and source count as well", async (
   expect(error_details[2]?.message).toContain("source");
 });
 
-test.each(tiers)("an answer of the %s tier carries as many bytes as the host allows, and says so", async (tier) => {
-  await using host = await startMemory();
-  const ada = host.open("ada");
-  const content = `word ${"ä".repeat(120_000)}`;
-  for (let at = 0; at < 30; at++) await ada.store({ entries: [{ key: { at }, content, tier, event_at: at }] });
+test.each(tiers)(
+  "an answer of the %s tier has at most as many bytes as the host allows, and reports that it was cut",
+  async (tier) => {
+    await using host = await startMemory();
+    const ada = host.open("ada");
+    const content = `word ${"ä".repeat(120_000)}`;
+    for (let at = 0; at < 30; at++) await ada.store({ entries: [{ key: { at }, content, tier, event_at: at }] });
 
-  for (const query of ["", "word"]) {
-    const { entries: found, total, truncated } = await ada.retrieve({ tier, query, limit: 1000 });
-    expect([total, truncated]).toEqual([30, true]);
-    expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThanOrEqual(memoryLimits.maxAnswerBytes);
-    expect(found.length).toBeGreaterThan(10);
-    if (query === "") expect(found[0]?.key).toEqual({ at: 29 });
-  }
-  expect((await ada.retrieve({ tier, limit: 3 })).truncated).toBeUndefined();
-  expect((await ada.retrieve({ tier, limit: 1000, until: 3 })).entries).toHaveLength(3);
-});
+    for (const query of ["", "word"]) {
+      const { entries: found, total, truncated } = await ada.retrieve({ tier, query, limit: 1000 });
+      expect([total, truncated]).toEqual([30, true]);
+      expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThanOrEqual(memoryLimits.maxAnswerBytes);
+      expect(found.length).toBeGreaterThan(10);
+      if (query === "") expect(found[0]?.key).toEqual({ at: 29 });
+    }
+    expect((await ada.retrieve({ tier, limit: 3 })).truncated).toBeUndefined();
+    expect((await ada.retrieve({ tier, limit: 1000, until: 3 })).entries).toHaveLength(3);
+  },
+);
 
-test("a search for more keys or tags than anybody needs is refused", async () => {
+test("a search with too many keys or tags is rejected", async () => {
   await using host = await startMemory();
   const ada = host.open("ada");
   const many = (count: number) => Array.from({ length: count }, String);
@@ -279,7 +282,7 @@ test("a search for more keys or tags than anybody needs is refused", async () =>
 });
 
 describe.each(tiers)("many conditions on the %s tier", (tier) => {
-  test("are met as few are, repeated ones included", async () => {
+  test("work as few conditions do, with repeated ones", async () => {
     await using host = await startMemory();
     const ada = host.open("ada");
     await ada.store({
@@ -297,7 +300,7 @@ describe.each(tiers)("many conditions on the %s tier", (tier) => {
     expect(await ada.keys({ tier, tags: [...others, "x"] })).toEqual([]);
   });
 
-  test("forgetting everything leaves nothing, and room for all", async () => {
+  test("deleting all entries leaves none, and frees all room", async () => {
     await using host = await startMemory({ [tier]: { max_entries: 3, on_full: "refuse" } });
     const ada = host.open("ada");
     await ada.store({ entries: [{ key: "old", content: "gone", tier, ttl: 1 }] });

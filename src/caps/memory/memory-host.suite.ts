@@ -1,4 +1,4 @@
-// The plugin on a real database in memory, with sessions and forks of them but without a host around it.
+// The plugin on a real in-memory database, with sessions and forks but without a host.
 import { deepStrictEqual } from "node:assert";
 import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/calls/checked-result.ts";
@@ -21,7 +21,7 @@ type Calls = (typeof memory)["calls"];
 export interface MemoryHost {
   readonly database: Database;
   readonly clock: FakeClock;
-  /** A new session of an agent, or one on a state that is already filled. */
+  /** A new session of an agent, or a session on an existing state. */
   open(agent: string, state?: LayeredState): MemorySession;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -34,11 +34,11 @@ export interface MemorySession {
   store(request: RequestInputOf<Calls["store"]>): Promise<ResultOf<Calls["store"]>>;
   retrieve(request?: RequestInputOf<Calls["retrieve"]>): Promise<ResultOf<Calls["retrieve"]>>;
   forget(request?: RequestInputOf<Calls["forget"]>): Promise<ResultOf<Calls["forget"]>>;
-  /** Texts of the keys that a search finds, in its order. */
+  /** The keys that a search finds, in its order. */
   keys(request?: RequestInputOf<Calls["retrieve"]>): Promise<string[]>;
-  /** The id of the overlay is the last in the state of the fork. */
+  /** The last overlay in the state of the fork is its own. */
   fork(): MemorySession & { overlay: string };
-  /** As the host merges, but for the state. */
+  /** Merges as the host does, except for the state. */
   merge(fork: MemorySession): { merged: number; conflicts: string[] } | undefined;
   close(): void;
 }
@@ -62,7 +62,7 @@ export async function startMemory(options: MemoryPluginOptions = {}, database?: 
       const given = answer instanceof CheckedResult ? answer.fields : answer;
       const result = call.parseResult(given, "memory");
       if (result instanceof A2EError) throw result;
-      // What is vouched for is what the table would make of it.
+      // A CheckedResult must equal the result after validation.
       if (answer instanceof CheckedResult) deepStrictEqual(given, result);
       return result as ResultOf<C>;
     };

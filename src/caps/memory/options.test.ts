@@ -3,7 +3,7 @@ import { ConfigError } from "../../machinery/options/problem.ts";
 import { memoryLimits } from "./limits.ts";
 import { parseMemoryOptions } from "./options.ts";
 
-test("without options the limits are the documented ones", () => {
+test("without options the limits have their documented defaults", () => {
   expect(parseMemoryOptions({})).toMatchObject({
     working: { max_entries: memoryLimits.maxWorkingEntries, on_full: "evict" },
     episodic: { max_entries: memoryLimits.maxEpisodicEntries, on_full: "evict" },
@@ -13,7 +13,7 @@ test("without options the limits are the documented ones", () => {
   });
 });
 
-test("every mistake is named with its place and, where one is near, the option that was meant", () => {
+test("every invalid option is reported with its path and, if there is a similar name, the option that was probably meant", () => {
   const options = {
     tokeniser: "porter",
     tokenizer: "trigram",

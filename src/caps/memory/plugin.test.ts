@@ -1,4 +1,4 @@
-// The capability as agents meet it: through a host, in their own spelling, across restarts.
+// The capability as agents use it: through a host, in their own spelling, across restarts.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ async function startMemoryHost(options: MemoryPluginOptions = {}, path = ":memor
   return startHost({ plugins: [memoryPlugin(options)], database, client: { agentId: "ada" } });
 }
 
-test("an agent that initialises nothing has a memory all the same", async () => {
+test("an agent that initialises no memory has a default memory", async () => {
   await using host = await startMemoryHost();
   const { client } = host;
 
@@ -38,7 +38,7 @@ test("a request without memory_id goes to the memory that was initialised last",
   expect(await memory.retrieve({ memory_id: second })).toMatchObject({ total: 1 });
 });
 
-test("each spelling of a request is answered in its own family, with keys that any peer can read", async () => {
+test("each spelling of a request is answered with the matching type, with keys that any peer can parse", async () => {
   await using host = await startMemoryHost();
   await host.client.memory.store({ entries: [{ key: "mars", content: "Mars has two moons", tier: "semantic" }] });
 
@@ -56,7 +56,7 @@ test("each spelling of a request is answered in its own family, with keys that a
   }
 });
 
-test("what a request gets wrong is named", async () => {
+test("an invalid request is answered with its problems", async () => {
   await using host = await startMemoryHost();
   const { memory } = host.client;
 
@@ -71,7 +71,7 @@ test("what a request gets wrong is named", async () => {
   });
 });
 
-test("episodic and semantic memory outlive the host, working memory does not", async () => {
+test("episodic and semantic memory survive a restart of the host, working memory does not", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-memory-"));
   const path = join(folder, "host.db");
   try {
@@ -90,7 +90,7 @@ test("episodic and semantic memory outlive the host, working memory does not", a
   }
 });
 
-test("many sessions write at once, and none is told that the database is busy, though somebody else reads it", async () => {
+test("many sessions write at the same time without a busy error, even if another process reads the database", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-memory-"));
   const path = join(folder, "host.db");
   try {
@@ -121,7 +121,7 @@ test("many sessions write at once, and none is told that the database is busy, t
   }
 });
 
-test("porter finds other forms of a word, unicode61 the same without accents", async () => {
+test("porter finds other forms of a word, unicode61 finds the same word without accents", async () => {
   for (const [tokenizer, query, total] of [
     ["porter", "planet", 1],
     ["unicode61", "planet", 0],
@@ -133,7 +133,7 @@ test("porter finds other forms of a word, unicode61 the same without accents", a
   }
 });
 
-test("ten thousand entries are stored by one request and forgotten by another", async () => {
+test("ten thousand entries are stored by one request and deleted by another", async () => {
   await using host = await startMemoryHost();
   const entries = Array.from({ length: 10_000 }, (_, index) => ({
     key: `note ${index}`,
@@ -148,7 +148,7 @@ test("ten thousand entries are stored by one request and forgotten by another", 
   expect(await host.client.memory.forget({ tier: "semantic" })).toEqual({ deleted: 10_000 });
 });
 
-test("a fork of a session keeps to itself until it is merged", async () => {
+test("a fork of a session is isolated until it is merged", async () => {
   await using host = await startMemoryHost();
   const { client } = host;
   const tiers = ["working", "episodic", "semantic"] as const;
@@ -186,7 +186,7 @@ test("a fork of a session keeps to itself until it is merged", async () => {
   expect(written?.version).toBeGreaterThan(color?.version ?? 0);
 });
 
-test("a merge of many forks leaves no more in the working tier than it holds, and what was written last", async () => {
+test("after a merge of many forks the working tier is within its limits and has the latest entries", async () => {
   await using host = await startMemoryHost({ working: { max_entries: 3 } });
   const { client } = host;
   const put = ({ memory }: typeof client, ...keys: string[]) =>
@@ -210,7 +210,7 @@ test("a merge of many forks leaves no more in the working tier than it holds, an
   expect((await client.memory.retrieve({ tier: "working" })).total).toBe(3);
 });
 
-test("a snapshot brings working memory back", async () => {
+test("restoring a snapshot restores working memory", async () => {
   await using host = await startMemoryHost();
   const { client } = host;
   await client.memory.store({ entries: [{ key: "a", content: "before", tier: "working" }] });
@@ -222,6 +222,6 @@ test("a snapshot brings working memory back", async () => {
   expect(await client.memory.retrieve({ tier: "working" })).toMatchObject({ entries: [{ content: "before" }] });
 });
 
-test("a host without a database says so when it starts", async () => {
+test("a host without a database reports that at its start", async () => {
   await expect(startHost(createPlugin({}))).rejects.toThrow(/plugin "memory" failed to start: .* without a database/);
 });

@@ -10,14 +10,14 @@ function entryOf(key: string, content: JsonValue): Entry {
   return { key: canonicalKey(key), content, tags: [], source: "", score: 1, ttl: 0, version: 1, ...times };
 }
 
-test("a query is cut into its different words, without case and accents", () => {
+test("a query is split into its distinct words, ignoring case and accents", () => {
   expect(toWords("Où est la CAFÉTÉRIA, la cafeteria?")).toEqual(["ou", "est", "la", "cafeteria"]);
   expect(toWords('"NEAR(" OR * : ^ -')).toEqual(["near", "or"]);
   expect(toWords("!?…")).toEqual([]);
   expect(toWords("한국 東京 हिन्दी")).toEqual(["한국", "東京", "हिन्दी"]);
 });
 
-test("no query gets more than words into a match expression", () => {
+test("a query cannot add operators to a match expression", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (query) => {
       for (const word of toWords(query)) expect(toMatchExpression([word])).toMatch(/^"[^"\s\0]+"$/);
@@ -25,13 +25,13 @@ test("no query gets more than words into a match expression", () => {
   );
 });
 
-test("words are found in the key and in all texts and numbers of the content", () => {
+test("words are found in the key and in all strings and numbers of the content", () => {
   const text = toSearchText({ topic: "planets" }, { facts: ["two moons", 687], known: true, not: null });
 
   expect(toWords(text)).toEqual(["planets", "two", "moons", "687"]);
 });
 
-test("an entry that has all words of a query scores 1, and one that has fewer scores less", () => {
+test("an entry with all words of a query scores 1, and an entry with fewer words scores less", () => {
   const ranker = new TextRanker();
   const both = entryOf("a", "solar system");
   const one = entryOf("b", "solar panel");
@@ -45,7 +45,7 @@ test("an entry that has all words of a query scores 1, and one that has fewer sc
   expect(ranked.has(none)).toBe(false);
 });
 
-test("the best of a search that answers half of the query scores a half", () => {
+test("the best match scores a half if it has half of the words of the query", () => {
   const [match] = new TextRanker().rank([entryOf("a", "solar panel")], ["solar", "eclipse"]);
 
   expect(match?.score).toBe(0.5);

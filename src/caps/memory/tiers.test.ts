@@ -1,4 +1,4 @@
-// What must hold in every tier, whether it lies in a session's state or in the database.
+// Rules that hold in every tier, in the state of a session and in the database.
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { copyJson, type JsonValue } from "../../protocol/json.ts";
@@ -17,7 +17,7 @@ afterEach(() => host.close());
 describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier) => {
   const put = (key: string, content: string, rest = {}) => ada.store({ entries: [{ key, content, tier, ...rest }] });
 
-  test("gives back what was stored, with its times, version and key as an object", async () => {
+  test("returns stored entries with their times, version and key as an object", async () => {
     const now = host.clock.now() / 1000;
     const key = { day: 3, who: "ada" };
     const entry = {
@@ -39,7 +39,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ keys: [{ who: "ada", day: 3 }] })).toEqual({ entries: [expected], total: 1 });
   });
 
-  test("stores a key again as a new version that keeps when it was created", async () => {
+  test("stores a key again as a new version with the same creation time", async () => {
     const [first] = (await put("a", "one")).stored;
     host.clock.advance(5000);
     const [second] = (await put("a", "two", { tags: ["new"] })).stored;
@@ -51,7 +51,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.keys({ tier, query: "one" })).toEqual([]);
   });
 
-  test("loses no update of two writers that compare versions", async () => {
+  test("loses no update of two writers that use if_version", async () => {
     const [read] = (await put("counter", "0")).stored;
     const bob = ada;
     await put("counter", "1", { if_version: read?.version });
@@ -63,7 +63,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     await expect(late).rejects.toMatchObject({ detail: { errors: [{ index: 0, version: now?.version }] } });
   });
 
-  test("takes if_version 0 as: only where there is none", async () => {
+  test("treats if_version 0 as: store only if the entry does not exist", async () => {
     await put("a", "one", { if_version: 0 });
 
     await expect(put("a", "two", { if_version: 0 })).rejects.toMatchObject({ code: "version_conflict" });
@@ -71,7 +71,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ tier })).toMatchObject({ entries: [{ content: "one" }] });
   });
 
-  test("does not take an entry that was deleted and written again for the one before", async () => {
+  test("gives an entry that was deleted and stored again a new version", async () => {
     const [before] = (await put("a", "one")).stored;
     await ada.forget({ tier, keys: ["a"] });
     await put("a", "another");
@@ -79,7 +79,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     await expect(put("a", "mine", { if_version: before?.version })).rejects.toMatchObject({ code: "version_conflict" });
   });
 
-  test("stores the good entries of a batch and says what is wrong with each of the others", async () => {
+  test("stores the valid entries of a batch and reports a problem for each of the others", async () => {
     await put("taken", "x");
 
     const { stored, errors, error_details } = await ada.store({
@@ -107,7 +107,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect((await ada.retrieve({ tier, keys: ["taken"] })).entries[0]?.content).toBe("x");
   });
 
-  test("finds by each condition, and only what meets all of them", async () => {
+  test("finds by each condition, and only entries that meet all of them", async () => {
     await put("a", "red apple", { tags: ["fruit", "red"], event_at: 100 });
     await put("b", "red brick", { tags: ["stone", "red"], event_at: 200 });
     await put("c", "green apple", { tags: ["fruit"], event_at: 300 });
@@ -123,7 +123,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.keys({ tier, query: "apple", keys: ["b"] })).toEqual([]);
   });
 
-  test("counts what matches before the limit", async () => {
+  test("counts all matches before the limit", async () => {
     await ada.store({
       entries: Array.from({ length: 25 }, (_, index) => ({ key: `k${index}`, content: `note ${index}`, tier })),
     });
@@ -136,7 +136,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ tier, query: "note 7", min_score: 0.9 })).toMatchObject({ total: 1 });
   });
 
-  test("puts what was changed last first where all happened at once, whatever the limit", async () => {
+  test("returns the last changed entry first if all have the same event_at, with any limit", async () => {
     for (const key of ["a", "b", "c", "a"]) await put(key, "word", { event_at: 5 });
 
     for (const limit of [1, 2, 3, 100]) {
@@ -144,7 +144,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     }
   });
 
-  test("ranks the best answer to a query first, with scores from 0 to 1 that min_score cuts off", async () => {
+  test("ranks the best match of a query first, with scores from 0 to 1 that min_score filters", async () => {
     await put("a", "The solar system has eight planets.");
     await put("b", "A solar panel turns light into current.");
     await put("c", "Bread needs flour, water and salt.");
@@ -163,7 +163,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ tier, query: "solar eclipse", min_score: 0.6 })).toEqual({ entries: [], total: 0 });
   });
 
-  test("takes the newest of those that answer a query alike, whatever the limit", async () => {
+  test("returns the newest of equally good matches, with any limit", async () => {
     await put("best", "word word", { event_at: 0 });
     for (const event_at of [1, 2, 3, 4, 5]) await put(`at ${event_at}`, "a word", { event_at, tags: ["some"] });
 
@@ -177,7 +177,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     }
   });
 
-  test("gives the only entry of a memory a full score where it has all words", async () => {
+  test("gives the only entry of a memory a full score if it has all words", async () => {
     await put("a", "one note");
 
     expect(await ada.retrieve({ tier, query: "note", min_score: 0.9 })).toMatchObject({
@@ -186,7 +186,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     });
   });
 
-  test("keeps the score that was stored where there is no query", async () => {
+  test("returns the stored score without a query", async () => {
     await put("a", "x", { score: 0.2, event_at: 1 });
     await put("b", "x", { score: 0.8, event_at: 2 });
 
@@ -196,7 +196,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     });
   });
 
-  test("compares scores below 0 as well, and by default none", async () => {
+  test("compares negative scores with min_score, and filters none by default", async () => {
     await put("a", "word", { score: -1 });
     await put("b", "word", { score: -0.2 });
 
@@ -207,7 +207,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect((await ada.retrieve({ tier })).total).toBe(2);
   });
 
-  test("never returns what has expired, and takes its key for a new one", async () => {
+  test("never returns expired entries, and treats their keys as new", async () => {
     await put("short", "gone soon", { ttl: 10 });
     await put("rounded", "gone soon", { ttl: 10.5 });
     await put("long", "stays soon", { ttl: null });
@@ -221,13 +221,13 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(again?.created_at).toBe(host.clock.now() / 1000);
   });
 
-  test("does not take what is past by less than a second for what lives for ever", async () => {
+  test("rejects a ttl that is negative by less than a second", async () => {
     await expect(put("late", "gone", { ttl: -0.3 })).rejects.toMatchObject({ code: "schema_violation" });
 
     expect(await ada.keys({ tier })).toEqual([]);
   });
 
-  test("forgets by key, by tag, by time, and everything where only the tier is given", async () => {
+  test("deletes by key, by tag and by time, and all entries if only the tier is given", async () => {
     for (const [index, key] of ["a", "b", "c", "d", "e"].entries())
       await put(key, key, { tags: [key < "c" ? "early" : "late"], event_at: index });
 
@@ -240,13 +240,13 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     expect(await ada.retrieve({ tier })).toEqual({ entries: [], total: 0 });
   });
 
-  test("finds the words behind a NUL", async () => {
+  test("finds words after a NUL character", async () => {
     await put("a\0key", "before\0after");
 
     for (const query of ["key", "before", "after"]) expect(await ada.keys({ tier, query })).toEqual(["a\0key"]);
   });
 
-  test("answers any text as a query", async () => {
+  test("accepts any text as a query", async () => {
     await put("a", 'near and or not column* caret^ "quote" (paren) text:colon');
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.string({ unit: "binary" }), fc.string(), ftsSyntax), async (query) => {
@@ -256,7 +256,7 @@ describe.each(["working", "episodic", "semantic"] as const)("the %s tier", (tier
     );
   });
 
-  test("keeps any content, tag and source as it is", async () => {
+  test("stores any content, tag and source unchanged", async () => {
     const anyText = fc.string({ unit: "binary", maxLength: 50 });
     await fc.assert(
       fc.asyncProperty(anyText, fc.jsonValue(), anyText, anyText, async (key, value, tag, source) => {
@@ -298,7 +298,7 @@ const ftsSyntax = fc
   )
   .map((parts) => parts.join(" "));
 
-test("a search in all tiers brings their entries together by score, or by time without a query", async () => {
+test("a search in all tiers merges their entries by score, or by time without a query", async () => {
   await ada.store({
     entries: [
       { key: "w", content: "blue sky", tier: "working", event_at: 3 },
@@ -319,7 +319,7 @@ test("a search in all tiers brings their entries together by score, or by time w
   expect(await ada.forget({ tier: "" })).toEqual({ deleted: 4 });
 });
 
-test("the time at which something happened may be given in each of its spellings", async () => {
+test("the time of an event may be given in each of its spellings", async () => {
   const entry = { content: 1, tier: "episodic" as const };
   const { stored } = await ada.store({
     entries: [
@@ -334,7 +334,7 @@ test("the time at which something happened may be given in each of its spellings
   expect(new Set(stored.map(({ created_at }) => created_at))).toEqual(new Set([host.clock.now() / 1000]));
 });
 
-test("what has expired is deleted from the database", async () => {
+test("expired entries are deleted from the database", async () => {
   await ada.store({ entries: [{ key: "a", content: "gone", tier: "semantic", ttl: 1, tags: ["t"] }] });
   host.clock.advance(2000);
 

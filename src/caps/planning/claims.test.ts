@@ -9,7 +9,7 @@ async function startShared() {
   return { ...host, plan_id, add };
 }
 
-test("what is ready is open and waits for nothing, most urgent first and then oldest", async () => {
+test("ready tasks are open tasks without unfinished dependencies, most urgent first and then oldest", async () => {
   await using host = await startShared();
   const { plan_id } = host;
   const a = await host.add("a");
@@ -24,7 +24,7 @@ test("what is ready is open and waits for nothing, most urgent first and then ol
   expect(await titles()).toEqual(["c", "b", "e"]);
 });
 
-test("of agents that race for one task exactly one gets it", async () => {
+test("if several agents claim the same task, exactly one gets it", async () => {
   await using host = await startShared();
   const task_id = await host.add("a");
   const agents = await Promise.all(["one", "two", "one", "three"].map((name) => host.agent(name)));
@@ -37,7 +37,7 @@ test("of agents that race for one task exactly one gets it", async () => {
       expect(outcome.reason).toMatchObject({ code: "claim_conflict", retryable: true });
 });
 
-test("agents that ask for any task get different ones, and are told when none is left", async () => {
+test("agents that claim any task get different ones, and an error when no task is left", async () => {
   await using host = await startShared();
   const { plan_id } = host;
   const tasks = [await host.add("a"), await host.add("b")];
@@ -55,7 +55,7 @@ test("agents that ask for any task get different ones, and are told when none is
   ]);
 });
 
-test("a task that waits for another, or is done, is not claimed", async () => {
+test("a task with unfinished dependencies, or a done task, cannot be claimed", async () => {
   await using host = await startShared();
   const a = await host.add("a");
   const b = await host.add("b", { deps: [a] });
@@ -70,7 +70,7 @@ test("a task that waits for another, or is done, is not claimed", async () => {
   await host.lead.claim({ task_id: b });
 });
 
-test("a claim that has expired can be taken over, and its token is worth nothing any more", async () => {
+test("a task whose claim has expired can be claimed again, and the old token is rejected", async () => {
   await using host = await startShared();
   const task_id = await host.add("a");
   const [one, two] = [await host.agent("one"), await host.agent("two")];
@@ -90,7 +90,7 @@ test("a claim that has expired can be taken over, and its token is worth nothing
   });
 });
 
-test("whoever comes back with a token after another has done the task undoes nothing", async () => {
+test("an update with the token of an expired claim does not undo the work of the next holder", async () => {
   await using host = await startShared();
   const task_id = await host.add("a");
   const [one, two] = [await host.agent("one"), await host.agent("two")];
@@ -106,7 +106,7 @@ test("whoever comes back with a token after another has done the task undoes not
   expect((await one.api.listTasks()).tasks).toEqual([done]);
 });
 
-test("a claim lasts longer when it is renewed, up to the maximum of the host", async () => {
+test("renewing a claim extends it, up to the maximum of the host", async () => {
   await using host = await startShared();
   const task_id = await host.add("a");
   const one = await host.agent("one");
@@ -138,7 +138,7 @@ test("a released task is ready again", async () => {
   ]);
 });
 
-test("a claimed task is changed by its worker alone, and is free again when it is done", async () => {
+test("a claimed task can be changed by its worker only, and its claim ends when it is done", async () => {
   await using host = await startShared();
   const task_id = await host.add("a");
   const [one, twin] = [await host.agent("one"), await host.agent("one")];
@@ -148,13 +148,13 @@ test("a claimed task is changed by its worker alone, and is free again when it i
   await expect(host.lead.updateTask({ task_id, title: "b" })).rejects.toMatchObject(conflict);
   await expect(host.lead.deleteTask({ task_id })).rejects.toMatchObject(conflict);
   await expect(twin.api.updateTask({ task_id, title: "b" })).rejects.toMatchObject(conflict);
-  // Another session of the same agent may act with the token.
+  // Another session of the same agent may use the token.
   await twin.api.updateTask({ task_id, title: "b", claim_token: token });
   expect((await one.api.updateTask({ task_id, status: "done" })).task.claim).toBeUndefined();
   await host.lead.updateTask({ task_id, title: "c" });
 });
 
-test("the token of another agent is worth nothing", async () => {
+test("the token of another agent is rejected", async () => {
   await using host = await startShared();
   const task_id = await host.add("a");
   const [one, thief] = [await host.agent("one"), await host.agent("thief")];

@@ -1,4 +1,4 @@
-// What nobody can come back to does not stay for ever.
+// Plans that no session can reach any more are removed.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { planningLimits } from "./limits.ts";
 import { type PlanningHost, startPlanning } from "./start-planning.suite.ts";
@@ -8,7 +8,7 @@ const idleSeconds = 1000;
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Lets time pass, and the host look once. */
+/** Advances the clock and triggers one collection. */
 function pass(host: PlanningHost, seconds: number): void {
   host.clock.advance(seconds * 1000);
   vi.advanceTimersByTime(planningLimits.collectIntervalMs);
@@ -27,7 +27,7 @@ function countOf({ database }: PlanningHost, condition: string): Record<string, 
 const one = { planning_plan: 1, planning_task: 1, planning_history: 1 };
 const none = { planning_plan: 0, planning_task: 0, planning_history: 0 };
 
-test("what a fork wrote is removed when the fork, and all that stand on it, are long gone", async () => {
+test("the plans of a fork are removed long after the fork and all forks based on it are closed", async () => {
   await using host = await startPlanning({ fork_idle_s: idleSeconds });
   const { plan_id } = await host.lead.createPlan({ shared: true });
   await host.lead.addTask({ plan_id, title: "below" });
@@ -52,7 +52,7 @@ test("what a fork wrote is removed when the fork, and all that stand on it, are 
   expect(host.database.prepare("SELECT * FROM planning_use").all()).toEqual([]);
 });
 
-test("private plans of agents without a name go with their sessions; shared ones and those of others stay", async () => {
+test("private plans of agents without a name are removed after their sessions; shared plans and those of other agents stay", async () => {
   await using host = await startPlanning({ fork_idle_s: idleSeconds });
   const nameless = await host.agent("");
   const open = await host.agent("");

@@ -13,7 +13,7 @@ type Api = Awaited<ReturnType<typeof startPlan>>["lead"];
 const titlesOf = async (api: Api) => (await api.listTasks()).tasks.map(({ title }) => title);
 
 describe("a fork", () => {
-  test("of an agent without a name is that agent, also where nothing was asked before", async () => {
+  test("of an agent without a name acts as that agent, even if planning was not used before", async () => {
     await using host = await startPlanning();
     const { client } = await host.agent("");
     const fork = await host.fork(client, "");
@@ -25,7 +25,7 @@ describe("a fork", () => {
     expect((await client.planning.listPlans()).plans).toMatchObject([{ plan_id }]);
   });
 
-  test("begins with the plans of its session, and nothing it does reaches them", async () => {
+  test("starts with the plans of its session, and its changes do not affect them", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
     const a = await host.add("a");
@@ -51,7 +51,7 @@ describe("a fork", () => {
     ]);
   });
 
-  test("that deletes a plan no longer sees it, and its session does", async () => {
+  test("that deletes a plan no longer sees it, and its session still does", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
     const task_id = await host.add("a");
@@ -64,7 +64,7 @@ describe("a fork", () => {
     expect(await titlesOf(host.lead)).toEqual(["a"]);
   });
 
-  test("does not see what its session does to a plan that it has written to itself", async () => {
+  test("does not see later changes of its session in a plan that it has changed itself", async () => {
     await using host = await startPlan();
     const task_id = await host.add("a");
     const fork = (await host.fork()).api;
@@ -75,7 +75,7 @@ describe("a fork", () => {
     expect(await titlesOf(fork)).toEqual(["a", "b"]);
   });
 
-  test("of a fork has what that one did, and from then on neither sees the other", async () => {
+  test("of a fork starts with the changes of its parent, and afterwards neither sees the other", async () => {
     await using host = await startPlan();
     const task_id = await host.add("a");
     const first = await host.fork();
@@ -91,7 +91,7 @@ describe("a fork", () => {
     expect(seen).toEqual([["a"], ["c"], ["d"], ["b"]]);
   });
 
-  test("cannot see plans that its agent cannot see", async () => {
+  test("cannot see plans that its agent may not see", async () => {
     await using host = await startPlan();
     const other = await host.agent("other");
     await other.api.createPlan();
@@ -105,7 +105,7 @@ describe("a fork", () => {
 });
 
 describe("a merge", () => {
-  test("brings what a fork added, changed and deleted, and tells those who watch", async () => {
+  test("applies the additions, changes and deletions of a fork, and notifies watchers", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
     const [a, b] = [await host.add("a"), await host.add("b")];
@@ -130,7 +130,7 @@ describe("a merge", () => {
     expect(heard.sort()).toEqual(["plan_created", "task_deleted", "task_merged", "task_merged"]);
   });
 
-  test("leaves what both changed as it is, reports it and takes the rest", async () => {
+  test("reports items that both have changed, leaves them as they are, and merges the rest", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
     const [a, b, c, d] = [await host.add("a"), await host.add("b"), await host.add("c"), await host.add("d")];
@@ -153,7 +153,7 @@ describe("a merge", () => {
     expect(await titlesOf(host.lead)).toEqual(["a of the parent", "b of the parent", "d of the fork"]);
   });
 
-  test("may be repeated, and then takes what came after the first", async () => {
+  test("may be repeated, and then merges only later changes", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
     const task_id = await host.add("a");
@@ -173,7 +173,7 @@ describe("a merge", () => {
     expect((await host.lead.listPlans()).plans).toHaveLength(1);
   });
 
-  test("into a fork stays in that fork until it is merged itself", async () => {
+  test("into a fork stays in that fork until the fork is merged itself", async () => {
     await using host = await startPlan();
     const task_id = await host.add("a");
     const first = await host.fork();
@@ -188,7 +188,7 @@ describe("a merge", () => {
     expect(await titlesOf(host.lead)).toEqual(["c"]);
   });
 
-  test("that would make tasks wait for each other, or for none, leaves the plan alone", async () => {
+  test("that would make tasks depend on each other, or on a deleted task, leaves the plan unchanged", async () => {
     await using host = await startPlan();
     const [a, b] = [await host.add("a"), await host.add("b")];
     const { api: fork, session_id } = await host.fork();
@@ -203,7 +203,7 @@ describe("a merge", () => {
     expect((await host.lead.listTasks()).tasks).toMatchObject([{ task_id: a, title: "a", deps: [], version: 1 }]);
   });
 
-  test("deletes a plan unless it was changed meanwhile", async () => {
+  test("deletes a plan unless it was changed in the parent", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
     const task_id = await host.add("a");
@@ -217,7 +217,7 @@ describe("a merge", () => {
     expect(await host.lead.listPlans()).toEqual({ plans: [], total: 0 });
   });
 
-  test("does not touch a task on which another session works", async () => {
+  test("does not change a task that another session has claimed", async () => {
     await using host = await startPlan();
     const task_id = await host.add("a");
     const { api: fork, session_id } = await host.fork();
@@ -230,7 +230,7 @@ describe("a merge", () => {
     expect(await titlesOf(host.lead)).toEqual(["a"]);
   });
 
-  test("brings no more plans and tasks than the host allows, and reports those it leaves", async () => {
+  test("adds at most as many plans and tasks as the host allows, and reports the others", async () => {
     await using host = await startPlanning({ max_plans: 2, max_tasks: 2 });
     const { plan_id } = await host.lead.createPlan();
     await host.lead.addTask({ plan_id, title: "a" });

@@ -1,4 +1,4 @@
-// Random operations against a model so simple that it is obviously right.
+// Random operations, compared with a model that is too simple to be wrong.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { A2EClientError } from "../../client/errors.ts";
@@ -28,7 +28,7 @@ const operation = fc.oneof(
 );
 type Operation = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Takes tasks away that wait for none that is left, until nothing changes: what stays is in a circle. */
+/** Repeatedly removes tasks without remaining dependencies: the tasks that are left form a cycle. */
 function hasCycle(tasks: readonly ModelTask[]): boolean {
   let left = [...tasks];
   for (;;) {
@@ -103,7 +103,7 @@ async function apply(model: Model, api: PlanningApi, plan_id: string, now: numbe
   }
 }
 
-test("whatever is done to a plan, no task waits for itself and the ready set is right", async () => {
+test("after any operations on a plan, no task depends on itself and the ready tasks are correct", async () => {
   await using host = await startPlanning({ max_plans: 100_000 });
   await fc.assert(
     fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async (operations) => {

@@ -17,11 +17,11 @@ test.each([
   [{ columns: [] }, "columns: expected at least 1"],
   [{ columns: ["a", "a"] }, "expected every column once"],
   [{ lease_seconds: 0 }, "lease_seconds: expected at least 1"],
-])("the options %j are refused with a hint", (options, message) => {
+])("the options %j are rejected with a hint", (options, message) => {
   expect(() => createPlugin(options)).toThrow(message);
 });
 
-test("plans get the columns of the config where they are created without", async () => {
+test("plans that are created without columns get those of the config", async () => {
   await using host = await startPlanning({ columns: ["open", { name: "closed", is_done: true }] });
 
   expect(await host.lead.createPlan()).toMatchObject({ columns: ["open", "closed"] });

@@ -7,7 +7,7 @@ import { startPlanning } from "./start-planning.suite.ts";
 
 const newPath = useTemporaryFolder();
 
-test("plans, claims and history are there again when the host is started anew", async () => {
+test("plans, claims and history survive a restart of the host", async () => {
   const path = newPath();
   const first = await startPlanning({}, path);
   const { plan_id } = await first.lead.createPlan({ name: "lasting", columns: ["a, b", "done"], shared: true });
@@ -25,11 +25,11 @@ test("plans, claims and history are there again when the host is started anew", 
   expect(await second.lead.renew({ task_id, token })).toMatchObject({ success: true });
 });
 
-test("a host without a database says so when it starts", async () => {
+test("a host without a database reports that at its start", async () => {
   await expect(startHost(planningPlugin())).rejects.toThrow("without a database");
 });
 
-test("a host with plans leaves nothing running", async () => {
+test("closing a host with plans leaves no timer running", async () => {
   const watch = watchResources();
   const host = await startPlanning();
   await host.lead.createPlan();

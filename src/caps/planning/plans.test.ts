@@ -3,7 +3,7 @@ import { planningLimits } from "./limits.ts";
 import { startPlanning } from "./start-planning.suite.ts";
 
 describe("a plan", () => {
-  test("has the documented columns unless others are asked for", async () => {
+  test("has the documented columns unless the request gives others", async () => {
     await using host = await startPlanning();
 
     expect(await host.lead.createPlan()).toMatchObject({
@@ -13,7 +13,7 @@ describe("a plan", () => {
     });
   });
 
-  test("keeps columns with a comma as they are, and says which is done", async () => {
+  test("accepts a comma in the name of a column, and reports which column is done", async () => {
     await using host = await startPlanning();
 
     const { plan_id, columns } = await host.lead.createPlan({
@@ -34,13 +34,13 @@ describe("a plan", () => {
     ["a name of blanks", ["a", " "]],
     ["a name that would be a prototype", ["__proto__"]],
     ["too many", Array.from({ length: planningLimits.maxColumns + 1 }, (_, index) => `c${index}`)],
-  ])("is refused with columns that have %s", async (_, columns) => {
+  ])("is rejected with columns that have %s", async (_, columns) => {
     await using host = await startPlanning();
 
     await expect(host.lead.createPlan({ columns })).rejects.toMatchObject({ code: "schema_violation" });
   });
 
-  test("has its fields changed and cleared, each change raising its version", async () => {
+  test("has its fields changed and cleared, and each change increases its version", async () => {
     await using host = await startPlanning();
     const { plan_id } = await host.lead.createPlan({ name: "one", description: "long" });
 
@@ -57,7 +57,7 @@ describe("a plan", () => {
     });
   });
 
-  test("that is deleted is gone with its tasks", async () => {
+  test("that is deleted is removed with its tasks", async () => {
     await using host = await startPlanning();
     const { plan_id } = await host.lead.createPlan();
     const { task_id } = await host.lead.addTask({ plan_id, title: "a" });
@@ -70,7 +70,7 @@ describe("a plan", () => {
     await expect(host.lead.deletePlan({ plan_id })).rejects.toMatchObject({ code: "unknown_plan" });
   });
 
-  test("is refused beyond the limit of an agent, whose other plans stay usable", async () => {
+  test("is rejected beyond the limit of an agent, whose other plans stay usable", async () => {
     await using host = await startPlanning({ max_plans: 1, max_tasks: 1 });
     const { plan_id } = await host.lead.createPlan();
     await host.lead.addTask({ plan_id, title: "a" });
@@ -83,7 +83,7 @@ describe("a plan", () => {
 });
 
 describe("a board", () => {
-  test("groups tasks by column, and keeps those whose column was taken away under a further key", async () => {
+  test("groups tasks by column, and lists tasks of a removed column under an additional key", async () => {
     await using host = await startPlanning();
     const { plan_id } = await host.lead.createPlan({ columns: ["todo", "review", "done"] });
     await host.lead.addTask({ plan_id, title: "a", status: "todo" });
@@ -99,7 +99,7 @@ describe("a board", () => {
     expect(await host.lead.listTasks({ plan_id, status: "review" })).toMatchObject({ total: 1 });
   });
 
-  test("of no plan in particular is one for every plan that the agent sees", async () => {
+  test("without a plan id is returned for every plan that the agent can see", async () => {
     await using host = await startPlanning();
     await host.lead.createPlan({ name: "one" });
     await host.lead.createPlan({ name: "two" });

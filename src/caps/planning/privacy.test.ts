@@ -1,4 +1,4 @@
-// What an agent gets to know of plans that are not its own: nothing, whichever way it asks.
+// An agent must not learn anything about private plans of other agents, with any call.
 import { describe, expect, test } from "vitest";
 import type { A2EClientError } from "../../client/errors.ts";
 import { startPlanning } from "./start-planning.suite.ts";
@@ -31,7 +31,7 @@ const attempts: Record<string, (host: Victim, plan_id: string, task_id: string) 
   history: ({ thief }, _, task_id) => thief.history({ task_id }),
 };
 
-/** The error as the agent sees it, without the ids that it sent itself. */
+/** The error as the agent sees it, without the ids that it sent. */
 async function refusal(attempt: Promise<unknown>, ...ids: string[]): Promise<string> {
   const error = await attempt.then(
     () => expect.fail("it was let in"),
@@ -41,20 +41,23 @@ async function refusal(attempt: Promise<unknown>, ...ids: string[]): Promise<str
   return ids.reduce((shown, id) => shown.replaceAll(id, "…"), text);
 }
 
-test.each(Object.keys(attempts))("%s of another's plan is answered as if there were none", async (name) => {
-  await using host = await startVictim();
-  const attempt = attempts[name] as (typeof attempts)[string];
+test.each(Object.keys(attempts))(
+  "%s of a plan of another agent is answered as if the plan did not exist",
+  async (name) => {
+    await using host = await startVictim();
+    const attempt = attempts[name] as (typeof attempts)[string];
 
-  const found = await refusal(attempt(host, host.plan_id, host.task_id), host.plan_id, host.task_id);
-  const absent = await refusal(attempt(host, "no-plan", "no-task"), "no-plan", "no-task");
+    const found = await refusal(attempt(host, host.plan_id, host.task_id), host.plan_id, host.task_id);
+    const absent = await refusal(attempt(host, "no-plan", "no-task"), "no-plan", "no-task");
 
-  expect(found).toBe(absent);
-  expect((await host.lead.board()).boards).toMatchObject([
-    { name: "secret plan", columns: { backlog: [{ title: "secret task", version: 1 }] } },
-  ]);
-});
+    expect(found).toBe(absent);
+    expect((await host.lead.board()).boards).toMatchObject([
+      { name: "secret plan", columns: { backlog: [{ title: "secret task", version: 1 }] } },
+    ]);
+  },
+);
 
-test("lists, boards and claims without a plan leave out what is another's", async () => {
+test("lists, boards and claims without a plan leave out plans of other agents", async () => {
   await using host = await startVictim();
 
   expect(await host.thief.listPlans()).toEqual({ plans: [], total: 0 });
@@ -64,7 +67,7 @@ test("lists, boards and claims without a plan leave out what is another's", asyn
   await expect(host.thief.claim()).rejects.toMatchObject({ code: "task_not_ready" });
 });
 
-test("a dependency on another's task is answered as one on none", async () => {
+test("a dependency on a task of another agent is answered as one on a missing task", async () => {
   await using host = await startVictim();
   const { plan_id } = await host.thief.createPlan();
 
@@ -74,7 +77,7 @@ test("a dependency on another's task is answered as one on none", async () => {
   expect(found).toBe(absent);
 });
 
-test("watching every plan tells nothing of another's", async () => {
+test("watching every plan reports nothing about plans of other agents", async () => {
   await using host = await startVictim();
   const spy = await host.agent("spy");
   const heard: unknown[] = [];
@@ -89,7 +92,7 @@ test("watching every plan tells nothing of another's", async () => {
 });
 
 describe("a shared plan", () => {
-  test("is worked on by all, and shared, hidden and deleted by its owner alone", async () => {
+  test("is changed by all agents, and shared, hidden and deleted only by its owner", async () => {
     await using host = await startVictim();
     await host.lead.updatePlan({ plan_id: host.plan_id, shared: true });
     const { thief, plan_id, task_id } = host;
@@ -103,7 +106,7 @@ describe("a shared plan", () => {
     await expect(thief.listTasks({ plan_id })).rejects.toMatchObject({ code: "unknown_plan" });
   });
 
-  test("is what the config may make of every plan", async () => {
+  test("is the default for all plans if the config says so", async () => {
     await using host = await startPlanning({ shared: true });
     const { plan_id } = await host.lead.createPlan();
     await host.lead.createPlan({ shared: false });

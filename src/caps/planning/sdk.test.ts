@@ -1,4 +1,4 @@
-// What the Python SDK sends and can read: every field with its default, and answers without null in them.
+// Requests as the Python SDK sends them, with every field at its default, and answers that it can parse, without null.
 import { expect, test } from "vitest";
 import type { Message } from "../../protocol/envelope.ts";
 import type { JsonValue } from "../../protocol/json.ts";
@@ -11,7 +11,7 @@ function hasNull(value: JsonValue | undefined): boolean {
   return typeof value === "object" && Object.values(value).some(hasNull);
 }
 
-test("the SDK's requests are answered in the shapes that its decoder takes", async () => {
+test("requests of the SDK are answered in shapes that its decoder accepts", async () => {
   await using host = await startPlanning();
   const { lead } = host;
   const { plan_id } = await lead.createPlan({ name: "default", columns: [], description: "" });

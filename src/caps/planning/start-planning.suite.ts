@@ -1,4 +1,4 @@
-// A host with the planning plugin alone, for the tests of this folder.
+// A host with the planning plugin only, for the tests of this folder.
 import { core } from "../../protocol/core.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
@@ -15,12 +15,12 @@ export async function startPlanning(options: PlanningOptions = {}, path = ":memo
     clock,
     database,
     lead: host.client.planning,
-    /** Another agent, or another session of the same. */
+    /** Another agent, or another session of the same agent. */
     async agent(agentId: string) {
       const client = await host.connect({ agentId });
       return { client, api: client.planning };
     },
-    /** A fork of the first session, or of another client's. */
+    /** A fork of the first session, or of the session of another client. */
     async fork(of = host.client, agentId = "lead") {
       const { session_id } = await of.use(core).fork();
       const client = await host.connect({ sessionId: session_id, agentId });

@@ -11,7 +11,7 @@ async function startPlan(options = {}, columns: (string | { name: string; wip_li
 }
 
 describe("a task", () => {
-  test("comes back with everything it was added with", async () => {
+  test("is returned with all fields that it was added with", async () => {
     await using host = await startPlan();
     const first = await host.add("first");
     const fields = {
@@ -32,13 +32,13 @@ describe("a task", () => {
     expect(tasks).toEqual([{ task_id, plan_id: host.plan_id, ...fields, version: 1, created_at: at, updated_at: at }]);
   });
 
-  test("starts in the first column where the SDK's default names none of the plan", async () => {
+  test("starts in the first column if the plan does not have the default status of the SDK", async () => {
     await using host = await startPlan({}, ["a", "b"]);
 
     expect(await host.lead.addTask({ plan_id: host.plan_id, title: "x" })).toMatchObject({ status: "a" });
   });
 
-  test("is refused in a plan or column that does not exist, with what exists", async () => {
+  test("is rejected in an unknown plan or column, with the list of existing columns", async () => {
     await using host = await startPlan();
     const { plan_id } = host;
     const task_id = await host.add("x");
@@ -51,7 +51,7 @@ describe("a task", () => {
     await expect(host.lead.updateTask({ plan_id, task_id: "none" })).rejects.toMatchObject({ code: "unknown_task" });
   });
 
-  test("is not found through a plan that is not its own", async () => {
+  test("is not found with the id of another plan", async () => {
     await using host = await startPlan();
     const task_id = await host.add("x");
     const other = await host.lead.createPlan();
@@ -61,13 +61,13 @@ describe("a task", () => {
     });
   });
 
-  test("keeps what is left out or empty, and loses what is null", async () => {
+  test("keeps fields that are missing or empty in an update, and clears fields that are null", async () => {
     await using host = await startPlan();
     const dep = await host.add("dep");
     const full = { description: "d", assignee: "a", deps: [dep], metadata: { k: 1 } };
     const task_id = await host.add("x", full);
 
-    // What the SDK sends where its agent changes nothing but the status.
+    // The request of the SDK if its agent changes only the status.
     const sdk = { plan_id: host.plan_id, task_id, status: "todo", assignee: "", deps: [] };
     expect(await host.lead.updateTask(sdk)).toMatchObject({ success: true, task: { ...full, status: "todo" } });
     const cleared = { description: null, assignee: null, deps: null, metadata: null };
@@ -76,7 +76,7 @@ describe("a task", () => {
     });
   });
 
-  test("that is updated with nothing is answered and stays at its version", async () => {
+  test("that is updated without a change keeps its version", async () => {
     await using host = await startPlan();
     const task_id = await host.add("x");
 
@@ -86,7 +86,7 @@ describe("a task", () => {
     });
   });
 
-  test("is only changed at the version that was expected", async () => {
+  test("is only changed if if_version is its current version", async () => {
     await using host = await startPlan();
     const task_id = await host.add("x");
     await host.lead.updateTask({ task_id, title: "y", if_version: 1 });
@@ -96,7 +96,7 @@ describe("a task", () => {
     await expect(host.lead.deleteTask({ task_id, if_version: 1 })).rejects.toMatchObject(late);
   });
 
-  test("is not moved into a column that is full, and may stay where it is", async () => {
+  test("cannot be moved into a full column, and may stay in it", async () => {
     await using host = await startPlan({}, ["todo", { name: "doing", wip_limit: 1 }, "done"]);
     const first = await host.add("first", { status: "doing" });
     const second = await host.add("second");
@@ -118,7 +118,7 @@ describe("a task", () => {
       "too many dependencies",
       { title: "x", deps: Array.from({ length: planningLimits.maxDependencies + 1 }, () => "a") },
     ],
-  ])("is refused with %s", async (_, fields) => {
+  ])("is rejected with %s", async (_, fields) => {
     await using host = await startPlan();
 
     await expect(host.lead.addTask({ plan_id: host.plan_id, ...fields })).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe("a task", () => {
 });
 
 describe("a list of tasks", () => {
-  test("is filtered by status also across plans", async () => {
+  test("is filtered by status, also across plans", async () => {
     await using host = await startPlan();
     const other = await host.lead.createPlan();
     await host.add("a", { status: "todo" });
@@ -143,7 +143,7 @@ describe("a list of tasks", () => {
     expect(await host.lead.listTasks({ status: "nowhere" })).toEqual({ tasks: [], total: 0 });
   });
 
-  test("comes in pages, with the number of all", async () => {
+  test("is returned in pages, with the total number", async () => {
     await using host = await startPlan();
     for (const title of ["a", "b", "c"]) await host.add(title);
 
@@ -163,7 +163,7 @@ describe("dependencies", () => {
     });
   });
 
-  test("that would make tasks wait for each other are refused with the way round", async () => {
+  test("that would form a cycle are rejected with the tasks of the cycle", async () => {
     await using host = await startPlan();
     const a = await host.add("a");
     const b = await host.add("b", { deps: [a] });
@@ -177,7 +177,7 @@ describe("dependencies", () => {
     expect(await host.lead.listTasks({ limit: 1 })).toMatchObject({ tasks: [{ deps: [], version: 1 }] });
   });
 
-  test("keep a task from being deleted until nobody needs it", async () => {
+  test("prevent the deletion of a task that another task needs", async () => {
     await using host = await startPlan();
     const a = await host.add("a");
     const b = await host.add("b", { deps: [a] });
@@ -193,7 +193,7 @@ describe("dependencies", () => {
 });
 
 describe("the history of a task", () => {
-  test("says who changed what and when, newest first", async () => {
+  test("lists author, time and fields of each change, newest first", async () => {
     await using host = await startPlan();
     const task_id = await host.add("a");
     host.clock.advance(1000);
@@ -212,7 +212,7 @@ describe("the history of a task", () => {
     expect(String(changes[0]?.changes[1]?.to)).toHaveLength(planningLimits.maxHistoryValueLength + 1);
   });
 
-  test("is bounded", async () => {
+  test("has a limited number of changes", async () => {
     await using host = await startPlan({ max_history: 2 });
     const task_id = await host.add("a");
     for (const title of ["b", "c", "d"]) await host.lead.updateTask({ task_id, title });
@@ -221,7 +221,7 @@ describe("the history of a task", () => {
   });
 });
 
-test("an answer carries as many tasks and plans as fit, and the rest is there page by page", async () => {
+test("an answer has as many tasks and plans as fit, and further pages have the rest", async () => {
   await using host = await startPlanning({ max_history: 0 });
   const description = "ä".repeat(20_000);
   const { plan_id } = await host.lead.createPlan({ description });
@@ -252,7 +252,7 @@ test("an answer carries as many tasks and plans as fit, and the rest is there pa
   expect(more.map(({ name }) => name)[0]).toBe(`plan ${plans.plans.length - 1}`);
 });
 
-test("a text that the database would give back as another is refused, and any other comes back as it was", async () => {
+test("a text that the database would change is rejected, and any other text is returned unchanged", async () => {
   await using host = await startPlan();
   const { plan_id, lead } = host;
   const odd = "\u0001 \u2028 é 😀 '; --";
@@ -275,7 +275,7 @@ test("a text that the database would give back as another is refused, and any ot
   expect((await lead.listTasks({ plan_id })).tasks[0]?.metadata).toEqual(metadata);
 });
 
-test("names and texts may be as long as the limits say, and no longer", async () => {
+test("names and texts may be as long as their limits, and not longer", async () => {
   await using host = await startPlan();
   const { maxDescriptionLength, maxListed, maxNameLength } = planningLimits;
   await host.add("a", { assignee: "x".repeat(maxNameLength), description: "x".repeat(maxDescriptionLength) });
@@ -289,10 +289,10 @@ test("names and texts may be as long as the limits say, and no longer", async ()
     await expect(attempt).rejects.toMatchObject({ code: "schema_violation" });
 });
 
-test("a board shows no more tasks than its limit, and says so", async () => {
+test("a board has at most as many tasks as its limit, and reports if there are more", async () => {
   await using host = await startPlan();
   await host.add("a");
-  // A copy of the task for each number: one by one they would take long.
+  // Copies of the task in the database, since adding them one by one would take long.
   const { maxBoardTasks } = planningLimits;
   const columns = "overlay, plan_id, title, status, description, assignee, deps, metadata, priority, version";
   const rest = "base_version, is_deleted, claim, claim_expires_at, created_at, updated_at";

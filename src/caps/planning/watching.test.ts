@@ -11,7 +11,7 @@ async function startWatcher(host: PlanningHost, agentId = "watcher") {
   const { client, api } = await host.agent(agentId);
   const heard: string[] = [];
   client.onPush(planChanged, ({ kind, by }) => heard.push(`${kind} ${by}`));
-  /** What was heard until now: pushes come before the answer to a later request. */
+  /** The pushes so far: pushes arrive before the answer to a later request. */
   const listen = async () => {
     await api.listPlans();
     return heard.splice(0);
@@ -19,7 +19,7 @@ async function startWatcher(host: PlanningHost, agentId = "watcher") {
   return { client, api, listen };
 }
 
-test("a session that watches a plan is told what others do to it, and not what it does itself", async () => {
+test("a session that watches a plan receives the changes of other sessions, and not its own", async () => {
   await using host = await startPlanning({ shared: true });
   const { plan_id } = await host.lead.createPlan();
   const other = await host.lead.createPlan();
@@ -48,7 +48,7 @@ test("a session that watches a plan is told what others do to it, and not what i
   ]);
 });
 
-test("a change that is refused is not told", async () => {
+test("a change that is rejected is not pushed", async () => {
   await using host = await startPlanning({ shared: true });
   const { plan_id } = await host.lead.createPlan();
   const watcher = await startWatcher(host);
@@ -59,7 +59,7 @@ test("a change that is refused is not told", async () => {
   expect(await watcher.listen()).toEqual([]);
 });
 
-test("what is told says which fields became what", async () => {
+test("a pushed change lists the changed fields with their old and new values", async () => {
   await using host = await startPlanning({ shared: true });
   const { plan_id } = await host.lead.createPlan();
   const { task_id } = await host.lead.addTask({ plan_id, title: "a" });
@@ -76,7 +76,7 @@ test("what is told says which fields became what", async () => {
   ]);
 });
 
-test("watching ends when the agent says so", async () => {
+test("no changes are pushed after watching was stopped", async () => {
   await using host = await startPlanning({ shared: true });
   const { plan_id } = await host.lead.createPlan();
   const watcher = await startWatcher(host);
@@ -88,7 +88,7 @@ test("watching ends when the agent says so", async () => {
   expect(await watcher.listen()).toEqual([]);
 });
 
-test("a plan that is hidden is gone for those who watched it, and merely changed for its owner", async () => {
+test("hiding a plan is pushed as a deletion to other agents, and as an update to sessions of its owner", async () => {
   await using host = await startPlanning({ shared: true });
   const { plan_id } = await host.lead.createPlan();
   const watcher = await startWatcher(host);
@@ -102,7 +102,7 @@ test("a plan that is hidden is gone for those who watched it, and merely changed
   expect(await twin.listen()).toEqual(["plan_updated lead", "task_added lead"]);
 });
 
-test("a session that did not negotiate planning hears nothing", async () => {
+test("a session that did not negotiate planning receives no pushes", async () => {
   await using host = await startPlanning({ shared: true });
   const silent = await host.connect({ agentId: "lead", capabilities: [] });
   const heard: unknown[] = [];
@@ -114,7 +114,7 @@ test("a session that did not negotiate planning hears nothing", async () => {
   expect(heard).toEqual([]);
 });
 
-test("no more plans are watched by name than the limit allows", async () => {
+test("a session can watch a limited number of plans by id", async () => {
   await using host = await startPlanning({ max_plans: planningLimits.maxWatched + 1 });
   const first = (await host.lead.createPlan()).plan_id;
   for (let count = 0; count < planningLimits.maxWatched; count++) {
@@ -128,7 +128,7 @@ test("no more plans are watched by name than the limit allows", async () => {
   });
 });
 
-test("a watcher that cannot be told is no failure of whoever made the change, nor of other watchers", () => {
+test("a push that fails affects neither the change nor the other watchers", () => {
   const told: string[] = [];
   const log = createCapturedLog();
   const watchers = new Watchers(log);

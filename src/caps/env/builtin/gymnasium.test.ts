@@ -1,4 +1,4 @@
-// Number by number against what Gymnasium 1.3 did.
+// Compares every number with recordings of Gymnasium 1.3.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Environment } from "../define-env.ts";

@@ -27,7 +27,7 @@ test("an agent that always takes the first suggestion brings the gem to the gard
   expect(obs).toMatchObject({ done: true, reward: 1, state: { place: "garden" } });
 });
 
-test("what makes no sense is refused with what does, and words may be spaced and spelled as people do", async () => {
+test("a command that is not possible is rejected with the possible ones, and spaces and capitals do not matter", async () => {
   await using host = await startEnv();
   const session = await host.open();
   session.handle("reset", { env_name: "text_adventure" });

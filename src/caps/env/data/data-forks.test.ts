@@ -1,4 +1,4 @@
-// Files of sessions, of forks of them, and of both together again.
+// Files of sessions and of their forks, and merges of both.
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
 import { orders, startData } from "./data-host.suite.ts";
 
-test("sessions and forks have files of their own, and a restart finds them again", async () => {
+test("sessions and forks have their own files, which survive a restart", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   const stranger = await setup.host.open();
@@ -26,7 +26,7 @@ test("sessions and forks have files of their own, and a restart finds them again
   expect(await find(await setup.host.open({ state: reload(fork.state) }))).toMatchObject([{ uri: "orders" }]);
 });
 
-test("a fork copies no file until one of the two writes, and then sees only its own", async () => {
+test("a fork shares its parent's files until one of them writes, and then each sees only its own", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   await session.call("addData", { parts: [{ src: "orders.csv", uri: "orders" }] });
@@ -46,7 +46,7 @@ test("a fork copies no file until one of the two writes, and then sees only its 
   expect(await names(fork)).toEqual(["fork.csv", "orders.csv"]);
 });
 
-test("a session that goes back to before a fork writes nothing where the fork reads", async () => {
+test("a session restored to a state from before a fork does not write to the files that the fork reads", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   await session.call("addData", { parts: [{ src: "orders.csv" }] });
@@ -65,7 +65,7 @@ test("a session that goes back to before a fork writes nothing where the fork re
   expect(await names(fork)).toEqual(["orders.csv"]);
 });
 
-test("a merge brings the files of a fork, unless both have changed theirs", async () => {
+test("a merge takes over the files of a fork, unless both sessions have changed files", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   await session.call("addData", { parts: [{ src: "orders.csv" }] });
@@ -82,7 +82,7 @@ test("a merge brings the files of a fork, unless both have changed theirs", asyn
   expect(session.part.merge?.(fork.state)).toEqual({ merged: 1, conflicts: [] });
   expect(await names()).toEqual(["from the fork", "orders.csv"]);
 
-  // From here on both go their own ways again.
+  // From here on, both write independently again.
   await fork.call("resetData", {});
   await session.call("addData", { parts: [{ src: "orders.csv", dest: "parent.csv" }] });
   expect(await names()).toEqual(["from the fork", "orders.csv", "parent.csv"]);
@@ -90,7 +90,7 @@ test("a merge brings the files of a fork, unless both have changed theirs", asyn
   expect(await names()).toEqual(["from the fork", "orders.csv", "parent.csv"]);
 });
 
-test("an environment of a fork writes to files of its own", async () => {
+test("an environment in a fork writes to the files of the fork", async () => {
   const writer = defineEnv({
     name: "writer",
     actionSpace: discrete(1),
@@ -118,7 +118,7 @@ test("an environment of a fork writes to files of its own", async () => {
   expect(await content(session)).toBe(orders);
 });
 
-test("files go with a session that has ended for good, and with no other; what a fork reads from stays", async () => {
+test("closing a session for good removes its files, but not those that a fork reads", async () => {
   await using setup = await startData();
   const root = join(setup.host.folder, "data", "env-data");
   const stage = async (state?: LayeredState) => {
@@ -129,7 +129,7 @@ test("files go with a session that has ended for good, and with no other; what a
   const session = await stage();
   await session.part.close?.();
   expect(readdirSync(root)).toHaveLength(1);
-  // Also where nobody has asked for them since it was taken up again.
+  // Also if no request used the files after the session was resumed.
   const again = await setup.host.open({ state: reload(session.state) });
   await again.part.close?.(true);
   expect(readdirSync(root)).toEqual([]);

@@ -1,4 +1,4 @@
-// A host whose workspace has a few files, with a baseline, for the tests of this folder.
+// A host with a few files in its workspace and a baseline, for the tests of this folder.
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

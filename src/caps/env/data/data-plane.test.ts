@@ -65,7 +65,7 @@ test.each([
   expect(items.map(({ dest }) => dest)).toEqual(expected);
 });
 
-test("a part that fails says why, leaves nothing behind, and does not stop the others", async () => {
+test("a part that fails is reported with its reason, leaves no file, and does not stop the other parts", async () => {
   await using setup = await startData();
   symlinkSync(join(setup.folder, "secret.txt"), join(setup.folder, "workspace", "link.txt"));
   symlinkSync(setup.folder, join(setup.folder, "workspace", "up"));
@@ -95,7 +95,7 @@ test("a part that fails says why, leaves nothing behind, and does not stop the o
 
   expect([ok, added, errors.length]).toEqual([false, 1, 12]);
   expect(errors[0]).toContain("parts[0]: checksum");
-  // Its own path is all that an agent reads of paths.
+  // The only path in the answer is the one that the agent sent.
   expect(errors.filter((_, at) => at !== 3).join("\n")).not.toContain(setup.folder);
   const { items = [] } = await session.call("getData", {});
   expect(items.map(({ dest }) => dest)).toEqual(["docs/guide.txt", "good.csv", "readme.txt"]);
@@ -112,7 +112,7 @@ test("a data root is a name and never a path of the host", async () => {
   await expect(session.call("getData", { data_root: "../../etc" })).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("a reset restores the baseline, keeps additions where asked, and does not touch an episode", async () => {
+test("a reset restores the baseline, keeps added files with scope baseline, and does not change an episode", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   await session.call("reset", { env_name: "counter_env" });
@@ -130,7 +130,7 @@ test("a reset restores the baseline, keeps additions where asked, and does not t
   expect(session.handle("observe", {}).obs).toMatchObject({ step_num: 0 });
 });
 
-test("a session stages no more bytes and files than it may", async () => {
+test("a session cannot stage more bytes and files than its limits allow", async () => {
   await using bytes = await startData({ max_bytes: 30 });
   const small = await bytes.host.open();
   const two = {
@@ -160,7 +160,7 @@ test("an environment finds the staged files in its folder", async () => {
   expect((await session.call("reset", { env_name: "reader" })).obs.state).toEqual({ value: orders.length });
 });
 
-test("data that no session has touched for long is removed, and that of open ones is not", async () => {
+test("files of sessions that were not used for long are removed, those of open sessions are not", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   await session.call("resetData", {});
@@ -178,7 +178,7 @@ test("data that no session has touched for long is removed, and that of open one
   expect(readdirSync(root)).toEqual([]);
 });
 
-test("a session has so many data roots, and never more copies of the baseline than fit", async () => {
+test("a session has a limited number of data roots, and copies of the baseline count as staged files", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   for (let root = 0; root < envLimits.maxDataRoots; root++) await session.call("getData", { data_root: `r${root}` });
@@ -194,7 +194,7 @@ test("a session has so many data roots, and never more copies of the baseline th
   await expect(small.call("getData", { data_root: "other" })).rejects.toThrow("no room for another copy");
 });
 
-test("roots are told apart however long and whatever they are called", async () => {
+test("data roots with long or unusual names do not collide", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   const long = "ä".repeat(100);
@@ -205,7 +205,7 @@ test("roots are told apart however long and whatever they are called", async () 
   await expect(session.call("getData", { data_root: "\ud800" })).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("a file is staged beside one that is called like an unfinished copy of it", async () => {
+test("a file is staged next to a file whose name looks like an incomplete copy", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   await session.call("addData", { parts: [{ src: "orders.csv", dest: "x.partial" }] });
@@ -216,7 +216,7 @@ test("a file is staged beside one that is called like an unfinished copy of it",
   expect(items.map(({ dest }) => dest)).toEqual(["x", "x.partial"]);
 });
 
-test("an empty file is staged, and what is no text of a path is named shortly", async () => {
+test("an empty file is staged, and the error for a very long path is short", async () => {
   await using setup = await startData();
   writeFileSync(join(setup.folder, "workspace", "empty.txt"), "");
   const session = await setup.host.open();
@@ -232,7 +232,7 @@ test("an empty file is staged, and what is no text of a path is named shortly", 
   ]);
 });
 
-test("a session without files keeps nothing of them", async () => {
+test("a session without files stores nothing about files", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   session.handle("reset", { env_name: "counter_env" });
@@ -240,7 +240,7 @@ test("a session without files keeps nothing of them", async () => {
   expect([...session.state.entries()].map(([key]) => key)).toEqual(["episode/id-1", "local:episodes"]);
 });
 
-test("work on files ends with its request and with its session, and leaves no half of a baseline", async () => {
+test("work on files is aborted with its request or its session, and leaves no partial baseline", async () => {
   await using setup = await startData();
   const session = await setup.host.open();
   const cancel = new AbortController();
@@ -273,7 +273,7 @@ test("many files are compared with a query in several turns", async () => {
   expect(turns).toBeGreaterThan(5);
 });
 
-test("an answer lists so many files and carries so many bytes of them, and says when there are more", async () => {
+test("an answer has a limited number of files and bytes, and reports if there are more", async () => {
   await using setup = await startData();
   const { maxContentBytes, maxDataItems } = envLimits;
   for (const name of ["large-1", "large-2"])
@@ -291,7 +291,7 @@ test("an answer lists so many files and carries so many bytes of them, and says 
   expect([items?.length, truncated]).toEqual([maxDataItems, true]);
 });
 
-test("the host looks for old files as long as it runs", async () => {
+test("the host removes old files regularly while it runs", async () => {
   vi.useFakeTimers({ toFake: ["setInterval"] });
   try {
     await using host = await startEnv({}, { now: () => 2 * envLimits.dataKeptMs });

@@ -1,4 +1,4 @@
-// What is under way when something else happens: a second request, a cancel, a close, a restore, a fork.
+// Work that runs while another event happens: a second request, a cancel, a close, a restore, a fork.
 import { expect, test } from "vitest";
 import { A2EError } from "../../../protocol/errors.ts";
 import { defineEnv } from "../define-env.ts";
@@ -7,7 +7,7 @@ import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
 import { keyOf } from "./saved-episode.ts";
 
-/** An environment that answers when it is told to, and says what was closed. */
+/** An environment whose calls wait until the test lets them continue, and that records closed states. */
 function createGate() {
   const waiting: (() => void)[] = [];
   const closed: number[] = [];
@@ -42,7 +42,7 @@ function createGate() {
   return {
     environment,
     closed,
-    /** Lets what waits go on, once so many wait. */
+    /** Waits until `count` calls wait, and lets them continue. */
     async open(count = 1) {
       while (waiting.length < count) await new Promise((resolve) => setImmediate(resolve));
       for (const resolve of waiting.splice(0)) resolve();
@@ -58,7 +58,7 @@ async function start(options: object = {}) {
 
 const slow = { options: { slow: true } };
 
-test("resets at the same time begin no more episodes than a session may have", async () => {
+test("resets at the same time do not start more episodes than the limit", async () => {
   await using host = await start({ max_episodes: 2 });
   const session = await host.open();
 
@@ -73,7 +73,7 @@ test("resets at the same time begin no more episodes than a session may have", a
   ]);
 });
 
-test("a reset that fails costs no other episode its place", async () => {
+test("a reset that fails does not close another episode", async () => {
   await using host = await start({ max_episodes: 1, when_full: "close_oldest" });
   const session = await host.open();
   const { episode_id } = (await session.call("reset", {})).obs;
@@ -83,7 +83,7 @@ test("a reset that fails costs no other episode its place", async () => {
   expect((await session.call("observe", { episode_id })).obs.episode_id).toBe(episode_id);
 });
 
-test("a reset that ends after its session was put back changes nothing there, and is let go", async () => {
+test("a reset that ends after its session was restored changes nothing, and its state is closed", async () => {
   await using host = await start();
   const before = await host.open();
   const first = (await before.call("reset", {})).obs.episode_id;
@@ -102,7 +102,7 @@ test("a reset that ends after its session was put back changes nothing there, an
   expect(host.gate.closed).toHaveLength(3);
 });
 
-test("a step that ends after its session was put back is recorded nowhere and told to nobody", async () => {
+test("a step that ends after its session was restored is neither recorded nor pushed", async () => {
   await using host = await start({ record_experiences: true, max_steps: 1 });
   const before = await host.open({ granted: ["env", "env_push"] });
   await before.call("reset", {});
@@ -122,7 +122,7 @@ test("a step that ends after its session was put back is recorded nowhere and to
   expect(after.handle("listExperiences", {}).total).toBe(0);
 });
 
-test("closing an episode lets a step under way end first, closes what came of it, and refuses those that wait", async () => {
+test("closing an episode waits for the running step, closes its state, and rejects waiting steps", async () => {
   await using host = await start();
   const session = await host.open();
   await session.call("reset", {});
@@ -139,7 +139,7 @@ test("closing an episode lets a step under way end first, closes what came of it
   await expect.poll(() => host.gate.closed).toEqual([2]);
 });
 
-test("a cancelled step leaves the episode as it was, chance included, and one that waits is never begun", async () => {
+test("a cancelled step leaves the episode and its random numbers unchanged, and a waiting step is never started", async () => {
   await using host = await start();
   const [session, twin] = [await host.open(), await host.open()];
   const { episode_id } = (await session.call("reset", { seed: 5 })).obs;
@@ -158,7 +158,7 @@ test("a cancelled step leaves the episode as it was, chance included, and one th
   expect(await step(session)).toEqual(await step(twin));
 });
 
-test("a step that fails leaves the episode as it was, chance included, also for a restart", async () => {
+test("a step that fails leaves the episode and its random numbers unchanged, even after a restart", async () => {
   await using host = await start();
   const [session, twin] = [await host.open(), await host.open()];
   await session.call("reset", { seed: 5 });
@@ -174,7 +174,7 @@ test("a step that fails leaves the episode as it was, chance included, also for 
   expect((await session.call("step", { action: 0 })).obs.state).toEqual(expected);
 });
 
-test("a fork during a step begins before the step, with the chance that it had then", async () => {
+test("a fork during a step starts from the state and the random numbers before the step", async () => {
   await using host = await start();
   const session = await host.open();
   await session.call("reset", { seed: 5 });
@@ -190,7 +190,7 @@ test("a fork during a step begins before the step, with the chance that it had t
   });
 });
 
-test("what an episode shows only after a step is no reason to lose the step half way", async () => {
+test("a step whose observation throws changes nothing", async () => {
   const shy = defineEnv({
     name: "shy",
     actionSpace: discrete(2),
@@ -216,7 +216,7 @@ test("what an episode shows only after a step is no reason to lose the step half
   expect(session.handle("step", { action: 0 }).obs).toMatchObject({ step_num: 2, state: { value: 2 } });
 });
 
-test("a state that a reset may not begin with is closed again", async () => {
+test("a state that a reset rejects is closed", async () => {
   const closed: unknown[] = [];
   const wrong = defineEnv({
     name: "wrong",
@@ -234,7 +234,7 @@ test("a state that a reset may not begin with is closed again", async () => {
   expect(closed).toEqual([7]);
 });
 
-test("a step without a result is told as the environment's failure", async () => {
+test("a step without a result is answered with an error that names the environment", async () => {
   const idle = defineEnv({
     name: "idle",
     actionSpace: discrete(1),
@@ -249,7 +249,7 @@ test("a step without a result is told as the environment's failure", async () =>
   await expect(session.call("step", { action: 0 })).rejects.toThrow('environment "idle" failed: its step returned no');
 });
 
-test("an autoreset closes the round before, and one that cannot be closed keeps no other open", async () => {
+test("an autoreset closes the state of the round before, and a close that throws does not prevent it", async () => {
   const closed: number[] = [];
   let rounds = 0;
   const stubborn = defineEnv({
@@ -278,7 +278,7 @@ test("an autoreset closes the round before, and one that cannot be closed keeps 
   expect(closed.sort()).toEqual([1, 2, 3]);
 });
 
-test("a batch works on a few episodes at once, so that others get their turn, and on all in the end", async () => {
+test("a batch runs a few episodes at a time, so that other calls get their turn, and completes all", async () => {
   let running = 0;
   let most = 0;
   const busy = defineEnv({
@@ -304,7 +304,7 @@ test("a batch works on a few episodes at once, so that others get their turn, an
   expect(most).toBe(32);
 });
 
-test("a batch that takes its time is kept with its answer: before that, a crash leaves nothing of it", async () => {
+test("a slow batch is committed with its answer, so that a crash before it loses all of its steps", async () => {
   await using host = await start({ builtin: true, record_experiences: true });
   const session = await host.open();
   const reset = async (env_name: string) => (await session.call("reset", { env_name })).obs.episode_id;
@@ -323,7 +323,7 @@ test("a batch that takes its time is kept with its answer: before that, a crash 
   expect((await session.call("listExperiences", {})).total).toBe(3);
 });
 
-test("a single step that starts over is kept with its answer, however long the start takes", async () => {
+test("a step with an autoreset is committed with its answer, even if the reset is slow", async () => {
   let start = () => {};
   const sprint = defineEnv({
     name: "sprint",
@@ -349,7 +349,7 @@ test("a single step that starts over is kept with its answer, however long the s
   expect(session.state.takeChanges().map(({ key }) => key)).toEqual([keyOf(episode_id)]);
 });
 
-test("options that are kept with an episode have a size", async () => {
+test("the size of the options of a reset is limited", async () => {
   await using host = await startEnv();
   const session = await host.open();
   await expect(session.call("reset", { options: { note: "x".repeat(70_000) } })).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-// What lasts: restarts, forks, and steps that never happened.
+// Restarts, forks, batches, autoresets and experiences.
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { defineEnv } from "../define-env.ts";
@@ -7,7 +7,7 @@ import { dict } from "../spaces/composite.ts";
 import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";
 
-/** A state that is a live object and changes in place: the other way to write an environment. */
+/** A state that is a class instance and changes in place: the other way to write an environment. */
 class Dice {
   rolls: number[] = [];
   isClosed = false;
@@ -34,7 +34,7 @@ const liveDice = defineEnv({
 const envs = ["FrozenLake8x8-v1", "CartPole-v1", "live_dice"];
 const actionOf = (name: string, step: number) => (name === "live_dice" ? 0 : step % 2);
 
-test.each(envs)("an episode of %s goes on after a restart as if nothing had happened", async (env_name) => {
+test.each(envs)("an episode of %s continues unchanged after a restart", async (env_name) => {
   await using host = await startEnv({ envs: [liveDice] });
   const before = await host.open();
   const { episode_id } = (await before.call("reset", { env_name, seed: 9 })).obs;
@@ -50,7 +50,7 @@ test.each(envs)("an episode of %s goes on after a restart as if nothing had happ
   }
 });
 
-test.each(envs)("a fork of %s and its parent go their own ways from the same chance", async (env_name) => {
+test.each(envs)("a fork of %s and its parent continue independently with the same random numbers", async (env_name) => {
   await using host = await startEnv({ envs: [liveDice] });
   const parent = await host.open();
   const { episode_id } = (await parent.call("reset", { env_name, seed: 3 })).obs;
@@ -68,7 +68,7 @@ test.each(envs)("a fork of %s and its parent go their own ways from the same cha
 });
 
 test.each(envs)(
-  "what_if tells what steps in %s would bring and leaves the episode bit for bit as it is",
+  "what_if returns the outcomes of steps in %s and leaves the episode unchanged bit for bit",
   async (env_name) => {
     await using host = await startEnv({ envs: [liveDice] });
     const session = await host.open({ granted: ["env", "env_push"] });
@@ -88,7 +88,7 @@ test.each(envs)(
   },
 );
 
-test("what_if with a seed tries another chance", async () => {
+test("what_if with a seed uses different random numbers", async () => {
   await using host = await startEnv({ envs: [liveDice] });
   const session = await host.open();
   session.handle("reset", { env_name: "live_dice", seed: 1 });
@@ -98,7 +98,7 @@ test("what_if with a seed tries another chance", async () => {
   expect(new Set(rewards).size).toBeGreaterThan(2);
 });
 
-test.each(envs)("an episode of %s is forked, and put back to where a fork of it is", async (env_name) => {
+test.each(envs)("an episode of %s is forked, and restored to the state of its fork", async (env_name) => {
   await using host = await startEnv({ envs: [liveDice] });
   const session = await host.open();
   const { episode_id } = session.handle("reset", { env_name, seed: 11 }).obs;
@@ -108,13 +108,13 @@ test.each(envs)("an episode of %s is forked, and put back to where a fork of it 
   const copy = obs.episode_id;
   expect([forked_from, obs.step_num]).toEqual([episode_id, 1]);
   expect(copy).not.toBe(episode_id);
-  // A request without an id means the reset still.
+  // A request without an id still means the episode of the last reset.
   const first = session.handle("step", { action: 0 }).obs;
   expect(first.episode_id).toBe(episode_id);
   expect(session.handle("observe", { episode_id: copy }).obs.step_num).toBe(1);
   const back = session.handle("restore", { episode_id, from_episode_id: copy }).obs;
   expect({ ...back, episode_id: copy }).toEqual(session.handle("observe", { episode_id: copy }).obs);
-  // The same chance again, in either, as often as wanted, and after a restart.
+  // The same random numbers again, in both episodes, repeatedly, and after a restart.
   const after = await host.open({ state: reload(session.state) });
   for (const at of [session, after]) {
     const { created_at: _, ...again } = at.handle("step", { episode_id, action: 0 }).obs;
@@ -124,7 +124,7 @@ test.each(envs)("an episode of %s is forked, and put back to where a fork of it 
   expect(session.handle("step", { episode_id: copy, action: 0 }).obs.state).toEqual(first.state);
 });
 
-test("a fork of an episode with a seed has another chance, and one beyond the limit is denied", async () => {
+test("a fork of an episode with a seed has different random numbers, and a fork beyond the limit is denied", async () => {
   await using host = await startEnv({ envs: [liveDice], max_episodes: 30 });
   const session = await host.open();
   session.handle("reset", { env_name: "live_dice", seed: 1 });
@@ -136,7 +136,7 @@ test("a fork of an episode with a seed has another chance, and one beyond the li
   await expect(session.call("fork", {})).rejects.toMatchObject({ code: "reset_denied" });
 });
 
-test("an episode is only put back to one that is there, and of the same environment", async () => {
+test("an episode is restored only to an existing episode of the same environment", async () => {
   await using host = await startEnv({ envs: [liveDice] });
   const session = await host.open();
   const { episode_id } = session.handle("reset", { env_name: "live_dice", seed: 1 }).obs;
@@ -150,7 +150,7 @@ test("an episode is only put back to one that is there, and of the same environm
   expect(session.handle("restore", { episode_id, from_episode_id: episode_id }).obs.step_num).toBe(0);
 });
 
-/** Takes its time: a step has changed half of its state when it begins to wait. */
+/** A slow environment: when a step begins to wait, it has changed half of its state. */
 const gates: (() => void)[] = [];
 const gated = defineEnv({
   name: "gated",
@@ -171,7 +171,7 @@ const passGates = () => {
   for (const pass of gates.splice(0)) pass();
 };
 
-test("an episode is not put back to the middle of another one's step", async () => {
+test("a restore waits for the running step of the source episode", async () => {
   await using host = await startEnv({ envs: [gated] });
   const session = await host.open();
   const { episode_id } = (await session.call("reset", { env_name: "gated" })).obs;
@@ -184,7 +184,7 @@ test("an episode is not put back to the middle of another one's step", async () 
   expect((await restored).obs).toMatchObject({ step_num: 1, state: { value: 11 } });
 });
 
-test("of two that put an episode back at once the last one counts, also for what is kept", async () => {
+test("of two concurrent restores of an episode the last one counts, in memory and in the saved state", async () => {
   await using host = await startEnv({ envs: [gated] });
   const session = await host.open();
   const { episode_id } = (await session.call("reset", { env_name: "gated" })).obs;
@@ -201,7 +201,7 @@ test("of two that put an episode back at once the last one counts, also for what
   expect((await after.call("observe", { episode_id })).obs.step_num).toBe(0);
 });
 
-test("an environment that changes a plain state in place is saved and forked all the same", async () => {
+test("an environment that changes a plain state in place is saved and forked", async () => {
   const inPlace = defineEnv({
     name: "in_place",
     actionSpace: discrete(2),
@@ -248,7 +248,7 @@ test("a batch steps many episodes, each with its own result or error", async () 
   expect(results[3]?.error?.message).toContain("No active episode");
 });
 
-test("a batch with one episode takes its actions one after the other, up to its end", async () => {
+test("a batch for one episode takes its actions in order until the episode ends", async () => {
   await using host = await startEnv();
   const session = await host.open();
   const { episode_id } = session.handle("reset", { env_name: "counter_env" }).obs;
@@ -263,7 +263,7 @@ test("a batch with one episode takes its actions one after the other, up to its 
   ]);
 });
 
-test("each step of a batch shows what it came to, also where an environment uses the same objects with each", async () => {
+test("each step of a batch has its own observation, even if the environment reuses its objects", async () => {
   const info = { laps: 0 };
   const inPlace = defineEnv({
     name: "in_place",
@@ -290,7 +290,7 @@ test("each step of a batch shows what it came to, also where an environment uses
   ]);
 });
 
-test("a batch of unequal lists, or one that is too long, is refused as a whole", async () => {
+test("a batch with lists of different lengths, or with too many actions, is rejected as a whole", async () => {
   await using host = await startEnv({ max_batch: 3 });
   const session = await host.open();
   await expect(session.call("batchStep", { episode_ids: ["a", "b"], actions: [1] })).rejects.toMatchObject({
@@ -305,7 +305,7 @@ test("a batch of unequal lists, or one that is too long, is refused as a whole",
   });
 });
 
-test("autoreset next_step starts over in the step after the end, and ignores its action", async () => {
+test("autoreset next_step starts over in the step after the end and ignores its action", async () => {
   await using host = await startEnv({ autoreset: "next_step" });
   const session = await host.open();
   const { episode_id } = session.handle("reset", { env_name: "counter_env" }).obs;
@@ -321,7 +321,7 @@ test("autoreset next_step starts over in the step after the end, and ignores its
   expect(results[1]?.obs.metadata).toEqual({ autoreset: true });
 });
 
-test("autoreset same_step shows the new start with the reward of the end, and the last observation beside it", async () => {
+test("autoreset same_step returns the first observation of the new round with the last reward, and the last observation in its metadata", async () => {
   await using host = await startEnv();
   const session = await host.open();
   const { episode_id } = session.handle("reset", { env_name: "counter_env" }).obs;
@@ -334,7 +334,7 @@ test("autoreset same_step shows the new start with the reward of the end, and th
   expect(results[1]?.obs).toMatchObject({ step_num: 1, state: { count: 1 }, done: false });
 });
 
-test("each round begins with the options of the reset, whatever an environment makes of them", async () => {
+test("each round starts with the options of the reset, even if the environment changes them", async () => {
   const sand = defineEnv({
     name: "sand",
     actionSpace: discrete(1),
@@ -354,7 +354,7 @@ test("each round begins with the options of the reset, whatever an environment m
   expect(results.map(({ obs }) => obs.state.value)).toEqual([[1], [2], [1], [2]]);
 });
 
-test("a single step does at the end what the space states", async () => {
+test("a single step uses the autoreset mode that env/space reports", async () => {
   await using host = await startEnv({ autoreset: "same_step" });
   const session = await host.open();
   session.handle("reset", { env_name: "counter_env" });
@@ -370,7 +370,7 @@ test("a single step does at the end what the space states", async () => {
   });
 });
 
-test("an end after which no round can start is told as the end, and the next step starts over", async () => {
+test("a last step whose autoreset fails is answered as the end, and the next step starts over", async () => {
   let isOpen = true;
   const shop = defineEnv({
     name: "shop",
@@ -401,7 +401,7 @@ test("an end after which no round can start is told as the end, and the next ste
   expect(session.handle("listExperiences", {}).total).toBe(2);
 });
 
-test("one seed reproduces all that follows an autoreset", async () => {
+test("one seed reproduces all rounds after autoresets", async () => {
   await using host = await startEnv();
   const play = async () => {
     const session = await host.open();
@@ -415,7 +415,7 @@ test("one seed reproduces all that follows an autoreset", async () => {
   expect(await play()).toEqual(first);
 });
 
-test("steps are recorded on request, listed, exported by pages, and survive a restart and a fork", async () => {
+test("steps are recorded on request, listed, exported in pages, and survive a restart and a fork", async () => {
   await using host = await startEnv();
   const session = await host.open();
   const silent = session.handle("reset", { env_name: "counter_env" }).obs.episode_id;
@@ -461,7 +461,7 @@ test("steps are recorded on request, listed, exported by pages, and survive a re
   }
 });
 
-test("the oldest experiences go where there are too many", async () => {
+test("the oldest experiences are dropped at the limit", async () => {
   await using host = await startEnv({ record_experiences: true, max_experiences: 50 });
   const session = await host.open();
   const { episode_id } = session.handle("reset", { env_name: "counter_env" }).obs;

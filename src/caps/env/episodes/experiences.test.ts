@@ -11,7 +11,7 @@ function experienceOf(step_num: number, text = ""): Experience {
   return { ...about, state: { text }, action: 0, reward: 1, next_state: { text }, ...flags };
 }
 
-test("every reward that an agent reports is kept, up to the limit", async () => {
+test("every reward that an agent reports is stored, up to the limit", async () => {
   await using host = await startEnv({ record_experiences: true });
   const session = await host.open();
   session.handle("reset", { env_name: "counter_env" });
@@ -30,7 +30,7 @@ test("every reward that an agent reports is kept, up to the limit", async () => 
   expect(few.list("e", 1).experiences[0]?.feedback?.[0]).toBe(1);
 });
 
-test("a reward is for the step of this round, and not for that of one before an autoreset", async () => {
+test("a reward applies to the step of the current round, not to that of a round before an autoreset", async () => {
   await using host = await startEnv({ record_experiences: true });
   const session = await host.open();
   const { episode_id } = session.handle("reset", { env_name: "counter_env" }).obs;
@@ -46,7 +46,7 @@ test("a reward is for the step of this round, and not for that of one before an 
   ]);
 });
 
-test("a reward for the end of a round is kept although the next one has begun", async () => {
+test("a reward for the last step of a round is stored even if the next round has started", async () => {
   await using host = await startEnv({ record_experiences: true, autoreset: "same_step" });
   const session = await host.open();
   session.handle("reset", { env_name: "counter_env" });
@@ -60,7 +60,7 @@ test("a reward for the end of a round is kept although the next one has begun", 
   expect(episodes.map(({ feedback }) => feedback)).toEqual([undefined, [0.5, 0.25]]);
 });
 
-test("a reward for a step that was not taken is refused", async () => {
+test("a reward for a step that was not taken is rejected", async () => {
   await using host = await startEnv();
   const session = await host.open();
   session.handle("reset", { env_name: "counter_env" });
@@ -71,7 +71,7 @@ test("a reward for a step that was not taken is refused", async () => {
   });
 });
 
-test("an answer carries as many experiences as fit, and an export goes on where it ended", () => {
+test("an answer has as many experiences as fit, and an export continues at its cursor", () => {
   const experiences = new Experiences(new LayeredState(), 100);
   const text = "ä".repeat(envLimits.maxAnswerBytes / 32);
   for (let step = 1; step <= 40; step++) experiences.add(experienceOf(step, text));
@@ -91,7 +91,7 @@ test("an answer carries as many experiences as fit, and an export goes on where 
   expect(steps).toEqual(Array.from({ length: 40 }, (_, at) => at + 1));
 });
 
-test("one experience that is larger than an answer is sent all the same", () => {
+test("a single experience that is larger than an answer is still sent", () => {
   const experiences = new Experiences(new LayeredState(), 100);
   experiences.add(experienceOf(1, "x".repeat(envLimits.maxAnswerBytes)));
 
@@ -99,7 +99,7 @@ test("one experience that is larger than an answer is sent all the same", () => 
   expect(experiences.page("", 0, 10).lines).toHaveLength(1);
 });
 
-test("a merge adds what a fork has recorded and begun, once, whatever its parent did meanwhile", async () => {
+test("a merge adds the experiences and episodes of a fork once, even if the parent has changed meanwhile", async () => {
   await using host = await startEnv({ record_experiences: true });
   const parent = await host.open();
   const { episode_id } = parent.handle("reset", { env_name: "counter_env" }).obs;
@@ -117,7 +117,7 @@ test("a merge adds what a fork has recorded and begun, once, whatever its parent
   fork.handle("reward", { episode_id, step_num: 20, reward: 8 });
   inc(parent, 30);
 
-  // As the host does: the state key by key, then the rest.
+  // Like the host: first the state key by key, then the part.
   const merge = () => {
     parent.state.set(`episode/${own}`, fork.state.get(`episode/${own}`) ?? null);
     return parent.part.merge?.(fork.state);

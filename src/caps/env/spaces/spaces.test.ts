@@ -36,7 +36,7 @@ const spaces: Record<string, Space> = {
 describe.each(Object.entries(spaces))("%s", (_, space) => {
   const validate = new Ajv2020({ strict: false }).compile(space.schema);
 
-  test("contains what it samples, and so does its JSON Schema", () => {
+  test("contains its samples, and so does its JSON Schema", () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), (seed) => {
         const sample = space.sample(new SeededRandom(seed));
@@ -56,7 +56,7 @@ describe.each(Object.entries(spaces))("%s", (_, space) => {
     );
   });
 
-  test("is made again from its description", () => {
+  test("is rebuilt from its description", () => {
     const again = spaceFrom(JSON.parse(JSON.stringify(space.form)));
     expect(again.form).toEqual(space.form);
     expect(again.schema).toEqual(space.schema);
@@ -77,22 +77,22 @@ test.each([
     actions({ go: { to: choice(["n"]) } }),
     [{ type: "go" }, { type: "stay" }, { type: "go", to: "s" }, { type: "toString" }, "go"],
   ],
-])("a space refuses what is not in it", (space: Space, outside: unknown[]) => {
+])("a space does not contain values outside of it", (space: Space, outside: unknown[]) => {
   for (const value of outside) expect(space.contains(value), JSON.stringify(value)).toBe(false);
 });
 
-test("text is counted in characters", () => {
+test("the length of a text is counted in characters", () => {
   expect(text({ maxLength: 1 }).contains("🙂")).toBe(true);
 });
 
-test("samples of a box are spread between its bounds, however far apart they are", () => {
+test("samples of a box are spread between its bounds, even if the bounds are very far apart", () => {
   const { MAX_VALUE } = Number;
   const random = new SeededRandom(1);
   const signs = Array.from({ length: 50 }, () => Math.sign(box(-MAX_VALUE, MAX_VALUE).sample(random)));
   expect(new Set(signs)).toEqual(new Set([1, -1]));
 });
 
-test("impossible spaces and descriptions are refused", () => {
+test("impossible spaces and invalid descriptions are rejected", () => {
   for (const make of [
     () => discrete(0),
     () => discrete(1.5),

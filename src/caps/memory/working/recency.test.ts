@@ -9,7 +9,7 @@ const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("fork" as const), key }) },
 );
 
-/** A map that is written to at its end is the same in slow. */
+/** The model: a map in which a written key moves to the end, slower but with the same order. */
 function apply(model: Map<string, number>, real: Recency, { kind, key, ...rest }: { kind: string; key: string }): void {
   if (kind === "fork") return;
   model.delete(key);
@@ -24,7 +24,7 @@ function assertSame(model: ReadonlyMap<string, number>, real: Recency): void {
   expect(real.size).toBe(model.size);
 }
 
-test("keys are in the order of use whatever happens, and no fork sees what another does", () => {
+test("keys are in the order of use after any operations, and forks do not see each other's changes", () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 400 }), (operations) => {
       const both: [Map<string, number>, Recency][] = [[new Map([["0", 1]]), new Recency(new Map([["0", 1]]))]];
@@ -38,7 +38,7 @@ test("keys are in the order of use whatever happens, and no fork sees what anoth
   );
 });
 
-test("those that were come to may be deleted on the way", () => {
+test("a key may be deleted while the keys are being visited", () => {
   const recency = new Recency(new Map(Array.from({ length: 300 }, (_, at) => [String(at), at])));
   for (let at = 300; at < 330; at++) recency.set(String(at), at);
 
