@@ -13,7 +13,7 @@ test("the skills of the package are listed with every field that an agent on the
   ]);
 });
 
-test("the one in Python runs", async () => {
+test("the built-in skill in Python runs", async () => {
   await using host = await startSkills({ builtin: true });
 
   const { data } = await host.skills.call({ name: "csv-summary", arguments: { csv: "a,b\n1,x\n3,y\n" } });
@@ -31,7 +31,7 @@ test("the one in Python runs", async () => {
   });
 });
 
-test("the instructions come with their arguments filled in", async () => {
+test("built-in instructions are returned with their arguments filled in", async () => {
   await using host = await startSkills({ builtin: true });
 
   const { data } = await host.skills.call({ name: "plan-research", arguments: { topic: "tides" } });

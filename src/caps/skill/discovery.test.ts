@@ -61,7 +61,7 @@ test("skill.md in lower case is accepted", async () => {
 });
 
 describe("several roots", () => {
-  test("project wins over user, and user over system, newer or not", async () => {
+  test("the project takes precedence over the user, and the user over the system, even with older versions", async () => {
     await using host = await startSkills();
     await host.add("shared", "version: 3.0.0", { source: "system", body: "system" });
     await host.add("shared", "version: 2.0.0", { source: "user", body: "user" });
@@ -73,7 +73,7 @@ describe("several roots", () => {
     expect((await host.skills.call({ name: "shared" })).data?.data).toMatchObject({ instructions: "project" });
   });
 
-  test("of one version in two roots, the first root's is used, pinned or not", async () => {
+  test("if two roots have the same version, the first root is used, with or without skill_version", async () => {
     await using host = await startSkills();
     await host.add("twice", "version: 1.0.0", { source: "system", body: "system" });
     await host.add("twice", "version: 1.0.0", { source: "user", body: "user" });
@@ -83,7 +83,7 @@ describe("several roots", () => {
     expect(data?.data).toMatchObject({ instructions: "user" });
   });
 
-  test("a root that is not there is no mistake, and is seen once it is", async () => {
+  test("a missing root is not an error, and is read once it exists", async () => {
     await using host = await startSkills();
     expect(await names(host)).toEqual([]);
     await host.add("later", "", { source: "user" });
@@ -92,7 +92,7 @@ describe("several roots", () => {
 });
 
 describe("versions", () => {
-  test("a folder per version; the newest that is no candidate is the one in use", async () => {
+  test("each have a folder; the newest one that is not a prerelease is used", async () => {
     await using host = await startSkills();
     for (const version of ["1.9.0", "1.10.0", "2.0.0-rc.1"])
       await host.add("many", `version: ${version}`, { version, body: version });
@@ -102,7 +102,7 @@ describe("versions", () => {
     expect(await names(host, { include_versions: true })).toEqual(["many@2.0.0-rc.1", "many@1.10.0", "many@1.9.0"]);
   });
 
-  test("a call pins one by its field or behind the name, and is told which one ran", async () => {
+  test("are selected by skill_version or name@version, and the answer has the version that ran", async () => {
     await using host = await startSkills();
     for (const version of ["1.0.0", "2.0.0"]) await host.add("many", `version: ${version}`, { version, body: version });
 
@@ -115,7 +115,7 @@ describe("versions", () => {
       });
   });
 
-  test("an unknown one is unknown_skill with those there are", async () => {
+  test("that do not exist are answered with unknown_skill and the existing ones", async () => {
     await using host = await startSkills();
     await host.add("one", "version: 1.0.0");
 
@@ -125,7 +125,7 @@ describe("versions", () => {
     });
   });
 
-  test("a newer version that is blocked or archived leaves the older one in use", async () => {
+  test("that are newer but blocked or archived leave the older one in use", async () => {
     await using host = await startSkills();
     await host.add("many", "version: 1.0.0", { version: "1.0.0" });
     await host.add("many", "version: 2.0.0\nstatus: Archived", { version: "2.0.0" });
@@ -145,7 +145,7 @@ describe("filters", () => {
     return host;
   }
 
-  test("archived skills are hidden unless they are asked for", async () => {
+  test("hide archived skills unless they are requested", async () => {
     await using host = await startThree();
 
     expect(await names(host)).toEqual(["apple@1.0.0", "brick@1.0.0", "draft@1.0.0"]);
@@ -154,7 +154,7 @@ describe("filters", () => {
     expect(await names(host, { filter_status: ["Created"] })).toEqual(["draft@1.0.0"]);
   });
 
-  test("one of the tags and one of the categories will do, and both must hold", async () => {
+  test("match any of the tags and any of the categories, and both must match", async () => {
     await using host = await startThree();
 
     expect(await names(host, { filter_tags: ["fruit", "red"] })).toEqual(["apple@1.0.0", "brick@1.0.0"]);
@@ -163,7 +163,7 @@ describe("filters", () => {
     expect(await names(host, { filter_tags: ["white"] })).toEqual([]);
   });
 
-  test("a blocked skill is listed as such and refused", async () => {
+  test("a blocked skill is listed with its status and cannot be called", async () => {
     await using host = await startSkills();
     await host.add("bad", "status: Blocked");
 
@@ -173,8 +173,8 @@ describe("filters", () => {
   });
 });
 
-describe("a folder that is no skill", () => {
-  test("is left out, and the log says why, once", async () => {
+describe("a folder that is not a valid skill", () => {
+  test("is left out, and the reason is logged once", async () => {
     await using host = await startSkills();
     await host.add("good", "");
     await host.write(host.at("project", "broken", "SKILL.md"), manifest("name: other"));
@@ -183,7 +183,7 @@ describe("a folder that is no skill", () => {
     await names(host);
     const warnings = host.log.entries.filter(({ message }) => message.includes("cannot be used"));
     expect(warnings.map(({ message }) => message)).toEqual([
-      'the skill in project/broken cannot be used: name: is "other", and its folder is called "broken"',
+      'the skill in project/broken cannot be used: name: is "other", but its folder is called "broken"',
     ]);
   });
 
@@ -213,7 +213,7 @@ describe("a folder that is no skill", () => {
       "a name that is none",
       async (host: SkillHost) => host.write(host.at("project", "X Y", "SKILL.md"), manifest("name: X Y")),
     ],
-  ])("because of %s", async (_, make) => {
+  ])("is left out because of %s", async (_, make) => {
     await using host = await startSkills();
     await make(host);
 
@@ -221,7 +221,7 @@ describe("a folder that is no skill", () => {
     await expect(host.skills.call({ name: "x" })).rejects.toMatchObject({ code: "unknown_skill" });
   });
 
-  test("may become one", async () => {
+  test("is listed once it is corrected", async () => {
     await using host = await startSkills();
     await host.write(host.at("project", "late", "SKILL.md"), "no front matter");
     expect(await names(host)).toEqual([]);
@@ -232,7 +232,7 @@ describe("a folder that is no skill", () => {
   });
 });
 
-test("a folder that is a link, as installers make them, is followed", async () => {
+test("a skill folder that is a link, as installers create them, is followed", async () => {
   await using host = await startSkills();
   const folder = await host.add("linked", "");
   await rename(folder, join(host.folder, "linked"));
@@ -241,7 +241,7 @@ test("a folder that is a link, as installers make them, is followed", async () =
   expect(await names(host)).toEqual(["linked@1.0.0"]);
 });
 
-test("an unknown name is unknown_skill with the nearest", async () => {
+test("an unknown name is answered with unknown_skill and the most similar name", async () => {
   await using host = await startSkills();
   await host.add("plan-research", "");
 
@@ -253,10 +253,10 @@ test("an unknown name is unknown_skill with the nearest", async () => {
   });
 });
 
-test("a root in the workspace, where agents write, is warned of", async () => {
+test("a root in the workspace, where agents can write, is logged as a warning", async () => {
   await using host = await startSkills({ workspaceDir: tmpdir() });
 
-  const warnings = host.log.entries.filter(({ message }) => message.includes("lies in the workspace"));
+  const warnings = host.log.entries.filter(({ message }) => message.includes("is in the workspace"));
 
   expect(warnings).toHaveLength(3);
 });

@@ -64,7 +64,7 @@ test.each([
   [
     "nests without end",
     `print('{"type": "result", "data": ' + "[" * 100000 + "]" * 100000 + "}")`,
-    { code: "skill_error", message: expect.stringContaining("nests deeper") },
+    { code: "skill_error", message: expect.stringContaining("nested deeper") },
   ],
   ["kills itself", "os.kill(os.getpid(), 9)", { code: "sandbox_crash" }],
   ["kills all it can see", "os.kill(-1, 9)", { code: "skill_error" }],

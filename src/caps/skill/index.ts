@@ -1,5 +1,5 @@
-// The public subpath `a2e/skill`: the plugin that serves folders of skills, and its table, by which an agent answers
-// skills that ask for completions.
+// The public subpath `a2e/skill`: the plugin that serves folders of skills, and its table, which an agent needs to
+// answer completion requests of skills.
 export { skillLimits } from "./limits.ts";
 export type { SkillOptions } from "./options.ts";
 export { skillPlugin } from "./plugin.ts";

@@ -3,7 +3,7 @@ import { startSkills } from "./start-skills.suite.ts";
 
 const inputs = "inputs: { topic: { type: string, required: true }, style: { type: string, default: plain } }";
 
-test("a call returns the instructions, arguments and defaults filled in, and names the files", async () => {
+test("a call returns the instructions with arguments and defaults filled in, and lists the files", async () => {
   await using host = await startSkills();
   await host.add("write", inputs, {
     body: "Write about {topic}, {style}. See references/a.md.",
@@ -28,7 +28,7 @@ test("a call returns the instructions, arguments and defaults filled in, and nam
   });
 });
 
-test("arguments that do not fit are a schema_violation that names each", async () => {
+test("invalid arguments are answered with a schema_violation that lists each problem", async () => {
   await using host = await startSkills();
   await host.add("write", inputs);
 
@@ -43,7 +43,7 @@ test("arguments that do not fit are a schema_violation that names each", async (
   });
 });
 
-test("a schema that is broken is the skill's failure, not the host's", async () => {
+test("an invalid schema is an error of the skill, not of the host", async () => {
   await using host = await startSkills();
   await host.add("broken", "inputs: { type: object, properties: { a: { type: strng } } }");
 
@@ -54,7 +54,7 @@ test("a schema that is broken is the skill's failure, not the host's", async () 
   });
 });
 
-test("a pattern that never ends is ended, and the host goes on", async () => {
+test("a schema pattern that takes for ever is stopped, and the host keeps running", async () => {
   await using host = await startSkills();
   await host.add("trap", 'inputs: { type: object, properties: { a: { type: string, pattern: "^(a+)+$" } } }');
   await host.add("fine", "");
@@ -69,7 +69,7 @@ test("a pattern that never ends is ended, and the host goes on", async () => {
   });
 });
 
-test("arguments that would blow instructions up are refused", async () => {
+test("arguments that would make the instructions too long are rejected", async () => {
   await using host = await startSkills();
   await host.add("many", "inputs: [topic]", { body: "{topic}{args}".repeat(5000) });
 
@@ -79,7 +79,7 @@ test("arguments that would blow instructions up are refused", async () => {
   });
 });
 
-test("llm_override and metadata are taken from an agent and go nowhere", async () => {
+test("llm_override and metadata are accepted and not passed on", async () => {
   await using host = await startSkills();
   await host.add("write", "", { body: "{args} {llm_override} {metadata}" });
   const llm_override = { provider_name: "x", provider_credentials: { key: "secret-key" } };

@@ -8,7 +8,7 @@ async function startWith(source: string, fields = "", options: StartOptions = {}
   return host;
 }
 
-test("the default export is called with the arguments, and what it returns is the result", async () => {
+test("the default export is called with the arguments and returns the result", async () => {
   await using host = await startWith("export default ({ a, b }) => ({ sum: a + b });", "outputs: { sum: number }");
 
   expect((await host.skills.call({ name: "small", arguments: { a: 40, b: 2 } })).data).toMatchObject({
@@ -17,7 +17,7 @@ test("the default export is called with the arguments, and what it returns is th
   });
 });
 
-test("emit sends events, which are also in the result", async () => {
+test("emit sends events, which are also part of the result", async () => {
   await using host = await startWith(
     'export default async () => { await emit({ kind: "progress", data: { done: 1 } }); await emit("words"); };',
   );
@@ -33,7 +33,7 @@ test("emit sends events, which are also in the result", async () => {
   expect(streamed).toMatchObject(expected);
 });
 
-test("llm asks the agent, by a prompt or by messages", async () => {
+test("llm sends a prompt or messages to the agent", async () => {
   await using host = await startWith(
     'export default async () => [(await llm("one")).content, (await llm({ messages: [{ role: "user", content: "two" }] })).content];',
     "llm: true",
@@ -66,7 +66,7 @@ describe("a script that fails or means harm", () => {
     ],
     ["returns a cycle", "export default () => { const a = {}; a.a = a; return a; };", { code: "skill_error" }],
     ["looks for the host", "export default () => process.env;", { code: "skill_error" }],
-  ])("and %s is answered, and the session goes on", async (_, source, error) => {
+  ])("and %s is answered with an error, and the session continues", async (_, source, error) => {
     await using host = await startWith(source);
     await host.add("fine", "");
 
@@ -74,7 +74,7 @@ describe("a script that fails or means harm", () => {
     expect((await host.skills.call({ name: "fine" })).data?.success).toBe(true);
   });
 
-  test("never ends is ended with its time, and the session goes on", async () => {
+  test("by running for ever is ended at its timeout, and the session continues", async () => {
     await using host = await startWith("export default () => { for (;;); };");
     await host.add("fine", "");
 
@@ -82,13 +82,13 @@ describe("a script that fails or means harm", () => {
     expect((await host.skills.call({ name: "fine" })).data?.success).toBe(true);
   });
 
-  test("emits without end is ended", async () => {
+  test("by emitting without end is stopped", async () => {
     const source = "export default async () => { for (;;) await emit('x'.repeat(1000)); };";
     await using host = await startWith(source, "", { max_output_bytes: 100_000 });
 
     await expect(host.skills.call({ name: "small" })).rejects.toMatchObject({
       code: "skill_error",
-      message: expect.stringContaining("it said more than 100000 bytes"),
+      message: expect.stringContaining("it emitted more than 100000 bytes"),
     });
   });
 });

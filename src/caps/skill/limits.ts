@@ -1,55 +1,58 @@
-// The limits of the skill capability with their defaults; the plugin's options override those that they name.
+// The limits of the skill capability with their defaults. An option of the plugin overrides the limit of the same name.
 
 export const skillLimits = {
   maxNameLength: 64,
   maxDescriptionLength: 1024,
-  /** Largest SKILL.md. */
+  /** The largest SKILL.md. */
   maxManifestBytes: 256 * 1024,
-  /** Longest front matter of one: it is parsed as YAML before anything is known of it. */
+  /** The longest front matter of a SKILL.md: it is untrusted YAML. */
   maxFrontMatterLength: 32 * 1024,
-  /** Items of a list in front matter. */
+  /** Items of a list in the front matter. */
   maxListItems: 200,
-  /** Folders looked at in one root. */
+  /** Skill folders that are read in one root. */
   maxSkillsPerRoot: 2000,
   /** Versions of one skill in one root. */
   maxVersions: 100,
-  /** Folders watched for changes; those beyond are noticed when they are used. */
+  /** Folders watched for changes; changes in further folders are noticed when a skill is used. */
   maxWatchedFolders: 4000,
   /** Files of one skill. */
   maxFiles: 2000,
-  /** How often a call reads a folder that changes while it is read. */
+  /** Attempts to read a folder that changes while it is read. */
   maxReads: 5,
   /** Bytes of all files of a skill whose script runs as a process: they are copied. */
   maxFolderBytes: 64 * 1024 * 1024,
   maxFolderDepth: 16,
-  /** Longest instructions with their arguments filled in: a long argument may stand in them a thousand times. */
+  /** The longest instructions with their arguments filled in: a long argument may be used a thousand times. */
   maxInstructionsLength: 1024 * 1024,
-  /** Bytes of content in one answer of `skill/read`, whatever an agent asks for. */
+  /** Bytes of content in one answer of `skill/read`, even if the agent asks for more. */
   maxReadBytes: 512 * 1024,
-  /** Largest script that runs in the JavaScript sandbox. */
+  /** The largest script that runs in the JavaScript sandbox. */
   maxScriptBytes: 512 * 1024,
   /** Bytes that one run may print. */
   maxOutputBytes: 16 * 1024 * 1024,
-  /** Longest line of a script, and so its largest result. */
+  /** The longest line that a script may print, and so its largest result. */
   maxLineBytes: 1024 * 1024,
-  /** Deepest nesting of what a script says: it becomes part of a message of the host, which has a limit too. */
+  /**
+   * The deepest nesting in messages of a script: they become part of messages of the host, whose depth is limited as
+   * well.
+   */
   maxMessageDepth: 48,
-  /** End of what a script prints to stderr, kept for the error. */
+  /** The last characters of a script's stderr, which are added to an error. */
   maxStderrLength: 4096,
-  /** Events of one call that are kept for its result; later ones are streamed only. */
+  /** Events of one call that are part of its result; later events are only streamed. */
   maxCollectedEvents: 1000,
   maxCollectedEventBytes: 256 * 1024,
-  /** Characters of a line that is no message, as an event. */
+  /** Characters of a printed line that is not a message and becomes a log event. */
   maxLogLineLength: 2000,
-  /** Scripts of one host that run at once; beyond it `rate_limited`. */
+  /** Scripts of one host that run at the same time; further calls fail with `rate_limited`. */
   maxRunning: 16,
   /** Completions that one call may ask for. */
   maxLlmCalls: 50,
-  /** Bytes of answers that a script has asked for and not read. */
+  /** Bytes of completions that a script has requested and not read. */
   maxUnreadAnswerBytes: 4 * 1024 * 1024,
-  /** Time of a call that names none, and whose skill names none. */
+  /** Timeout of a call if neither the call nor the skill gives one. */
   timeoutSeconds: 60,
   memoryMb: 256,
-  /** Time for checking a value against a schema that may be costly on purpose. */
+  /** Time for checking a value against a schema, which may be slow on purpose. */
   schemaCheckMs: 2000,
 } as const satisfies Record<string, number>;

@@ -3,7 +3,7 @@ import { rootsOf } from "./library/roots.ts";
 import { parseSkillOptions } from "./options.ts";
 import { createPlugin } from "./plugin.ts";
 
-test("without a config, skills come from the project, the user and the package, in this order", () => {
+test("without a config, skills are read from the project, the user and the package, in this order", () => {
   const roots = rootsOf(parseSkillOptions({ base_dir: "/project" }), "/home/ada");
 
   expect(roots.map(({ source, path }) => [source, path])).toEqual([
@@ -20,6 +20,6 @@ test.each([
   [{ workspace: "all" }, "workspace: expected one of none, read, write"],
   [{ timeout_seconds: 0 }, "timeout_seconds: expected at least 0.1"],
   [{ memory_mb: "much" }, "memory_mb: expected a number"],
-])("the options %j are refused with a hint", (options, message) => {
+])("the options %j are rejected with a hint", (options, message) => {
   expect(() => createPlugin(options)).toThrow(message);
 });

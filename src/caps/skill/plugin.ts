@@ -16,7 +16,7 @@ import { SchemaChecks } from "./run/schema-check.ts";
 import { ScriptRunner } from "./run/script-runner.ts";
 import { callSkill, type SkillEngine, withSkill } from "./skill-call.ts";
 
-/** What a config makes of `type: skill`. */
+/** Called for `type: skill` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof skill> {
   return createSkillPlugin(parseSkillOptions(options));
 }
@@ -35,7 +35,7 @@ function createSkillPlugin(options: ParsedSkillOptions): Plugin<typeof skill> {
   return plugin(skill, {
     exclusive: options.exclusive,
     ...(options.priority === undefined ? {} : { priority: options.priority }),
-    // Folders belong to the host, and a session keeps nothing of them.
+    // Skills belong to the host; a session has no state of them.
     forking: "shared",
 
     async setup(context) {
@@ -59,7 +59,8 @@ function createSkillPlugin(options: ParsedSkillOptions): Plugin<typeof skill> {
       return {
         handlers: {
           async discover(request, call) {
-            // An agent that has seen no list has nothing to be told of, and a host without skills reads no folders.
+            // Watching starts with the first list: before it, agents have nothing to compare changes with, and a host
+            // whose skills are not used reads no folders.
             if (options.watch) await engine.watch.start();
             return outside(call, async () => {
               const entries = await engine.library.list();
@@ -84,11 +85,11 @@ function createSkillPlugin(options: ParsedSkillOptions): Plugin<typeof skill> {
   });
 }
 
-/** An agent that can write a skill can have its own code called by others. */
+/** An agent that can write a skill can make other agents run its code. */
 function warnOfWritableRoots(roots: readonly SkillRoot[], { workspaceDir, log }: PluginContext): void {
   for (const { path } of roots) {
     if (!relative(workspaceDir, path).startsWith(".."))
-      log.warn("a folder of skills lies in the workspace, where agents write", { folder: path });
+      log.warn("a folder of skills is in the workspace, where agents can write", { folder: path });
   }
 }
 

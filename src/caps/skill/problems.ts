@@ -1,4 +1,4 @@
-// The errors of this capability, worded once.
+// The errors of the skill capability.
 import type { ToolProblem } from "../../host/tool-catalogue.ts";
 import { problemsToText } from "../../machinery/validation/problem-text.ts";
 import { A2EError } from "../../protocol/errors.ts";
@@ -10,7 +10,7 @@ const maxShown = 128;
 export function unknownSkill(name: string, known: readonly string[]): A2EError {
   const shown = name.slice(0, maxShown);
   const meant = nearest(shown, known);
-  const hint = meant === undefined ? "skill/discover shows those there are" : `did you mean "${meant}"?`;
+  const hint = meant === undefined ? "skill/discover lists the skills" : `did you mean "${meant}"?`;
   return skill.error("unknown_skill", `there is no skill "${shown}"; ${hint}`, {
     detail: { name: shown, similar: meant === undefined ? [] : [meant] },
   });
@@ -34,12 +34,12 @@ export function badArguments(name: string, problems: readonly ToolProblem[]): A2
   return skill.error("schema_violation", `arguments of "${name}": ${problemsToText(problems)}`, { detail: { issues } });
 }
 
-/** Nothing the agent could have done: the skill broke its own promise. */
+/** Not a mistake of the agent: the skill violates its own output schema. */
 export function badOutput(name: string, problems: readonly ToolProblem[]): A2EError {
   const issues = problems.map(({ path, message }) => ({ path: path === "" ? "data" : `data.${path}`, message }));
   return skill.error(
     "skill_error",
-    `what "${name}" returned does not fit its output schema: ${problemsToText(problems)}`,
+    `the result of "${name}" does not match its output schema: ${problemsToText(problems)}`,
     { detail: { name, issues }, retryable: false },
   );
 }
@@ -51,12 +51,16 @@ export function skillFailed(name: string, message: string, detail: Record<string
 }
 
 export function instructionsTooLong(name: string, maxLength: number): A2EError {
-  return skill.error("schema_violation", `with these arguments, "${name}" is longer than ${maxLength} characters`, {
-    detail: { name, limit: "maxInstructionsLength" },
-  });
+  return skill.error(
+    "schema_violation",
+    `with these arguments, the instructions of "${name}" are longer than ${maxLength} characters`,
+    {
+      detail: { name, limit: "maxInstructionsLength" },
+    },
+  );
 }
 
-/** A skill that cannot run here, however often it is tried. */
+/** A skill that cannot run on this host, so that retrying does not help. */
 export function cannotRun(name: string, reason: string): A2EError {
   return skill.error("skill_error", `the skill "${name}" cannot run on this host: ${reason}`, {
     detail: { name },
@@ -64,9 +68,9 @@ export function cannotRun(name: string, reason: string): A2EError {
   });
 }
 
-/** Perhaps a schema that was written to take for ever, perhaps a machine with too much to do: nobody can tell. */
+/** The schema may be slow on purpose, or the machine may be busy, so the error is retryable. */
 export function checkTookLong(name: string, checkMs: number): A2EError {
-  const message = `the schema of the skill "${name}" was not checked within ${checkMs / 1000} s; it may be when the host is less busy`;
+  const message = `the schema of the skill "${name}" was not checked within ${checkMs / 1000} s; retry when the host is less busy`;
   return skill.error("skill_error", message, { detail: { name, limit: "schemaCheckMs" } });
 }
 
@@ -78,7 +82,7 @@ export function unknownResource(name: string, path: string, reason = "there is n
 }
 
 export function tooManyRunning(maxRunning: number): A2EError {
-  return new A2EError("rate_limited", `${maxRunning} skills are running on this host`, {
+  return new A2EError("rate_limited", `${maxRunning} skills are running on this host, the maximum; retry later`, {
     capability_name: skill.name,
     detail: { limit: "max_running", retry_after_ms: 1000 },
   });

@@ -11,25 +11,28 @@ const skillVersion = z
   .string()
   .max(64)
   .default("")
-  .describe("Pins a version; without it, the newest. `name@version` pins it too.");
+  .describe("Selects a version; without it, the newest. `name@version` is the same.");
 
 const definition = z.object({
   name: z.string(),
   version: z.string(),
   description: z.string(),
   triggers: z.array(z.string()),
-  tools: z.array(z.string()).nullable().describe("Tools that it names in `allowed-tools`; a hint, not a permission."),
+  tools: z
+    .array(z.string())
+    .nullable()
+    .describe("Tools that the skill lists in `allowed-tools`; a hint, not a permission."),
   toolkits: z.array(z.string()).nullable(),
   status: z.enum(skillStatuses),
   input_schema: jsonObject.describe("JSON Schema of the arguments."),
-  output_schema: jsonObject.describe("JSON Schema of `data`, where it says so."),
+  output_schema: jsonObject.describe("JSON Schema of `data`; empty if the skill declares none."),
   instructions: z.string().nullable().describe("Always null in lists: a call returns them."),
-  file_path: z.string().nullable().describe("Always null: paths of the host are its own affair."),
-  llm_config: jsonObject.nullable().describe("Always null: models and their keys are the agent's."),
+  file_path: z.string().nullable().describe("Always null: paths of the host are not revealed."),
+  llm_config: jsonObject.nullable().describe("Always null: models and their keys belong to the agent."),
   arguments: z.array(z.string()).nullable().describe("Names of the arguments."),
   when_to_use: z.string(),
   argument_hint: z.string(),
-  source: z.enum(skillSources).describe("The kind of root it was found in."),
+  source: z.enum(skillSources).describe("The kind of folder that the skill was found in."),
   category: z.string().nullable(),
   categories: z.array(z.string()),
   tags: z.array(z.string()).nullable(),
@@ -39,11 +42,11 @@ const definition = z.object({
   metadata: jsonObject.nullable(),
   kind: z
     .enum(["instructions", "script"])
-    .describe("What a call does: returns instructions for the agent, or runs a script."),
-  versions: z.array(z.string()).describe("All that can be pinned, newest first."),
+    .describe("Whether a call returns instructions for the agent or runs a script."),
+  versions: z.array(z.string()).describe("All versions that can be selected, newest first."),
   license: z.string(),
   compatibility: z.string(),
-  uses_llm: z.boolean().describe("It may ask the agent for completions (`skill/llm/req`)."),
+  uses_llm: z.boolean().describe("Whether the skill may request completions from the agent (`skill/llm/req`)."),
 });
 
 const result = z.object({
@@ -51,18 +54,18 @@ const result = z.object({
   data: jsonValue
     .nullable()
     .default(null)
-    .describe("What the script returned; for instructions `{instructions, resources}`."),
+    .describe("The result of the script; for instructions `{instructions, resources}`."),
   summary: jsonValue.nullable().default(null),
   truncated: z.boolean().nullable().default(false),
   error: z.string().nullable().default(null),
   error_code: z.string().nullable().default(null),
   duration_ms: z.int(),
-  events: z.array(eventPayload).default([]).describe("The events of the call, whether they were streamed or not."),
+  events: z.array(eventPayload).default([]).describe("The events of the call, even if they were streamed."),
 });
 
 const llmMessage = z.object({ role: z.enum(["system", "user", "assistant"]), content: z.string() });
 
-/** What a script may say when it asks for a completion. */
+/** The completion request of a script. */
 export const llmRequest = z.object({
   messages: z.array(llmMessage).min(1).max(200),
   max_tokens: z.int().min(1).optional(),
@@ -107,7 +110,7 @@ const exampleDefinition = {
 } as const satisfies z.input<typeof definition>;
 
 export const skillsChanged = push("skill/changed", {
-  doc: "Folders of skills have changed; names of skills, whichever of their versions it was. An extension of ours.",
+  doc: "Skills were added, changed or removed. A skill is listed by its name if any of its versions changed. An extension of ours.",
   payload: z.object({
     added: z.array(z.string()).default([]),
     changed: z.array(z.string()).default([]),
@@ -123,14 +126,14 @@ export const skill = capability("skill", {
   errors: {
     unknown_skill: {
       retryable: false,
-      doc: "No skill has this name or version; `detail.similar` and `detail.versions` list what there is.",
+      doc: "No skill has this name or version; `detail.similar` lists similar names, `detail.versions` the versions.",
     },
-    skill_error: { retryable: true, doc: "The skill ran and failed, or what it returned is not what it promises." },
-    unknown_resource: { retryable: false, doc: "The skill has no such file, or not one that may be read." },
+    skill_error: { retryable: true, doc: "The skill failed, or its result does not match its output schema." },
+    unknown_resource: { retryable: false, doc: "The skill has no such file, or the file may not be read." },
   },
   calls: {
     discover: call("skill/discover/req", "skill/discover/resp", {
-      doc: "Lists skills, without their instructions; all given conditions must hold.",
+      doc: "Lists the skills that meet all given conditions, without their instructions.",
       aliases: { "skill/list": "skill/list/resp", "skill/list/req": "skill/list/resp" },
       request: z.object({
         filter_tags: z.array(z.string()).default([]).describe("Skills that have at least one of these tags."),
@@ -138,9 +141,12 @@ export const skill = capability("skill", {
         filter_status: z
           .array(z.enum(skillStatuses))
           .default([])
-          .describe("Skills of one of these statuses; every one but Archived where left out."),
+          .describe("Skills with one of these statuses. Without it, all but Archived."),
         include_archived: z.boolean().default(false),
-        include_versions: z.boolean().default(false).describe("Every version, rather than the one a call would use."),
+        include_versions: z
+          .boolean()
+          .default(false)
+          .describe("List every version instead of the one that a call would use."),
       }),
       result: z.object({ skills: z.array(definition).default([]) }),
       example: { request: { filter_tags: ["research"] }, result: { skills: [exampleDefinition] } },
@@ -152,13 +158,16 @@ export const skill = capability("skill", {
         skill_version: skillVersion,
         arguments: jsonObject.default({}),
         correlation_id: z.string().default(""),
-        timeout: z.number().min(0).default(0).describe("Seconds; 0 leaves it to the skill and the host."),
-        streaming: z.boolean().default(true).describe("Send events while it runs; they are in the result anyway."),
+        timeout: z.number().min(0).default(0).describe("Seconds; 0 means the default of the skill or of the host."),
+        streaming: z
+          .boolean()
+          .default(true)
+          .describe("Send events while the skill runs; they are in the result as well."),
         llm_override: jsonObject
           .nullable()
           .default(null)
-          .describe("Accepted and dropped: it holds credentials of the agent, and no skill ever sees it."),
-        metadata: jsonObject.default({}).describe("Accepted and not handed to the skill."),
+          .describe("Accepted and ignored: it has credentials of the agent, which must not reach a skill."),
+        metadata: jsonObject.default({}).describe("Accepted and not passed to the skill."),
       }),
       result: z.object({
         name: z.string(),
@@ -183,14 +192,14 @@ export const skill = capability("skill", {
     }),
     read: call("skill/read/req", "skill/read/resp", {
       asTool: { effect: "reads", name: "skill_read_file" },
-      doc: "Reads one file of a skill, as its instructions ask for. An extension of ours.",
+      doc: "Reads a file of a skill that its instructions refer to. An extension of ours.",
       request: z.object({
         name: nameText,
         skill_version: skillVersion,
         path: z.string().max(1024).default("SKILL.md").describe("Relative to the folder of the skill."),
         encoding: z.enum(["text", "base64"]).default("text"),
         offset: z.int().min(0).default(0).describe("In bytes."),
-        max_bytes: z.int().min(1).optional().describe("The host has a limit of its own."),
+        max_bytes: z.int().min(1).optional().describe("Capped by a limit of the host."),
       }),
       result: z.object({
         name: z.string(),
@@ -198,8 +207,8 @@ export const skill = capability("skill", {
         path: z.string(),
         encoding: z.enum(["text", "base64"]),
         content: z.string(),
-        size: z.int().describe("Of the whole file, in bytes."),
-        next_offset: z.int().nullable().describe("Where to go on; null at the end."),
+        size: z.int().describe("Size of the whole file in bytes."),
+        next_offset: z.int().nullable().describe("The offset of the next piece; null at the end of the file."),
       }),
       example: {
         request: { name: "plan-research", path: "references/sources.md" },
@@ -217,12 +226,12 @@ export const skill = capability("skill", {
   },
   asks: {
     llm: call("skill/llm/req", "skill/llm/resp", {
-      doc: "A running skill wants a completion; the agent answers with the model of its choice. An extension of ours.",
+      doc: "A running skill requests a completion; the agent answers with a model of its choice. An extension of ours.",
       request: llmRequest.extend({
         skill_name: z.string(),
         skill_version: z.string(),
-        call_id: z.string().describe("The id of the skill/call that it runs for."),
-        correlation_id: z.string().default("").describe("That of the call."),
+        call_id: z.string().describe("The id of the skill/call request."),
+        correlation_id: z.string().default("").describe("The `correlation_id` of the skill/call request."),
       }),
       result: z.object({
         content: z.string(),

@@ -13,7 +13,7 @@ import { skillLimits } from "./limits.ts";
 import { skill } from "./protocol.ts";
 import { manifest, type SkillHost, startSkills } from "./start-skills.suite.ts";
 
-/** Waits for an answer of the agent, then imports what lies beside it: after the folder has changed. */
+/** A script that waits for an answer of the agent, and then imports a file beside it, after the folder has changed. */
 const waiting = `
 import json, sys
 def say(**message): print(json.dumps(message), flush=True)
@@ -31,7 +31,7 @@ const files = (value: string) => ({
   "assets/data.txt": value,
 });
 
-test("a call uses what is there, without a restart and without a watch", async () => {
+test("a call uses the current files, without a restart and without a watch", async () => {
   await using host = await startSkills();
   await host.add("fresh", "version: 1.0.0", { body: "old" });
   expect(await host.skills.call({ name: "fresh" })).toMatchObject({ data: { data: { instructions: "old" } } });
@@ -44,7 +44,7 @@ test("a call uses what is there, without a restart and without a watch", async (
   });
 });
 
-test("a call in flight keeps its version to the last file, and the next one uses the new", async () => {
+test("a running call uses its version to the last file, and the next call uses the new version", async () => {
   await using host = await startSkills();
   const fields = "script: scripts/main.py\nllm: true\nversion:";
   await host.add("lasting", `${fields} 1.0.0`, { files: files("old") });
@@ -62,7 +62,7 @@ test("a call in flight keeps its version to the last file, and the next one uses
   expect(second).toMatchObject({ skill_version: "2.0.0", data: { data: ["new", "new"] } });
 });
 
-/** Sandboxes that call back when a script is about to run: its SKILL.md has been read by then, its other files have not. */
+/** Sandboxes that call back before a script runs: its SKILL.md was read by then, its other files were not. */
 function sandboxesThat(callBack: () => Promise<void>): Sandboxes {
   const real = createSandboxes();
   return {
@@ -87,7 +87,7 @@ const kinds = {
 describe.each(Object.entries(kinds))(
   "a skill in %s that changes between its SKILL.md and its script",
   (_kind, make) => {
-    /** Replaces version 1 by version 2 when a script is about to run, as an update that is renamed into place does. */
+    /** Replaces version 1 by version 2 before a script runs, by renaming, as an update does. */
     async function startReplacing() {
       const before = { replace: async () => {} };
       const host = await startSkills({ sandboxes: sandboxesThat(() => before.replace()) });
@@ -101,7 +101,7 @@ describe.each(Object.entries(kinds))(
       return host;
     }
 
-    test("runs the newer one as a whole", async () => {
+    test("runs the newer version completely", async () => {
       await using host = await startReplacing();
       expect(await host.skills.call({ name: "racing" })).toMatchObject({
         skill_version: "2.0.0",
@@ -109,7 +109,7 @@ describe.each(Object.entries(kinds))(
       });
     });
 
-    test("does not run the newer one where the older is pinned", async () => {
+    test("does not run the newer version if the older one was selected", async () => {
       await using host = await startReplacing();
       await expect(host.skills.call({ name: "racing@1.0.0" })).rejects.toMatchObject({
         code: "unknown_skill",
@@ -117,7 +117,7 @@ describe.each(Object.entries(kinds))(
       });
     });
 
-    test("without end is told as such", async () => {
+    test("without end is answered with an error", async () => {
       let version = 1;
       const add = () => {
         const { fields, files } = make("same");
@@ -128,14 +128,14 @@ describe.each(Object.entries(kinds))(
       await expect(host.skills.call({ name: "racing" })).rejects.toMatchObject({
         code: "skill_error",
         retryable: true,
-        message: expect.stringContaining("changes all the time"),
+        message: expect.stringContaining("keeps changing"),
       });
       expect(version).toBe(2 + skillLimits.maxReads);
     });
   },
 );
 
-test("files are listed and read for the version that was found, or not at all", async () => {
+test("files are listed and read from the version that was found, or not at all", async () => {
   await using host = await startSkills();
   await host.add("racing", "version: 1.0.0", { files: { "references/a.md": "old" } });
   const library = new SkillLibrary([{ path: host.at("project"), source: "project" }], silentLogger);
@@ -147,14 +147,14 @@ test("files are listed and read for the version that was found, or not at all", 
 
   await expect(listResources(found)).rejects.toThrow(SkillChanged);
   await expect(read()).rejects.toThrow(SkillChanged);
-  // Whoever asks the host is given the version that is there, and told which.
+  // A request without a version gets the current version, and its number.
   expect(await host.skills.read({ name: "racing", path: "references/a.md" })).toMatchObject({
     skill_version: "2.0.0",
     content: "new",
   });
 });
 
-test("a skill that is removed finishes its calls", async () => {
+test("running calls of a skill that is removed finish", async () => {
   await using host = await startSkills();
   await host.add("going", "script: scripts/main.py\nllm: true", { files: files("still here") });
   host.client.onAsk(skill.asks.llm, async () => {
@@ -166,7 +166,7 @@ test("a skill that is removed finishes its calls", async () => {
   await expect(host.skills.call({ name: "going" })).rejects.toMatchObject({ code: "unknown_skill" });
 });
 
-test("copies of versions that nobody runs any more are removed, and all of them with the host", async () => {
+test("copies of versions that no call uses are removed, and all copies when the host closes", async () => {
   const host = await startSkills();
   const copies = async () => {
     const folders = await readdir(join(host.folder, "data"), { recursive: true }).catch(() => []);
@@ -188,7 +188,7 @@ test("copies of versions that nobody runs any more are removed, and all of them 
   }
 });
 
-test("hosts that share a data folder leave each other's copies alone, and remove those of one that was killed", async () => {
+test("hosts that share a data folder keep each other's copies, and remove those of a killed host", async () => {
   await using first = await startSkills();
   const dataDir = join(first.folder, "data");
   const source = `import sys\nsys.stdin.readline()\nprint('{"type": "result", "data": 1}')`;
@@ -209,7 +209,7 @@ test("hosts that share a data folder leave each other's copies alone, and remove
   expect(await call()).toBe(1);
 });
 
-/** What agents are told, one change at a time. */
+/** The pushed changes, one at a time. */
 function watchChanges(host: SkillHost) {
   const told: unknown[] = [];
   let wake = () => {};
@@ -217,7 +217,7 @@ function watchChanges(host: SkillHost) {
     told.push({ added, changed, removed });
     wake();
   });
-  /** Does something and resolves when it was told. */
+  /** Runs `work` and resolves when its change was pushed. */
   const after = async (change: () => Promise<unknown>) => {
     const next = new Promise<void>((resolve) => {
       wake = resolve;
@@ -228,7 +228,7 @@ function watchChanges(host: SkillHost) {
   return { told, after };
 }
 
-test("agents that have seen the list are told of skills that come, change and go", async () => {
+test("agents that have listed the skills are notified when skills are added, changed or removed", async () => {
   await using host = await startSkills({ watch: true });
   const { told, after } = watchChanges(host);
   const path = host.at("project", "watched", "SKILL.md");
@@ -245,7 +245,7 @@ test("agents that have seen the list are told of skills that come, change and go
   ]);
 });
 
-test("a folder that was renamed into place is watched like the one before it", async () => {
+test("a folder that was replaced by renaming is watched again", async () => {
   await using host = await startSkills({ watch: true });
   const { told, after } = watchChanges(host);
   await host.add("watched", "version: 1.0.0");

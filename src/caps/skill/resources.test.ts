@@ -27,7 +27,7 @@ test("a file is read by its path", async () => {
   expect(await read(host, "./assets//b.bin", { encoding: "base64" })).toMatchObject({ content: "QkI=" });
 });
 
-test("a long file is read in pieces that cut no character", async () => {
+test("a long file is read in pieces that do not split characters", async () => {
   await using host = await startWithFiles();
   const pieces: string[] = [];
   for (let offset: number | null = 0; offset !== null; ) {
@@ -40,7 +40,7 @@ test("a long file is read in pieces that cut no character", async () => {
   expect(pieces.length).toBeGreaterThan(3);
 });
 
-test("text that is none is refused with the way to read it", async () => {
+test("bytes that are not text are rejected with a hint to read them as base64", async () => {
   await using host = await startWithFiles();
   await writeFile(host.at("project", "files", "assets", "b.bin"), Buffer.from([0xff, 0xfe, 0x00]));
 
@@ -63,7 +63,7 @@ test.each([
   "link.md",
   "linked/secret.txt",
   "hard/../../secret.txt",
-])("%j leads nowhere", async (path) => {
+])("%j is rejected", async (path) => {
   await using host = await startWithFiles();
   await host.write(host.at("project", "secret.txt"), "secret");
   await host.write(host.at("project", "files", ".git", "config"), "hidden");
@@ -73,14 +73,14 @@ test.each([
   await expect(read(host, path)).rejects.toMatchObject({ code: "unknown_resource", retryable: false });
 });
 
-test("a pipe under the name of a file blocks nobody", async () => {
+test("a pipe in place of a file does not block the host", async () => {
   await using host = await startWithFiles();
   execFileSync("mkfifo", [join(host.at("project", "files"), "pipe.md")]);
 
   await expect(read(host, "pipe.md")).rejects.toMatchObject({ code: "unknown_resource" });
 });
 
-test("a file belongs to its version", async () => {
+test("a file is read from the version of the request", async () => {
   await using host = await startSkills();
   for (const version of ["1.0.0", "2.0.0"])
     await host.add("many", `version: ${version}`, { version, files: { "a.txt": version } });
@@ -90,7 +90,7 @@ test("a file belongs to its version", async () => {
   await expect(host.skills.read({ name: "none", path: "a.txt" })).rejects.toMatchObject({ code: "unknown_skill" });
 });
 
-test("a file larger than one answer says where it goes on", async () => {
+test("reading a file that is larger than an answer returns the offset of the next piece", async () => {
   await using host = await startSkills();
   await host.add("large", "", { files: { "a.txt": "x".repeat(600_000) } });
 

@@ -11,7 +11,7 @@ ${expression}
 
 const python = "script: scripts/main.py";
 
-test("a script in Python gets its arguments, and its result is the answer", async () => {
+test("a script in Python receives its arguments, and its result is the answer", async () => {
   await using host = await startSkills();
   await host.add("double", `${python}\ninputs: { n: { type: integer, required: true } }\noutputs: { n: integer }`, {
     files: { "scripts/main.py": reply('say(type="result", data={"n": 2 * input["n"]}, summary="doubled")') },
@@ -24,7 +24,7 @@ test("a script in Python gets its arguments, and its result is the answer", asyn
   });
 });
 
-test("a script in Node runs as a process, and may import what lies beside it", async () => {
+test("a script in Node.js runs as a process, and may import files beside it", async () => {
   await using host = await startSkills();
   await host.add("beside", "script: scripts/main.mjs\nruntime: node", {
     files: {
@@ -40,7 +40,7 @@ test("a script in Node runs as a process, and may import what lies beside it", a
   expect((await host.skills.call({ name: "beside", arguments: { name: "Ada" } })).data?.data).toBe("Hello Ada");
 });
 
-test("any other interpreter runs only where the config allows it", async () => {
+test("any other interpreter runs only if the config allows it", async () => {
   await using host = await startSkills({ interpreters: { shell: ["/bin/sh", "-u"] } });
   const files = { "scripts/main.sh": `read line; echo '{"type": "result", "data": "from a shell"}'` };
   await host.add("shell", "script: scripts/main.sh\nruntime: shell", { files });
@@ -50,7 +50,7 @@ test("any other interpreter runs only where the config allows it", async () => {
   await expect(host.skills.call({ name: "ruby" })).rejects.toMatchObject({
     code: "skill_error",
     retryable: false,
-    message: expect.stringContaining('it wants the runtime "ruby", and the host allows javascript, shell'),
+    message: expect.stringContaining('it needs the runtime "ruby", but the host allows javascript, shell'),
   });
 });
 
@@ -69,7 +69,7 @@ say(type="result", data=None)`),
     { kind: "artifact", data: { value: "no object" }, seq: 4 },
   ];
 
-  test("are streamed before the answer, and are in it", async () => {
+  test("are streamed before the answer, and are part of it", async () => {
     await using host = await startSkills();
     await host.add("tell", python, { files });
     const streamed: unknown[] = [];
@@ -82,7 +82,7 @@ say(type="result", data=None)`),
     expect(types.slice(1)).toEqual([...Array(4).fill("skill/event"), "skill/call/resp"]);
   });
 
-  test("are only in the answer where the agent does not stream", async () => {
+  test("are only part of the answer if the agent does not stream", async () => {
     await using host = await startSkills();
     await host.add("tell", python, { files });
     const streamed: unknown[] = [];
@@ -118,18 +118,18 @@ describe("a script that fails", () => {
       'say(type="result", data={"n": "two"})',
       {
         retryable: false,
-        message: expect.stringContaining("does not fit its output schema: n: expected integer"),
+        message: expect.stringContaining("does not match its output schema: n: expected integer"),
         detail: { issues: [{ path: "data.n" }] },
       },
     ],
-  ])("and %s is a skill_error", async (_, code, error) => {
+  ])("and %s is answered with a skill_error", async (_, code, error) => {
     await using host = await startSkills();
     await host.add("fails", `${python}\noutputs: { n: integer }`, { files: { "scripts/main.py": reply(code) } });
 
     await expect(host.skills.call({ name: "fails" })).rejects.toMatchObject({ code: "skill_error", ...error });
   });
 
-  test("may say so in a result, which need not fit its schema", async () => {
+  test("may report that in its result, which need not match its schema", async () => {
     await using host = await startSkills();
     await host.add("partly", `${python}\noutputs: { n: integer }`, {
       files: { "scripts/main.py": reply('say(type="result", data={"n": None}, error="only half of it")') },
@@ -143,7 +143,7 @@ describe("a script that fails", () => {
     });
   });
 
-  test("because its file is not there, or lies elsewhere, cannot run", async () => {
+  test("since its file is missing, or outside of its folder, cannot run", async () => {
     await using host = await startSkills();
     for (const path of ["scripts/none.py", "../../outside.py", "/bin/sh"])
       await host.add("gone", `script: ${path}\nruntime: python`).then(async () => {
@@ -155,7 +155,7 @@ describe("a script that fails", () => {
   });
 });
 
-test("arguments are checked, and defaults filled in, before a script is started", async () => {
+test("arguments are checked, and defaults filled in, before a script starts", async () => {
   await using host = await startSkills();
   await host.add("checked", `${python}\ninputs: { n: { type: integer, default: 5 } }`, {
     files: { "scripts/main.py": reply('say(type="result", data=input)') },
@@ -167,7 +167,7 @@ test("arguments are checked, and defaults filled in, before a script is started"
   });
 });
 
-describe("time", () => {
+describe("the timeout", () => {
   const files = { "scripts/main.py": reply("import time\ntime.sleep(600)") };
 
   test("of the request ends a script", async () => {
@@ -177,14 +177,14 @@ describe("time", () => {
     await expect(host.skills.call({ name: "slow", timeout: 0.2 })).rejects.toMatchObject({ code: "timeout" });
   });
 
-  test("of the skill ends it too, where that is shorter", async () => {
+  test("of the skill ends a script if it is shorter", async () => {
     await using host = await startSkills();
     await host.add("slow", `${python}\ntimeout_seconds: 0.2`, { files });
 
     await expect(host.skills.call({ name: "slow", timeout: 600 })).rejects.toMatchObject({ code: "timeout" });
   });
 
-  test("of the config holds where neither says", async () => {
+  test("of the config applies if neither the call nor the skill gives one", async () => {
     await using host = await startSkills({ timeout_seconds: 0.2 });
     await host.add("slow", python, { files });
 
@@ -195,7 +195,7 @@ describe("time", () => {
       });
   });
 
-  test("is not waited for by an agent that cancels", async () => {
+  test("does not delay a cancellation by the agent", async () => {
     await using host = await startSkills();
     await host.add("slow", python, {
       files: {
@@ -210,7 +210,7 @@ describe("time", () => {
   });
 });
 
-test("more scripts at once than the host allows are told to come back", async () => {
+test("further scripts beyond the limit of the host are rejected with rate_limited", async () => {
   await using host = await startSkills({ max_running: 1 });
   const wait = 'say(type="event", kind="status", data={})\nsys.stdin.readline()\nsay(type="result", data=1)';
   await host.add("waits", `${python}\nllm: true`, { files: { "scripts/main.py": reply(wait) } });

@@ -1,9 +1,9 @@
-// Every line that this capability sends must pass the decoder of the Python SDK, which drops what it does not like.
+// Every message of this capability must pass the decoder of the Python SDK, which drops messages that it cannot parse.
 import { expect, test } from "vitest";
 import { decodeAsSdk } from "../../conformance/sdk-decoder.ts";
 import { startSkills } from "./start-skills.suite.ts";
 
-test("lists, results, events and errors are accepted by the SDK's decoder", async () => {
+test("the decoder of the SDK accepts lists, results, events and errors", async () => {
   await using host = await startSkills({ builtin: true });
   await host.add("bare", "");
   await host.add(

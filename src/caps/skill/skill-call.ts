@@ -22,7 +22,7 @@ import type { ScriptRunner } from "./run/script-runner.ts";
 type CallRequest = RequestOf<(typeof table.calls)["call"]>;
 type CallResult = ResultInputOf<(typeof table.calls)["call"]>;
 
-/** What all sessions share. */
+/** Shared by all sessions. */
 export interface SkillEngine {
   readonly library: SkillLibrary;
   readonly runner: ScriptRunner;
@@ -76,7 +76,7 @@ async function callFound(
   };
 }
 
-/** Uses a skill, and begins anew where its folder changes before it is used: what is answered is all of one version. */
+/** Uses a skill. If its folder changes meanwhile, it starts again, so that an answer never mixes two versions. */
 export async function withSkill<Result>(
   library: SkillLibrary,
   request: { name: string; skill_version: string },
@@ -89,12 +89,12 @@ export async function withSkill<Result>(
     } catch (error) {
       if (!(error instanceof SkillChanged)) throw error;
       if (attempt === skillLimits.maxReads)
-        throw skillFailed(skill.name, `the folder of "${skill.name}" changes all the time; try again later`);
+        throw skillFailed(skill.name, `the folder of "${skill.name}" keeps changing; try again later`);
     }
   }
 }
 
-/** A version may stand behind the name, for agents whose SDK has no field for it. */
+/** The name may end in `@version`, for agents whose SDK has no field for the version. */
 async function findSkill(
   library: SkillLibrary,
   { name, skill_version }: { name: string; skill_version: string },
@@ -106,7 +106,7 @@ async function findSkill(
   return skill;
 }
 
-/** The skill knows how long it takes; the agent may be less patient, and the config speaks for both where they do not. */
+/** The smaller of the timeouts of the call and of the skill, or the option if neither gives one. */
 function timeoutOf(request: CallRequest, skill: Skill, options: ParsedSkillOptions): number {
   const asked = [request.timeout, skill.timeoutSeconds ?? 0].filter((seconds) => seconds > 0);
   return 1000 * (asked.length === 0 ? options.timeout_seconds : Math.min(...asked));
@@ -144,11 +144,8 @@ async function runScript(
     .finally(() => llm.end());
   const outcome = [result.data, result.summary];
   if (isDeeperThan(outcome, skillLimits.maxMessageDepth) || isLargerThan(outcome, skillLimits.maxLineBytes))
-    throw skillFailed(
-      skill.name,
-      `what it returned is larger than ${skillLimits.maxLineBytes} bytes or nested too deeply`,
-    );
-  // One that says it failed has promised nothing about its data.
+    throw skillFailed(skill.name, `its result is larger than ${skillLimits.maxLineBytes} bytes or nested too deeply`);
+  // A result with an error need not match the output schema.
   if (skill.outputSchema === undefined || result.error !== undefined) return result;
   const checked = await schemas.check(skill.name, skill.outputSchema, result.data, call);
   if ("problems" in checked) throw badOutput(skill.name, checked.problems);

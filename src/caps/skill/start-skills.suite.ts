@@ -1,4 +1,4 @@
-// A host with the skill plugin alone and folders to put skills in, for the tests of this folder.
+// A host with the skill plugin only and folders for skills, for the tests of this folder.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -18,7 +18,7 @@ export interface StartOptions extends SkillOptions {
   client?: TestClientOptions;
 }
 
-/** The text of a SKILL.md; name and description are filled in. */
+/** The text of a SKILL.md; name and description are added. */
 export function manifest(fields: string, body = "Do it."): string {
   return `---\ndescription: What it does.\n${fields}\n---\n${body}\n`;
 }
@@ -43,7 +43,7 @@ export async function startSkills({
         user: [at("user")],
         system: [at("system")],
         builtin: false,
-        // A push at any time would be in the way of most tests.
+        // A push at any time would disturb most tests.
         watch: false,
         ...options,
       }),
@@ -62,7 +62,7 @@ export async function startSkills({
     folder,
     at,
     skills: host.client.skill,
-    /** Writes a skill: front matter (the name is added), and further files by path. */
+    /** Writes a skill: its front matter (the name is added) and further files by path. */
     async add(name: string, fields: string, { body, source = "project", version = "", ...files }: AddOptions = {}) {
       const root = at(source, name, version);
       await write(join(root, "SKILL.md"), manifest(`name: ${name}\n${fields}`, body));

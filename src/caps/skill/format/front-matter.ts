@@ -1,4 +1,4 @@
-// The two parts of a SKILL.md: YAML between two lines of `---`, and the instructions below.
+// Splits a SKILL.md into its front matter (YAML between two lines of `---`) and its instructions.
 import { ConfigError } from "../../../machinery/options/problem.ts";
 import { parseYaml } from "../../../machinery/options/yaml.ts";
 import { isJsonObject, type JsonObject } from "../../../protocol/json.ts";
@@ -7,7 +7,7 @@ import { SkillFormatError } from "./skill-format-error.ts";
 
 export interface ManifestText {
   readonly fields: JsonObject;
-  /** As written, for what YAML does not keep: `1.10` is a number to it, and 1.1 afterwards. */
+  /** The source text, since YAML parses the version `1.10` as the number 1.1. */
   readonly frontMatter: string;
   readonly body: string;
 }
@@ -17,7 +17,7 @@ export async function parseManifestText(text: string): Promise<ManifestText> {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
   if (lines[0]?.trimEnd() !== "---") throw new SkillFormatError(["must begin with front matter: a line of ---"]);
   const end = lines.findIndex((line, index) => index > 0 && line.trimEnd() === "---");
-  if (end === -1) throw new SkillFormatError(["the front matter has no end: a second line of ---"]);
+  if (end === -1) throw new SkillFormatError(["the front matter has no end: add a second line of ---"]);
   const frontMatter = lines.slice(1, end).join("\n");
   if (frontMatter.length > skillLimits.maxFrontMatterLength)
     throw new SkillFormatError([`the front matter is longer than ${skillLimits.maxFrontMatterLength} characters`]);
@@ -34,11 +34,11 @@ async function parseFields(frontMatter: string): Promise<JsonObject> {
     ({ value } = await parseYaml(frontMatter));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    // The first line of the file is the one of dashes.
+    // The first line of the file is `---`, which is not part of the YAML.
     throw new SkillFormatError(
       error.problems.map(({ message, line }) => (line === undefined ? message : `line ${line + 1}: ${message}`)),
     );
   }
-  if (!isJsonObject(value)) throw new SkillFormatError(["the front matter must be fields with values: `name: …`"]);
+  if (!isJsonObject(value)) throw new SkillFormatError(["the front matter must be a map of fields: `name: …`"]);
   return value;
 }

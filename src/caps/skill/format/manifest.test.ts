@@ -4,7 +4,7 @@ import { parseManifest } from "./manifest.ts";
 const minimal = "name: a-skill\ndescription: Does it.";
 const parse = (fields: string, body = "Do it.") => parseManifest(`---\n${fields}\n---\n${body}\n`);
 
-test("a name and a description are enough", async () => {
+test("a name and a description are sufficient", async () => {
   expect(await parse(minimal, "\n# Title\n\nText.\n")).toMatchObject({
     name: "a-skill",
     description: "Does it.",
@@ -56,17 +56,17 @@ test.each([
   ["Bash(echo (a b) c) Read", ["Bash(echo (a b) c)", "Read"]],
   ["Bash(git add Read", ["Bash(git", "add", "Read"]],
   ["a) b", ["a)", "b"]],
-])("of the allowed tools %j, what stands in parentheses stays together", async (written, tools) => {
+])("the allowed tools %j are not split within parentheses", async (written, tools) => {
   expect(await parse(`${minimal}\nallowed-tools: ${JSON.stringify(written)}`)).toMatchObject({ tools });
 });
 
-test("fields of other clients are no mistake", async () => {
+test("unknown fields of other clients are ignored", async () => {
   expect(await parse(`${minimal}\nmodel: opus\ndisable-model-invocation: true\nlicense:`)).toMatchObject({
     license: "",
   });
 });
 
-test("Windows line ends and a byte order mark are read like any other text", async () => {
+test("Windows line ends and a byte order mark are accepted", async () => {
   const text = `\uFEFF---\r\nname: a-skill\r\ndescription: Does it.\r\n---\r\nDo it.\r\n`;
   expect(await parseManifest(text)).toMatchObject({ name: "a-skill", instructions: "Do it." });
 });
@@ -78,16 +78,16 @@ test.each([
   ["metadata:\n  version: 1.20", "1.20"],
   ["metadata: { version: '3.1' }", "3.1"],
   ["metadata:\n  version: 9.9\nversion: 1.10", "1.10"],
-])("%j is the version %s, as it is written", async (field, version) => {
+])("%j is read as the version %s, as it is written", async (field, version) => {
   expect(await parse(`${minimal}\n${field}`)).toMatchObject({ version });
 });
 
-test("metadata is free: what stands there as a version and is none is left alone", async () => {
+test("an invalid version in metadata is ignored", async () => {
   for (const version of ["latest", "1.2.3.4", "[1]"])
     expect(await parse(`${minimal}\nmetadata: { version: ${version} }`)).toMatchObject({ version: "1.0.0" });
 });
 
-test("a hint in brackets, which is a list to YAML, is read as it is written", async () => {
+test("an argument hint in brackets, which YAML parses as a list, is read as it is written", async () => {
   expect((await parse(`${minimal}\nargument-hint: [issue-number]`)).argumentHint).toBe("[issue-number]");
   expect((await parse(`${minimal}\nargument-hint: [from, to]`)).argumentHint).toBe("[from, to]");
 });
@@ -95,7 +95,7 @@ test("a hint in brackets, which is a list to YAML, is read as it is written", as
 test.each([
   "arguments: [{ name: topic, required: true }, { name: style }]",
   "arguments: { topic: { type: string, required: true }, style: string }",
-])("%j are inputs by another name", async (field) => {
+])("%j are read as inputs", async (field) => {
   expect(await parse(`${minimal}\n${field}`)).toMatchObject({
     argumentNames: ["topic", "style"],
     inputSchema: { type: "object", required: ["topic"] },
@@ -107,15 +107,15 @@ test.each([
   ["scripts/main.py", "python"],
   ["scripts/main.rb\nruntime: ruby", "ruby"],
   ["scripts/main.js\nruntime: node", "node"],
-])("the script %j runs as %s", async (script, runtime) => {
+])("the script %j has the runtime %s", async (script, runtime) => {
   expect((await parse(`${minimal}\nscript: ${script}`)).script?.runtime).toBe(runtime);
 });
 
-describe("a problem is named:", () => {
+describe("a problem is reported:", () => {
   test.each([
     ["no front matter", "Just text.", "must begin with front matter"],
     ["no end of it", `---\n${minimal}`, "has no end"],
-    ["not fields", "---\n- a\n- b\n---\n", "must be fields"],
+    ["not fields", "---\n- a\n- b\n---\n", "must be a map of fields"],
     ["bad YAML, with its line", "---\nname: a\ndescription: one: two\n---\n", "line 3: two settings on one line"],
   ])("%s", async (_, text, problem) => {
     await expect(parseManifest(text)).rejects.toThrow(problem);
@@ -131,29 +131,29 @@ describe("a problem is named:", () => {
     ["name: a--b\ndescription: x", "name: expected lowercase letters"],
     ["name: ../up\ndescription: x", "name: expected lowercase letters"],
     [`${minimal}\nstatus: Retired`, "status: expected one of Created, Blocked, Published, Archived"],
-    [`${minimal}\nversion: latest`, 'version: expected one such as 1.2.0, found "latest"'],
+    [`${minimal}\nversion: latest`, 'version: expected a version such as 1.2.0, found "latest"'],
     [`${minimal}\ninputs: 7`, "inputs: expected a JSON Schema, a map or a list of arguments"],
-    [`${minimal}\nscript: scripts/main`, "script: say with `runtime` what runs"],
+    [`${minimal}\nscript: scripts/main`, "script: set `runtime` to the interpreter that runs"],
     [`${minimal}\nllm: sometimes`, "llm: expected true or false"],
   ])("%j: %s", async (fields, problem) => {
     await expect(parse(fields)).rejects.toThrow(problem);
   });
 
-  test("all of them at once", async () => {
+  test("all problems at once", async () => {
     await expect(parse("name: A\nstatus: gone")).rejects.toThrow(/name: .*; description: is missing; status: /);
   });
 });
 
-describe("front matter that is meant to harm", () => {
+describe("malicious front matter", () => {
   test.each([
     ["nests too deeply", `x: ${"[".repeat(5000)}${"]".repeat(5000)}`, "nested deeper than 64 levels"],
     ["multiplies by aliases", billionLaughs(), "aliases make more than"],
     ["is too long", `x: ${"y".repeat(40_000)}`, "longer than 32768 characters"],
-  ])("is refused where it %s", async (_, fields, problem) => {
+  ])("is rejected if it %s", async (_, fields, problem) => {
     await expect(parse(`${minimal}\n${fields}`)).rejects.toThrow(problem);
   });
 
-  test("has no way to the prototype of objects", async () => {
+  test("cannot change the prototype of objects", async () => {
     const { metadata } = await parse(`${minimal}\nmetadata: { __proto__: { polluted: yes }, fine: 1 }`);
     expect((metadata as { polluted?: unknown }).polluted).toBeUndefined();
     expect(Object.getPrototypeOf(metadata)).toBe(Object.prototype);

@@ -1,4 +1,4 @@
-// What the front matter of a skill says, checked, with its shorter forms written out.
+// Parses and validates the front matter of a skill, and expands its short forms.
 import * as z from "zod";
 import { explainIssue } from "../../../machinery/options/issues.ts";
 import { renderPath } from "../../../machinery/options/problem.ts";
@@ -15,7 +15,7 @@ export const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 const maxTextLength = 4000;
 const text = z.string().max(maxTextLength);
-/** A list, or a text that is split into one. */
+/** A list, or a string that is split into one. */
 const listOf = (split: (text: string) => string[]) =>
   z
     .union([z.array(z.coerce.string().max(500)), z.string().max(maxTextLength)])
@@ -23,7 +23,7 @@ const listOf = (split: (text: string) => string[]) =>
     .pipe(z.array(z.string()).max(skillLimits.maxListItems));
 const words = listOf((given) => given.split(/[\s,]+/));
 const toolNames = listOf(splitToolNames);
-/** Unlike words, these may have spaces: a text alone is one item. */
+/** Unlike words, phrases may contain spaces: a string is a single item. */
 const phrases = z
   .union([
     z.array(z.coerce.string().max(500)),
@@ -34,7 +34,7 @@ const phrases = z
   ])
   .pipe(z.array(z.string()).max(skillLimits.maxListItems));
 
-/** People write `[issue-number]`, as command lines do, and YAML reads a list. */
+/** Authors write `[issue-number]`, as on command lines, which YAML parses as a list. */
 const hint = z.union([
   text,
   z.array(z.coerce.string().max(500)).transform((words) => `[${words.join(", ")}]`.slice(0, maxTextLength)),
@@ -45,7 +45,7 @@ const status = z
   .transform((given) => skillStatuses.find((one) => one.toLowerCase() === given.toLowerCase()) ?? given)
   .pipe(z.enum(skillStatuses));
 
-/** Fields of other clients are let through and ignored: the format is open. */
+/** Unknown fields are ignored: other clients define fields of their own. */
 const frontMatter = z.looseObject({
   name: z
     .string()
@@ -99,13 +99,13 @@ export interface Manifest {
   readonly icon: string | undefined;
   readonly inputSchema: JsonObject;
   readonly outputSchema: JsonObject | undefined;
-  /** What runs when it is called; without it, a call returns the instructions. */
+  /** The script that a call runs; without it, a call returns the instructions. */
   readonly script: { readonly path: string; readonly runtime: string } | undefined;
   readonly usesLlm: boolean;
   readonly instructions: string;
 }
 
-/** Rejects with a SkillFormatError that names every problem. */
+/** Rejects with a SkillFormatError that lists all problems. */
 export async function parseManifest(source: string): Promise<Manifest> {
   const manifestText = await parseManifestText(source);
   const fields = withInputs(withPlainKeys(manifestText.fields));
@@ -141,14 +141,14 @@ export async function parseManifest(source: string): Promise<Manifest> {
   };
 }
 
-/** `allowed-tools` and `allowed_tools` are one field; both spellings are found in the field. */
+/** Both spellings, `allowed-tools` and `allowed_tools`, are in use and mean the same field. */
 function withPlainKeys(fields: JsonObject): JsonObject {
   const plain = Object.entries(copyJson(fields)).map(([key, value]) => [key.replaceAll("-", "_"), value] as const);
-  // `key:` with nothing behind it is as good as no key.
+  // A key without a value counts as missing.
   return Object.fromEntries(plain.filter(([, value]) => value !== null));
 }
 
-/** Arguments with more than their names are inputs, under the name that others have for them. */
+/** Arguments with more than a name are treated as `inputs`. */
 function withInputs(fields: JsonObject): JsonObject {
   const { arguments: given, ...rest } = fields;
   const isNames = typeof given !== "object" || (Array.isArray(given) && !given.some(isJsonObject));
@@ -174,16 +174,18 @@ function readSchema(fields: JsonObject, ...names: readonly [string, string]): Js
 
 const firstVersion = "1.0.0";
 
-/** Many skills in the field have their version within `metadata`; one that says nothing is its first. */
+/** Many skills have their version in `metadata`. A skill without a version is version 1.0.0. */
 function readVersion({ frontMatter: source }: ManifestText, fields: JsonObject): string {
   const { version, metadata } = fields;
   const given = version ?? (metadata as JsonObject | undefined)?.version ?? firstVersion;
   const written = Array.from(source.matchAll(/^[ \t]*version:[ \t]*([\d.]+)[ \t]*(?:#.*)?$/gm), ([, one = ""]) => one);
   const found = typeof given === "number" ? (written.find((one) => Number(one) === given) ?? String(given)) : given;
   if (typeof found === "string" && isVersion(found)) return found;
-  // What stands in metadata is the author's own affair, and need be no version of ours.
+  // `metadata` belongs to the author, so a `version` there need not be a valid version.
   if (version === undefined) return firstVersion;
-  throw new SkillFormatError([`version: expected one such as 1.2.0, found ${JSON.stringify(found).slice(0, 60)}`]);
+  throw new SkillFormatError([
+    `version: expected a version such as 1.2.0, found ${JSON.stringify(found).slice(0, 60)}`,
+  ]);
 }
 
 const runtimesByExtension: Readonly<Record<string, string>> = { js: "javascript", mjs: "javascript", py: "python" };
@@ -191,6 +193,7 @@ const runtimesByExtension: Readonly<Record<string, string>> = { js: "javascript"
 function readScript(path: string, runtime: string | undefined): { path: string; runtime: string } {
   const extension = /\.([a-z]+)$/.exec(path)?.[1] ?? "";
   const found = runtime ?? runtimesByExtension[extension];
-  if (found === undefined) throw new SkillFormatError([`script: say with \`runtime\` what runs "${path}"`]);
+  if (found === undefined)
+    throw new SkillFormatError([`script: set \`runtime\` to the interpreter that runs "${path}"`]);
   return { path, runtime: found };
 }

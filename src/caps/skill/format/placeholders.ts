@@ -1,13 +1,13 @@
-// Named arguments in instructions: `{topic}` is the argument of that name, `{args}` all of them.
+// Placeholders in instructions: `{topic}` is the argument of that name, `{args}` all arguments.
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 
 const placeholder = /\{([A-Za-z_][\w-]{0,63})\}/g;
 
 /**
- * Fills in what is an argument and leaves every other brace alone: instructions are full of code. One pass, so that a
- * value which looks like a placeholder stays as it is. A known argument that was not given is left out. Undefined where
- * the whole would be too long.
+ * Replaces the names of arguments and leaves all other braces as they are, since instructions contain code. Works in
+ * one pass, so that a value that looks like a placeholder stays as it is. A known argument that is missing becomes
+ * empty. Returns undefined if the result would be too long.
  */
 export function fillPlaceholders(text: string, known: ReadonlySet<string>, args: JsonObject): string | undefined {
   let room = skillLimits.maxInstructionsLength - text.length;

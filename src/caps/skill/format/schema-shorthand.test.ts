@@ -29,6 +29,6 @@ test.each([
   expect(toSchema(given)).toEqual(schema ?? given);
 });
 
-test.each([[7], ["text"], [null], [[{ type: "string" }]], [{ topic: 7 }]])("%j is no schema", (given) => {
+test.each([[7], ["text"], [null], [[{ type: "string" }]], [{ topic: 7 }]])("%j is not a schema", (given) => {
   expect(toSchema(given)).toBeUndefined();
 });

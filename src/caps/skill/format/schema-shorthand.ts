@@ -1,11 +1,11 @@
-// `inputs` and `outputs` of front matter as a JSON Schema: they may be one already, or one of three shorter forms.
+// Converts `inputs` and `outputs` of the front matter to a JSON Schema, from a schema or one of three short forms.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 
 const jsonTypes = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
 /**
- * Reads a schema, names (`[topic, style]`), parameters (`[{ name: topic, required: true }]`) or a map of name to type or
- * schema (`topic: string`). Returns undefined for anything else.
+ * Accepts a schema, names (`[topic, style]`), parameters (`[{ name: topic, required: true }]`) or a map of names to
+ * types or schemas (`topic: string`). Returns undefined for anything else.
  */
 export function toSchema(value: JsonValue): JsonObject | undefined {
   if (Array.isArray(value)) return fromList(value);
@@ -19,7 +19,10 @@ const schemaKeywords = new Set(
   ),
 );
 
-/** A map of arguments may have one called `type` or `title`; it is a schema only where every key is a keyword of schemas. */
+/**
+ * A map of arguments may have an argument called `type` or `title`, so it is a schema only if every key is a keyword of
+ * JSON Schema.
+ */
 function isSchema(value: JsonObject): boolean {
   const keys = Object.keys(value);
   if (!keys.every((key) => schemaKeywords.has(key))) return false;
@@ -50,7 +53,7 @@ function fromMap(map: JsonObject): JsonObject | undefined {
   for (const [name, given] of Object.entries(map)) {
     if (typeof given === "string") properties[name] = jsonTypes.has(given) ? { type: given } : { description: given };
     else if (isJsonObject(given)) {
-      // `required: true` of one parameter is common and no JSON Schema: there it is a list.
+      // `required: true` in a parameter is common but not JSON Schema, in which `required` is a list.
       const { required: isRequired, ...schema } = given;
       properties[name] = typeof isRequired === "boolean" || isRequired === undefined ? schema : given;
       if (isRequired === true) required.push(name);
@@ -64,7 +67,7 @@ function toObjectSchema(properties: JsonObject, required: string[]): JsonObject 
   return { type: "object", properties, ...(required.length === 0 ? {} : { required }) };
 }
 
-/** The names of the arguments that a schema speaks of. */
+/** The names of the arguments in a schema. */
 export function argumentNames(schema: JsonObject): string[] {
   return isJsonObject(schema.properties) ? Object.keys(schema.properties) : [];
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a folder, in words for whoever wrote the skill. */
+/** The problems of a skill folder, in words for the author of the skill. */
 export class SkillFormatError extends Error {
   override readonly name = "SkillFormatError";
   readonly problems: readonly string[];

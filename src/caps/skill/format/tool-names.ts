@@ -1,7 +1,7 @@
-// `allowed-tools` as one text: tools apart by spaces or commas, each with what it is allowed in parentheses, as in
+// `allowed-tools` as one string: tools separated by spaces or commas, each with its allowed uses in parentheses, as in
 // `Bash(git add:*) Read`.
 
-/** What stands in parentheses belongs together; one that has no other half is a character as any other. */
+/** Does not split within parentheses. A parenthesis without a partner is an ordinary character. */
 export function splitToolNames(text: string): string[] {
   const halves = pairedParentheses(text);
   const names: string[] = [];
@@ -16,7 +16,7 @@ export function splitToolNames(text: string): string[] {
   return names;
 }
 
-/** Where the parentheses are that have their other half. */
+/** The positions of all parentheses that have a partner. */
 function pairedParentheses(text: string): Set<number> {
   const open: number[] = [];
   const paired = new Set<number>();

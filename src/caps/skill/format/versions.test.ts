@@ -26,10 +26,10 @@ test.each(["1", "v1.2", "1.2.3", "2026.11.15", "1.0.0-rc.1+build.5"])("%s is a v
   expect(isVersion(text)).toBe(true);
 });
 
-test.each(["", "latest", "1.2.3.4", "1..2", "scripts", "../1.0", "1.0 "])("%j is none", (text) => {
+test.each(["", "latest", "1.2.3.4", "1..2", "scripts", "../1.0", "1.0 "])("%j is not a version", (text) => {
   expect(isVersion(text)).toBe(false);
 });
 
-test("a label makes a candidate, a build does not", () => {
+test("a label makes a version a prerelease, build metadata does not", () => {
   expect([isPrerelease("1.0.0-rc.1"), isPrerelease("1.0.0+5")]).toEqual([true, false]);
 });

@@ -1,6 +1,6 @@
-// Versions of skills, ordered as Semantic Versioning orders them. Missing parts count as 0, and a leading `v` is nothing.
+// Versions of skills, ordered by Semantic Versioning. Missing parts count as 0, and a leading `v` is ignored.
 
-/** At most three numbers, so that a folder called 2026 or 1.2 counts and one called 1.2.3.4 does not. */
+/** At most three numbers: folders called 2026 and 1.2 are versions, a folder called 1.2.3.4 is not. */
 const versionText =
   /^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:-([0-9A-Za-z.-]{1,40}))?(?:\+[0-9A-Za-z.-]{1,40})?$/;
 
@@ -24,7 +24,7 @@ export function compareVersions(left: string, right: string): number {
   );
 }
 
-/** A release comes after its candidates: no label is the highest. */
+/** A release is newer than its prereleases, so a missing label is the highest. */
 function compareLabels(left: string | undefined, right: string | undefined): number {
   if (left === undefined || right === undefined) return Number(right !== undefined) - Number(left !== undefined);
   const leftParts = left.split(".");
@@ -40,7 +40,7 @@ function compareIdentifiers(left: string, right: string): number {
   const isLeftNumber = /^\d+$/.test(left);
   const isRightNumber = /^\d+$/.test(right);
   if (isLeftNumber && isRightNumber) return Number(left) - Number(right);
-  // Numbers come before words.
+  // Numbers sort before words.
   if (isLeftNumber !== isRightNumber) return isLeftNumber ? -1 : 1;
   return left < right ? -1 : left > right ? 1 : 0;
 }

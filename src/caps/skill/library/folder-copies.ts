@@ -1,5 +1,5 @@
-// Scripts run in copies of their folders. A copy never changes, so a call in flight keeps its version to the last import,
-// whatever happens to the folder meanwhile; and links are not in it, so it leads nowhere.
+// Scripts run in copies of their folders. A copy never changes, so a running call uses the same version to its last
+// import, even if the folder changes. A copy has no links, so a script cannot leave it.
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { SkillChanged } from "./skill-changed.ts";
 
 export interface FolderCopy {
   readonly path: string;
-  /** For whoever used it, once. */
+  /** Must be called once by each user of the copy. */
   release(): Promise<void>;
 }
 
@@ -23,13 +23,15 @@ interface Copy {
   readonly path: string;
   readonly made: Promise<void>;
   users: number;
-  /** A newer one has taken its place: it goes with its last user. */
+  /** A newer copy has replaced it: it is removed after its last user. */
   isOld: boolean;
 }
 
 export class FolderCopies {
   readonly #folder: string;
-  /** The beginning of the names of its copies: other hosts may have theirs beside them, as each command has a host. */
+  /**
+   * The prefix of the names of this host's copies. Other hosts, for example those of commands, may use the same folder.
+   */
   readonly #mark = `${processMark()}${randomUUID()}-`;
   /** The newest copy of each folder. */
   readonly #newest = new Map<string, { key: string; copy: Copy }>();
@@ -39,7 +41,7 @@ export class FolderCopies {
     this.#folder = folder;
   }
 
-  /** Removes what a host that was killed has left. */
+  /** Removes the copies that a killed host has left. */
   open(): Promise<void> {
     return this.#removeAll(isAbandoned);
   }
@@ -49,7 +51,7 @@ export class FolderCopies {
     return this.#removeAll((name) => name.startsWith(this.#mark));
   }
 
-  /** Rejects with SkillChanged where the folder is no longer that of this skill. */
+  /** Rejects with SkillChanged if the folder no longer has the version of this skill. */
   async use(skill: Skill): Promise<FolderCopy> {
     const files = await listFiles(skill.folder);
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
@@ -104,7 +106,7 @@ async function remove({ path, made }: Copy): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(() => {});
 }
 
-/** Half of one version and half of another is none. */
+/** Throws SkillChanged if files changed during the copy, so that a copy never mixes two versions. */
 async function copyFolder(from: string, files: readonly SkillFile[], to: string): Promise<void> {
   const partial = `${to}.partial`;
   const failure = await copyFiles(from, files, partial).then(
@@ -117,7 +119,7 @@ async function copyFolder(from: string, files: readonly SkillFile[], to: string)
   throw hasChanged ? new SkillChanged() : failure;
 }
 
-/** Each file is opened without following any link: between the list and the copy, one may have been put there. */
+/** Opens each file without following links: a file may have been replaced by a link since the listing. */
 async function copyFiles(from: string, files: readonly SkillFile[], to: string): Promise<void> {
   const folder = new Workspace(from);
   await mkdir(dirname(to), { recursive: true });
@@ -137,7 +139,7 @@ async function copyFiles(from: string, files: readonly SkillFile[], to: string):
   }
 }
 
-/** Outer ones first; the empty one is the whole. */
+/** The folders of these files, parents first; the empty path is the folder itself. */
 function foldersOf(files: readonly SkillFile[]): Set<string> {
   const folders = new Set([""]);
   for (const { path } of files)
@@ -145,7 +147,7 @@ function foldersOf(files: readonly SkillFile[]): Set<string> {
   return folders;
 }
 
-/** Whoever runs in the sandbox is not the user of the host, whose umask may keep others out. */
+/** The sandbox runs the script as a different user, whom the umask of the host may exclude. */
 function openToAll(path: string): Promise<void> {
   return chmod(path, 0o755);
 }

@@ -1,4 +1,4 @@
-// The files of a skill. Links are never followed, and nothing but regular files counts.
+// The files of a skill. Links are never followed; only regular files count.
 import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,14 +10,16 @@ import type { Skill } from "./skill.ts";
 import { SkillChanged } from "./skill-changed.ts";
 
 export interface SkillFile {
-  /** With slashes, relative to the folder. */
+  /** Relative to the folder, with slashes. */
   readonly path: string;
   readonly size: number;
-  /** Changes with the file. */
+  /** Changes whenever the file changes. */
   readonly stamp: string;
 }
 
-/** In a stable order, at most `maxFiles` of them; folders of other versions and hidden ones are no part of a skill. */
+/**
+ * The files in a stable order, at most `maxFiles`. Folders of other versions and hidden files are not part of a skill.
+ */
 export async function listFiles(folder: string): Promise<SkillFile[]> {
   const files: SkillFile[] = [];
   const open: string[][] = [[]];
@@ -30,7 +32,7 @@ export async function listFiles(folder: string): Promise<SkillFile[]> {
       const isOtherVersion = segments.length === 0 && isVersion(entry.name);
       if (entry.isDirectory() && !isOtherVersion && path.length < skillLimits.maxFolderDepth) open.push(path);
       if (!entry.isFile()) continue;
-      // One that has gone since is none.
+      // Removed since the folder was listed.
       const found = await lstat(join(folder, ...path), { bigint: true }).catch(() => undefined);
       if (found === undefined) continue;
       files.push({ path: path.join("/"), size: Number(found.size), stamp: stampOf(found) });
@@ -40,15 +42,15 @@ export async function listFiles(folder: string): Promise<SkillFile[]> {
   return files.sort(byPath);
 }
 
-/** Another one for each state of a file, as far as the system tells them apart. */
+/** A string that differs between two states of a file, as far as the file system distinguishes them. */
 export function stampOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs, ctimeNs].join("-");
 }
 
-/** Either spelling, in the order in which they are looked for. */
+/** The two allowed spellings, in the order in which they are tried. */
 export const manifestNames = ["SKILL.md", "skill.md"] as const;
 
-/** Throws SkillChanged where these are not the files of the skill as it was read: another version may have come since. */
+/** Throws SkillChanged if the manifest among these files is not the one that the skill was read from. */
 export function checkFiles({ stamp }: Skill, files: readonly SkillFile[]): void {
   const manifest = manifestNames
     .map((name) => files.find(({ path }) => path === name))
@@ -56,7 +58,10 @@ export function checkFiles({ stamp }: Skill, files: readonly SkillFile[]): void 
   if (manifest?.stamp !== stamp) throw new SkillChanged();
 }
 
-/** The same, after a file was read: what was read before is then of the version that the skill says. */
+/**
+ * Throws SkillChanged if the manifest has changed. Called after a file was read, it proves that the file belongs to the
+ * skill's version.
+ */
 export async function checkUnchanged(skill: Skill): Promise<void> {
   const files = await Promise.all(
     manifestNames.map(async (path) => {
@@ -73,7 +78,7 @@ function byPath(left: SkillFile, right: SkillFile): number {
 
 const { O_RDONLY } = constants;
 
-/** Opens a file by a path that came from outside; `unknown_resource` for every way out of the folder. */
+/** Opens a file by a path from outside. Every path that leaves the folder is answered with `unknown_resource`. */
 export async function openSkillFile({ name, folder }: Skill, path: string): Promise<FileHandle> {
   const segments = path.split("/").filter((segment) => segment !== "" && segment !== ".");
   const isOutside = path.startsWith("/") || /[\0\\]/.test(path) || segments.includes("..");
@@ -81,7 +86,7 @@ export async function openSkillFile({ name, folder }: Skill, path: string): Prom
     throw unknownResource(name, path, "expected a path relative to the folder of the skill");
   if (segments.some((segment) => segment.startsWith("."))) throw unknownResource(name, path);
   try {
-    // Walks folder by folder and follows no link, whatever is swapped meanwhile.
+    // Opens folder by folder without following links, even if a folder is replaced meanwhile.
     return await new Workspace(folder).openFile(segments, O_RDONLY);
   } catch (error) {
     throw unknownResource(name, path, await reasonOf(error, folder, segments));

@@ -1,5 +1,5 @@
-// Calls back some time after something changed in a set of folders. A hint, not a promise: networks and containers swallow
-// such events, and so nothing that must be right depends on them.
+// Calls back some time after a change in a set of folders. Only a hint: network file systems and containers may not
+// report changes, so correctness must not depend on it.
 import { type FSWatcher, watch } from "node:fs";
 import { join, sep } from "node:path";
 import { skillLimits } from "../limits.ts";
@@ -17,7 +17,7 @@ export class FolderWatch {
     this.#onChange = onChange;
   }
 
-  /** Watches these folders and no others, not what is below them. */
+  /** Watches exactly these folders, without their subfolders. */
   set(folders: Iterable<string>): void {
     if (this.#isClosed) return;
     const wanted = new Set([...folders].slice(0, skillLimits.maxWatchedFolders));
@@ -34,15 +34,15 @@ export class FolderWatch {
   #add(folder: string): void {
     try {
       const watcher = watch(folder, { persistent: false }, (kind, name) => {
-        // What was put in the place of a folder is another one, and the watch is still on the one that was there.
+        // A folder that was replaced is a different folder, and the watch is still on the old one.
         if (kind === "rename" && name !== null) this.#forgetBelow(join(folder, name));
         this.#changed();
       });
-      // A folder that goes away, or a system out of watches: noticed on use.
+      // The folder was removed, or the system has no watches left. Its changes are noticed when a skill is used.
       watcher.on("error", () => this.#forget(folder));
       this.#watchers.set(folder, watcher);
     } catch {
-      // It does not exist yet.
+      // The folder does not exist yet.
     }
   }
 

@@ -1,4 +1,4 @@
-// Tells which skills have come, changed or gone since it was last looked.
+// Reports which skills were added, changed or removed since the last comparison.
 import { dirname } from "node:path";
 import type { Logger } from "../../../host/logger.ts";
 import { FolderWatch } from "./folder-watch.ts";
@@ -26,7 +26,7 @@ export class LibraryWatch {
     this.#log = log;
   }
 
-  /** Begins, once; what is there now is no change. */
+  /** Reads the skills once, as the state that later changes are compared with. */
   start(): Promise<void> {
     this.#started ??= this.#library.list().then(
       (entries) => {
@@ -37,13 +37,13 @@ export class LibraryWatch {
     return this.#started;
   }
 
-  /** Until the returned function is called. */
+  /** Calls the listener until the returned function is called. */
   onChange(listener: (changes: SkillChanges) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Compares with what was known; one look at a time. */
+  /** Compares the skills with the known state; one comparison at a time. */
   look(): Promise<void> {
     this.#looking = this.#looking.then(() => this.#compare()).catch((error: unknown) => this.#warn(error));
     return this.#looking;
@@ -70,13 +70,13 @@ export class LibraryWatch {
   }
 
   #warn(error: unknown): void {
-    this.#log.warn("folders of skills could not be read", { error: String(error) });
+    this.#log.warn("reading the folders of skills failed", { error: String(error) });
   }
 
   #note(entries: readonly SkillEntry[]): Map<string, string> {
     const roots = this.#roots.map(({ path }) => path);
     const folders = entries.flatMap(({ versions }) => versions.map(({ folder }) => folder));
-    // Parents too: of a root that does not exist yet, and of versions, where the next one will appear.
+    // Also the parents: a missing root appears in its parent, and a new version in the folder of its skill.
     this.#folders.set([
       ...roots,
       ...roots.map((path) => dirname(path)),

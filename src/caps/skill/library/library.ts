@@ -1,5 +1,5 @@
-// All skills of a host. The file system is asked each time, so what is answered is what is there; only what has changed
-// is read and parsed again.
+// All skills of a host. Every call lists the file system again, so answers are up to date; only changed files are read
+// and parsed.
 import { readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { Logger } from "../../../host/logger.ts";
@@ -16,12 +16,12 @@ export interface SkillRoot {
   readonly source: SkillSource;
 }
 
-/** The versions that a name stands for. */
+/** All versions of a skill. */
 export interface SkillEntry {
   readonly name: string;
-  /** What a call without a version uses. */
+  /** The version that a call without a version uses. */
   readonly current: Skill;
-  /** Newest first, each version once: where two roots have it, the one that comes first. */
+  /** Newest first, each version once. If two roots have the same version, the first root wins. */
   readonly versions: readonly Skill[];
 }
 
@@ -29,16 +29,16 @@ export class SkillLibrary {
   readonly #roots: readonly SkillRoot[];
   readonly #log: Logger;
   readonly #cache: SkillCache = new Map();
-  /** Problems that were told, so that each is told once. */
+  /** The stamps of broken skills that were logged, so that each problem is logged once. */
   readonly #told = new Map<string, string>();
 
-  /** Roots in order: those that come first win. */
+  /** Roots by precedence: the first wins. */
   constructor(roots: readonly SkillRoot[], log: Logger) {
     this.#roots = roots;
     this.#log = log;
   }
 
-  /** By name. */
+  /** All skills, sorted by name. */
   async list(): Promise<SkillEntry[]> {
     const byRoot = await Promise.all(this.#roots.map(({ path }) => namesIn(path)));
     const names = [...new Set(byRoot.flat())].sort();
@@ -69,7 +69,7 @@ export class SkillLibrary {
     const usable = byRoot.map((found) => found.filter((one) => this.#isUsable(one)).sort(byVersion));
     const versions = new Map<string, Skill>();
     for (const skill of usable.flat()) if (!versions.has(skill.version)) versions.set(skill.version, skill);
-    // A name of the project hides that of the user, newer or not: whoever put it there meant it.
+    // A skill of the project hides that of the user even if it is older: the project chose it on purpose.
     const current = usable.map(pickCurrent).find((skill) => skill !== undefined);
     return current === undefined ? undefined : { name, current, versions: [...versions.values()].sort(byVersion) };
   }
@@ -89,13 +89,13 @@ function byVersion(left: Skill, right: Skill): number {
   return compareVersions(left.version, right.version);
 }
 
-/** The newest that is meant for use; candidates and archived ones only where there is nothing else. */
+/** The newest version that is meant for use. Prereleases, blocked and archived versions only if there is no other. */
 function pickCurrent(versions: readonly Skill[]): Skill | undefined {
   const isOpen = ({ status }: Skill) => status !== "Archived" && status !== "Blocked";
   return (
     versions.find((skill) => isOpen(skill) && !isPrerelease(skill.version)) ??
     versions.find(isOpen) ??
-    // Blocked before archived: whoever calls it should be told that it is blocked.
+    // Blocked before archived, so that a call fails with the reason that the skill is blocked.
     versions.find(({ status }) => status === "Blocked") ??
     versions[0]
   );

@@ -1,4 +1,4 @@
-// The files of a skill for an agent: what there is, and one of them at a time.
+// The files of a skill for an agent: lists them, and reads one.
 import type { RequestOf, ResultInputOf } from "../../../protocol/capability.ts";
 import { skillLimits } from "../limits.ts";
 import { unknownResource } from "../problems.ts";
@@ -9,7 +9,7 @@ import type { Skill } from "./skill.ts";
 type ReadRequest = RequestOf<(typeof table.calls)["read"]>;
 type ReadResult = ResultInputOf<(typeof table.calls)["read"]>;
 
-/** Everything but the SKILL.md itself, whose instructions the agent has been given, and its test cases. */
+/** All files but SKILL.md, whose instructions the agent already has, and the test cases. */
 export async function listResources(skill: Skill): Promise<{ path: string; size: number }[]> {
   const files = await listFiles(skill.folder);
   checkFiles(skill, files);
@@ -43,7 +43,7 @@ export async function readResource(skill: Skill, request: ReadRequest): Promise<
   }
 }
 
-/** Whoever asks for SKILL.md means the manifest, however its file is spelled. */
+/** `SKILL.md` always means the manifest, even if its file is called `skill.md`. */
 async function openResource(skill: Skill, path: string) {
   try {
     return await openSkillFile(skill, path);
@@ -58,7 +58,7 @@ function toBase64(bytes: Buffer): { content: string; taken: number } {
   return { content: bytes.toString("base64"), taken: bytes.length };
 }
 
-/** A character that the end of the piece cuts in two is left for the next one. */
+/** A character that is cut at the end of the piece is left to the next piece. */
 function toText(name: string, path: string, bytes: Buffer, goesOn: boolean): { content: string; taken: number } {
   const end = goesOn ? wholeCharacters(bytes) : bytes.length;
   const piece = bytes.subarray(0, end === 0 ? bytes.length : end);

@@ -1,4 +1,4 @@
-// Where a host looks for skills, in the order in which they win.
+// The folders in which a host looks for skills, by precedence.
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import type { ParsedSkillOptions } from "../options.ts";
 import { type SkillSource, skillSources } from "../protocol.ts";
 import type { SkillRoot } from "./library.ts";
 
-/** The skills that come with the package; `npm run build` puts them beside the built code as well. */
+/** The skills of this package; `npm run build` copies them beside the built code. */
 const builtinFolder = fileURLToPath(new URL("../builtin/", import.meta.url));
 
 export function rootsOf(options: ParsedSkillOptions, home = findHome()): SkillRoot[] {
@@ -20,7 +20,7 @@ export function rootsOf(options: ParsedSkillOptions, home = findHome()): SkillRo
   return [...skillSources.flatMap(from), ...own];
 }
 
-/** In a container, a user may have none. */
+/** In a container, the user may have no home folder. */
 function findHome(): string | undefined {
   try {
     return homedir();

@@ -1,4 +1,4 @@
-/** The folder of a skill is no longer what it was when its SKILL.md was read: whoever uses it begins anew. */
+/** The folder of a skill has changed since its SKILL.md was read; the caller must read it again. */
 export class SkillChanged extends Error {
   override readonly name = "SkillChanged";
 }

@@ -1,4 +1,4 @@
-// Reads what lies under one name in one root: a folder with SKILL.md, folders of versions within it, or both.
+// Reads the folder of one skill in one root: it has a SKILL.md, folders of versions, or both.
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import type { SkillSource } from "../protocol.ts";
 import { manifestNames, stampOf } from "./folder-files.ts";
 import type { Skill } from "./skill.ts";
 
-/** A folder that looks like a skill and is none. */
+/** A folder with a SKILL.md that is not valid. */
 export interface BrokenSkill {
   readonly folder: string;
   readonly stamp: string;
@@ -23,16 +23,16 @@ export function isBroken(found: FoundSkill): found is BrokenSkill {
   return "problems" in found;
 }
 
-/** What was read before, by folder: a file that has not changed is not parsed again. */
+/** Skills by folder as they were last read, so that an unchanged file is not parsed again. */
 export type SkillCache = Map<string, FoundSkill>;
 
-/** The versions of a name in a root, in no order; empty where there is nothing. */
+/** The versions of a skill in a root, unordered; empty if the root has no such skill. */
 export async function readSkillFolder(
   root: { readonly path: string; readonly source: SkillSource },
   name: string,
   cache: SkillCache,
 ): Promise<FoundSkill[]> {
-  // The folder itself may be a link, as installers of skills make them; nothing within it may.
+  // The folder itself may be a link, as installers of skills create them. Links within it are not followed.
   const folder = await realpath(join(root.path, name)).catch(() => undefined);
   if (folder === undefined) return [];
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
@@ -73,7 +73,7 @@ async function readManifestIn(
   }
 }
 
-/** Not through a link, and nothing but a regular file: a pipe would block, a device has no end. */
+/** Opens regular files only, and not through a link: a pipe would block, and a device has no end. */
 async function openManifest(folder: string): Promise<FileHandle | undefined> {
   for (const name of manifestNames) {
     const file = await open(join(folder, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
@@ -89,8 +89,8 @@ async function parse(file: FileHandle, size: number, expected: { name: string; v
   if (size > maxManifestBytes) throw new SkillFormatError([`is larger than ${maxManifestBytes} bytes`]);
   const manifest = await parseManifest(await file.readFile("utf8"));
   if (manifest.name !== expected.name)
-    throw new SkillFormatError([`name: is "${manifest.name}", and its folder is called "${expected.name}"`]);
+    throw new SkillFormatError([`name: is "${manifest.name}", but its folder is called "${expected.name}"`]);
   if (expected.version !== undefined && manifest.version !== expected.version)
-    throw new SkillFormatError([`version: is "${manifest.version}", and its folder is called "${expected.version}"`]);
+    throw new SkillFormatError([`version: is "${manifest.version}", but its folder is called "${expected.version}"`]);
   return manifest;
 }

@@ -1,12 +1,12 @@
-// A version of a skill as it was read: nothing of it changes afterwards, so a call that holds it keeps it.
+// One version of a skill as it was read. Immutable, so a call uses the same version to its end.
 import type { Manifest } from "../format/manifest.ts";
 import type { SkillDefinition, SkillSource } from "../protocol.ts";
 
 export interface Skill extends Manifest {
   readonly source: SkillSource;
-  /** The real path of its folder. */
+  /** The real path of the folder. */
   readonly folder: string;
-  /** Changes with its SKILL.md. */
+  /** Changes whenever SKILL.md changes. */
   readonly stamp: string;
 }
 
@@ -32,7 +32,7 @@ export function toDefinition(skill: Skill, versions: readonly string[]): SkillDe
     categories: [...skill.categories],
     tags: [...skill.tags],
     max_turns: skill.maxTurns ?? null,
-    // Whole seconds on the wire, and never fewer than it may take.
+    // An integer on the wire; rounded up, so that it is never shorter than the real timeout.
     timeout_seconds: skill.timeoutSeconds === undefined ? null : Math.ceil(skill.timeoutSeconds),
     icon: skill.icon ?? null,
     metadata: skill.metadata,

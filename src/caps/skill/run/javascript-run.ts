@@ -1,4 +1,4 @@
-// A small script in JavaScript, in a sandbox within this process: no start-up to speak of, no files, no modules.
+// Runs a small JavaScript script in a sandbox within this process: it starts fast, and has neither files nor modules.
 import type { SandboxPolicy, ScriptSandbox } from "../../../host/ports/sandbox.ts";
 import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
@@ -28,15 +28,15 @@ export async function runJavaScript(
   const functions = {
     async emit(argument: JsonValue) {
       if (isDeeperThan(argument, skillLimits.maxMessageDepth))
-        throw new A2EError("schema_violation", `an event nests deeper than ${skillLimits.maxMessageDepth} levels`);
+        throw new A2EError("schema_violation", `an event is nested deeper than ${skillLimits.maxMessageDepth} levels`);
       saidBytes += JSON.stringify(argument ?? null).length;
-      if (saidBytes > maxOutputBytes) throw new A2EError("forbidden", `it said more than ${maxOutputBytes} bytes`);
+      if (saidBytes > maxOutputBytes) throw new A2EError("forbidden", `it emitted more than ${maxOutputBytes} bytes`);
       host.emit(toScriptEvent(argument));
       return null;
     },
     async llm(argument: JsonValue): Promise<JsonValue> {
       const request = toLlmRequest(isJsonObject(argument) ? argument : { prompt: argument });
-      if (!usesLlm) throw new A2EError("forbidden", "a skill that asks for completions must declare `llm: true`");
+      if (!usesLlm) throw new A2EError("forbidden", "a skill that requests completions must declare `llm: true`");
       if (typeof request === "string") throw new A2EError("schema_violation", request);
       return { ...(await host.askLlm(request)) };
     },

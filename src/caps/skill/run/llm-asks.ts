@@ -1,4 +1,4 @@
-// Completions that a running script wants, as questions to the agent whose call it is.
+// Completion requests of a running script, sent as questions to the agent that called the skill.
 import { setMaxListeners } from "node:events";
 import type { CallContext } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
@@ -10,11 +10,11 @@ import type { LlmRequest } from "./script-messages.ts";
 
 export interface LlmAsks {
   ask(request: LlmRequest): Promise<LlmAnswer>;
-  /** The script has ended: what it still asks is nobody's question any more. */
+  /** The script has ended: pending requests are cancelled. */
   end(): void;
 }
 
-/** Names the call, so that the agent finds the model and the keys that it meant for it; they never come here. */
+/** Requests name the call, so that the agent can choose its model and keys, which are never sent to the host. */
 export function createLlmAsks(
   session: Pick<SessionContext, "ask">,
   call: CallContext,
@@ -24,13 +24,13 @@ export function createLlmAsks(
   let asked = 0;
   const over = new AbortController();
   const signal = AbortSignal.any([call.signal, over.signal]);
-  // Each question listens to it, and a script may ask all of them at once.
+  // Each request listens to the signal, and a script may send many at once.
   setMaxListeners(0, signal);
   return {
     ask(request) {
       asked += 1;
       if (asked > maxCalls)
-        return Promise.reject(new A2EError("rate_limited", `a call may ask for ${maxCalls} completions`));
+        return Promise.reject(new A2EError("rate_limited", `a call may request at most ${maxCalls} completions`));
       const about = { skill_name: name, skill_version: version, call_id: call.id, correlation_id: correlationId };
       return session.ask(table.asks.llm, { ...request, ...about }, { signal });
     },

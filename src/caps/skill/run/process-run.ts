@@ -1,4 +1,4 @@
-// A script as a process of its own, in a sandbox, in a copy of its folder.
+// Runs a script as a process in a sandbox, in a copy of its folder.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { isAbsolute, join } from "node:path";
@@ -13,9 +13,9 @@ import type { ScriptResult } from "./script-messages.ts";
 
 export interface ProcessRunSettings {
   readonly sandbox: ProcessSandbox;
-  /** What runs scripts of its runtime, as the beginning of a command. */
+  /** The command that runs scripts of this runtime; the script is appended. */
   readonly interpreter: readonly [string, ...string[]];
-  /** The copy of its folder. */
+  /** The copy of the skill's folder. */
   readonly folder: string;
   readonly scriptPath: string;
   readonly network: boolean;
@@ -38,19 +38,19 @@ export async function runProcess(
     const child = spawn(confinement.file, [...confinement.args], {
       cwd: confinement.cwd,
       env: { ...confinement.env },
-      // The last one is for the sandbox to report on.
+      // The last pipe is for the report of the sandbox.
       stdio: ["pipe", "pipe", "pipe", "pipe"],
-      // Leader of a group of its own, so that what it started goes with it.
+      // Leads its own process group, so that its children can be killed with it.
       detached: true,
     }) as ChildProcessWithoutNullStreams;
     const { pid } = child;
-    // Before anything else of it is touched: one that could not be started may not even have pipes.
+    // Checked first: a process that could not be started may have no pipes.
     if (pid === undefined) throw notStarted(name, (await once(child, "error"))[0]);
     const kill = () => {
       try {
         process.kill(-pid, "SIGKILL");
       } catch {
-        // It has ended already.
+        // The group has ended already.
       }
     };
     const outcome = await talkToScript(
@@ -65,10 +65,10 @@ export async function runProcess(
     ).catch((cause: unknown) => {
       throw notStarted(name, cause);
     });
-    // What it left running in its group, having ended itself.
+    // Kills the children that the script has left running in its group.
     kill();
     host.signal.throwIfAborted();
-    // A stack trace names the copy, which is nobody's business.
+    // A stack trace contains the path of the copy, which agents must not see.
     const stderr = outcome.stderr.replaceAll(`${settings.folder}/`, "");
     return outcome.result ?? fail(await explain(skill, { ...outcome, stderr }, confinement));
   } finally {
@@ -83,7 +83,7 @@ async function confine(skill: Skill, settings: ProcessRunSettings): Promise<Conf
     PATH: "/usr/local/bin:/usr/bin:/bin",
     HOME: "/tmp",
     LANG: "C.UTF-8",
-    // Its folder is read-only, and what it prints is a conversation.
+    // The folder is read-only, and stdout carries messages.
     PYTHONDONTWRITEBYTECODE: "1",
     PYTHONUNBUFFERED: "1",
     A2E_SKILL: skill.name,
@@ -110,7 +110,7 @@ function notStarted(name: string, cause: unknown): A2EError {
   return cannotRun(name, `its sandbox could not be started (${why})`);
 }
 
-/** Why it gave no result. */
+/** Explains why there is no result. */
 async function explain({ name }: Skill, outcome: TalkOutcome, confinement: Confinement): Promise<A2EError> {
   const { stderr, problem } = outcome;
   if (problem !== undefined) return skillFailed(name, problem, withStderr(stderr));

@@ -1,4 +1,4 @@
-// A conversation with the script in a child process, from its input to its end.
+// Exchanges messages with a script in a child process, from its input to its exit.
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { readReport } from "../../../machinery/processes/program-end.ts";
 import { A2EError } from "../../../protocol/errors.ts";
@@ -16,29 +16,29 @@ import {
 
 export interface TalkSettings {
   readonly input: InputLine;
-  /** Keeps its stdin open for answers; otherwise it ends after the input. */
+  /** Keeps the script's stdin open for completions; otherwise it is closed after the input. */
   readonly usesLlm: boolean;
   readonly maxOutputBytes: number;
-  /** Ends all that runs, at once. */
+  /** Kills the process and its children at once. */
   kill(): void;
 }
 
 export interface TalkOutcome {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** What the sandbox has reported of its end. */
+  /** The report of the sandbox about the exit of the script. */
   readonly report: string;
-  /** The end of it. */
+  /** The last part of stderr. */
   readonly stderr: string;
   readonly result: ScriptResult | undefined;
-  /** What it said, or did, that ended it. */
+  /** Why the script was ended, if it printed too much or an invalid message. */
   readonly problem: string | undefined;
 }
 
-/** A script that has given its result may clean up for this long, and so may what it leaves behind. */
+/** The time that a script has to clean up after its result, and that its children have after its exit. */
 const graceMs = 1000;
 
-/** Resolves when the process has ended; rejects with an Error where it could not be started. */
+/** Resolves when the process has ended; rejects with an Error if it could not be started. */
 export function talkToScript(
   child: ChildProcessWithoutNullStreams,
   { input, usesLlm, maxOutputBytes, kill }: TalkSettings,
@@ -61,16 +61,17 @@ export function talkToScript(
   };
   const writeAnswer = (line: LlmAnswerLine) => {
     write(line);
-    // What it does not read stays in the memory of the host.
-    if (child.stdin.writableLength > maxUnreadBytes) fail("it asks for completions and does not read the answers");
+    // An answer that the script does not read stays in the memory of the host.
+    if (child.stdin.writableLength > maxUnreadBytes) fail("it requests completions and does not read the answers");
   };
   const answer = async (id: JsonValue, request: LlmRequest | string) => {
     try {
-      if (!usesLlm) throw new A2EError("forbidden", "a skill that asks for completions must declare `llm: true`");
+      if (!usesLlm) throw new A2EError("forbidden", "a skill that requests completions must declare `llm: true`");
       if (typeof request === "string") throw new A2EError("schema_violation", request);
       writeAnswer({ type: "llm", id, ...(await host.askLlm(request)) });
     } catch (error) {
-      const { code, message } = error instanceof A2EError ? error : new A2EError("internal_error", "no completion");
+      const { code, message } =
+        error instanceof A2EError ? error : new A2EError("internal_error", "the completion failed");
       writeAnswer({ type: "llm", id, error: { code, message } });
     }
   };
@@ -78,14 +79,14 @@ export function talkToScript(
     maxLineBytes: skillLimits.maxLineBytes,
     onTooLong: () => fail(`a line is longer than ${skillLimits.maxLineBytes} bytes`),
     onLine(line) {
-      // Its first word on the outcome is its last.
+      // Only the first result or error counts.
       if (result !== undefined || problem !== undefined) return;
       const message = parseScriptLine(line);
       if (message.type === "event") host.emit(message.event);
       else if (message.type === "llm") void answer(message.id, message.request);
       else {
         if (message.type === "result") result = message.result;
-        else problem = message.message === "" ? "the script gave up without a reason" : message.message;
+        else problem = message.message === "" ? "the script reported an error without a message" : message.message;
         child.stdin.end();
         grace = setTimeout(kill, graceMs);
       }
@@ -102,7 +103,7 @@ export function talkToScript(
     if (printedBytes > maxOutputBytes) fail(`it printed more than ${maxOutputBytes} bytes`);
     stderr = (stderr + chunk.toString("utf8")).slice(-skillLimits.maxStderrLength);
   });
-  // A script that does not read its input is no failure of ours.
+  // A script may ignore its input.
   child.stdin.on("error", () => {});
   write(input);
   const maxUnreadBytes = child.stdin.writableLength + skillLimits.maxUnreadAnswerBytes;
@@ -111,7 +112,7 @@ export function talkToScript(
   host.signal.addEventListener("abort", kill, { once: true });
   return new Promise<TalkOutcome>((resolve, reject) => {
     child.on("error", reject);
-    // What it started may hold its pipes open for ever; what it said itself has arrived by then.
+    // Children of the script may hold its pipes open for ever; its own output has arrived by then.
     child.on("exit", () => {
       linger = setTimeout(() => {
         child.stdout.destroy();

@@ -1,4 +1,4 @@
-// The part of schema checks that runs in a thread.
+// The half of schema checks that runs in a worker thread.
 
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
 import { type Checked, createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
@@ -9,9 +9,9 @@ export interface SchemaCheckArguments {
   value: JsonValue;
 }
 
-/** Says one thing: that the check itself begins. */
+/** Sends one message when the check itself begins, so that the host starts its timer. */
 export function checkSchema({ schema, value }: SchemaCheckArguments, { send }: WorkerContext): Checked {
-  // Loads what checks, which is the host's time and not the schema's.
+  // Loads the validator first: its loading time must not count as time of the check.
   createSchemaCheck({})({});
   send("began");
   return createSchemaCheck(schema)(value as JsonObject);

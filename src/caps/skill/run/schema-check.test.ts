@@ -15,14 +15,14 @@ function callOf(id: string, signal = new AbortController().signal) {
   return { signal, session: { id } };
 }
 
-test("the time of a check does not include that of starting its thread", async () => {
-  // Far less than a thread needs to start and to load what checks.
+test("the time limit of a check does not include the start of its thread", async () => {
+  // Far less than a thread needs to start and to load the validator.
   const checks = createChecks({ checkMs: 200 });
 
   expect(await checks.check("csv", trap, { a: "aaa" }, callOf("ada"))).toEqual({ value: { a: "aaa" } });
 });
 
-test("a check that takes too long may be tried again", async () => {
+test("a check that times out may be retried", async () => {
   const checks = createChecks({ checkMs: 200 });
 
   await expect(checks.check("csv", trap, endless, callOf("ada"))).rejects.toMatchObject({
@@ -32,7 +32,7 @@ test("a check that takes too long may be tried again", async () => {
   });
 });
 
-test("the slow checks of one session hold up no other", async () => {
+test("slow checks of one session do not hold up those of another", async () => {
   const checks = createChecks({ checkMs: 60_000 });
   const controller = new AbortController();
   const slow = [1, 2, 3].map(() =>

@@ -1,6 +1,6 @@
-// Checks values against schemas that a skill brought along. Whoever wrote it may mean harm: a pattern can take longer than
-// the universe has, and so can a few other keywords. Schemas of plain keywords are checked here, in time that grows with
-// the value alone; any other one in a thread that can be ended.
+// Validates values against the schemas of skills. A malicious schema can take practically for ever, for example with a
+// pattern. Schemas with plain keywords only are checked here, in time that grows with the value; all others run in a
+// worker thread that can be terminated.
 import type { CallContext } from "../../../host/call-context.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
@@ -11,11 +11,11 @@ import { skillLimits } from "../limits.ts";
 import { cannotRun, checkTookLong } from "../problems.ts";
 import type { SchemaCheckArguments } from "./schema-check-worker.ts";
 
-/** The call that a check is for. No session's checks hold up another's. */
+/** The call that a check is for. The checks of one session do not hold up those of another. */
 type Caller = Pick<CallContext, "signal"> & { readonly session: Pick<CallContext["session"], "id"> };
 
 export class SchemaChecks {
-  /** Compiled once per skill as it was read. */
+  /** Compiled once per schema object, and so once per read of a skill. */
   readonly #checks = new WeakMap<JsonObject, (value: JsonObject) => Checked>();
   readonly #pool = new WorkerPool({ size: 1 });
   readonly #checkMs: number;
@@ -24,10 +24,10 @@ export class SchemaChecks {
     this.#checkMs = checkMs;
   }
 
-  /** Rejects with `skill_error` where the schema is broken or takes too long. */
+  /** Rejects with `skill_error` if the schema is invalid or takes too long. */
   async check(name: string, schema: JsonObject, value: JsonValue, { signal, session }: Caller): Promise<Checked> {
     try {
-      // The value of an output need not be an object, and the check takes it as it is.
+      // An output need not be an object; the check accepts any value.
       if (isPlain(schema)) return this.#compiled(schema)(value as JsonObject);
       return await this.#checkInThread({ schema, value }, signal, session.id);
     } catch (error) {
@@ -42,7 +42,10 @@ export class SchemaChecks {
     return this.#pool.close();
   }
 
-  /** The time counts from where the check itself begins: before that the thread starts and loads, slowly on a busy machine. */
+  /**
+   * The time counts from the start of the check: before it, the thread starts and loads its code, which is slow on a
+   * busy machine.
+   */
   async #checkInThread(args: SchemaCheckArguments, signal: AbortSignal, owner: string): Promise<Checked> {
     const limit = new AbortController();
     const end = () => limit.abort(new A2EError("timeout", "the schema takes too long"));

@@ -1,4 +1,4 @@
-// What the host does for a running script, whichever sandbox it runs in.
+// The services of the host for a running script, in any sandbox.
 import type { LlmRequest, ScriptEvent } from "./script-messages.ts";
 
 export interface LlmAnswer {
@@ -11,6 +11,6 @@ export interface ScriptHost {
   emit(event: ScriptEvent): void;
   /** Rejects with an A2EError whose text the script may see. */
   askLlm(request: LlmRequest): Promise<LlmAnswer>;
-  /** Aborted when nobody waits for the result any more. */
+  /** Aborted when the call no longer waits for the result. */
   readonly signal: AbortSignal;
 }

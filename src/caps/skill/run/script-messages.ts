@@ -1,11 +1,11 @@
-// What a script and the host say to each other: lines of JSON, the script's on its stdout, the host's on its stdin.
+// The messages between a script and the host: lines of JSON on the script's stdout and stdin.
 import * as z from "zod";
 import { toEventData } from "../../../protocol/core.ts";
 import { isDeeperThan, type JsonObject, type JsonValue, jsonValue, parseJson } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 import { llmRequest } from "../protocol.ts";
 
-/** The first line that a script gets. Nothing else of the agent's request reaches it. */
+/** The first line that a script receives. Nothing else of the agent's request is passed on. */
 export interface InputLine {
   type: "input";
   input: JsonObject;
@@ -26,7 +26,7 @@ export interface ScriptEvent {
 export interface ScriptResult {
   data: JsonValue;
   summary: JsonValue;
-  /** It ran to its end and could not do what was asked. */
+  /** Set if the script ran to its end but reports a failure. */
   error?: string;
 }
 
@@ -42,7 +42,7 @@ const result = z.object({ data: jsonValue.catch(null), summary: jsonValue.catch(
 
 const maxErrorLength = 4000;
 
-/** Any line is something: what is no message was meant for people, and becomes a log event. */
+/** A line that is not a message was printed for people and becomes a log event. */
 export function parseScriptLine(line: string): ScriptMessage {
   const message = toObject(line);
   switch (message?.type) {
@@ -70,19 +70,19 @@ function toScriptResult(value: JsonObject): ScriptResult {
   return { data, summary, ...(text === "" ? {} : { error: text }) };
 }
 
-/** Whatever a script puts there means that it failed, except what stands for nothing in its language. */
+/** Any value means that the script failed, except null and false. */
 function toErrorText(error: JsonValue): string {
   if (error === null || error === false) return "";
   return (typeof error === "string" ? error : JSON.stringify(error)).slice(0, maxErrorLength);
 }
 
-/** What is wrong with it where it is no request; a prompt alone will do. */
+/** Parses a completion request; a `prompt` is enough. Returns a description of the problem if it is not valid. */
 export function toLlmRequest({ prompt, ...fields }: JsonObject): LlmRequest | string {
   const messages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : undefined;
   const parsed = llmRequest.safeParse(messages === undefined ? fields : { ...fields, messages });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  return `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not a request for a completion"}`;
+  return `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not a completion request"}`;
 }
 
 function toObject(line: string): JsonObject | undefined {
@@ -90,7 +90,7 @@ function toObject(line: string): JsonObject | undefined {
   try {
     const message = parseJson(line) as JsonObject;
     if (!isDeeperThan(message, skillLimits.maxMessageDepth)) return message;
-    return { type: "error", message: `a message nests deeper than ${skillLimits.maxMessageDepth} levels` };
+    return { type: "error", message: `a message is nested deeper than ${skillLimits.maxMessageDepth} levels` };
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-// Runs the scripts of skills, each where its runtime says, and never more at once than the host allows.
+// Runs the scripts of skills in the sandbox of their runtime, and limits how many run at the same time.
 import type { PluginContext } from "../../../host/plugin.ts";
 import type { ProcessSandbox, SandboxLimits, ScriptSandbox } from "../../../host/ports/sandbox.ts";
 import { messageOf } from "../../../protocol/errors.ts";
@@ -13,7 +13,7 @@ import { runProcess } from "./process-run.ts";
 import type { ScriptHost } from "./script-host.ts";
 import type { ScriptResult } from "./script-messages.ts";
 
-/** Of the script sandbox of the host; every other runtime is an interpreter that the config allows. */
+/** The runtime of the host's script sandbox; every other runtime is an interpreter that the config allows. */
 const javascript = "javascript";
 
 type Command = readonly [string, ...string[]];
@@ -56,12 +56,12 @@ export class ScriptRunner {
     }
   }
 
-  /** Whether its script may ask the agent for completions. */
+  /** Whether the script of the skill may request completions from the agent. */
   mayAskLlm(skill: Skill): boolean {
     return skill.usesLlm && this.#options.llm;
   }
 
-  /** Once every call was told to end: waits until their processes have. */
+  /** Waits until the processes of all calls have ended. The calls must have been aborted before. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#running);
   }
@@ -87,7 +87,7 @@ export class ScriptRunner {
     const interpreter = this.#interpreters.get(script.runtime);
     if (interpreter === undefined) {
       const known = [javascript, ...this.#interpreters.keys()].join(", ");
-      throw cannotRun(skill.name, `it wants the runtime "${script.runtime}", and the host allows ${known}`);
+      throw cannotRun(skill.name, `it needs the runtime "${script.runtime}", but the host allows ${known}`);
     }
     const sandbox = await this.#sandbox(skill, (): Promise<ProcessSandbox> => this.#context.sandboxes.process(name));
     const copy = await this.#copies.use(skill);
@@ -127,7 +127,7 @@ export class ScriptRunner {
   }
 }
 
-/** A path of the manifest is as little to be trusted as one of an agent. */
+/** The path in a manifest is as untrusted as a path from an agent. */
 async function checkScript(skill: Skill, folder: string, path: string): Promise<void> {
   const file = await openSkillFile({ ...skill, folder }, path).catch((error: Error) => {
     throw cannotRun(skill.name, error.message);
