@@ -13,19 +13,19 @@ const newFolder = useTemporaryFolder();
 const tools = { noop: { description: "", input: { type: "object" }, run: () => null } } as const;
 
 test.each(["", "Weather", "a b", "a__b", "-a", "a-", "ä", "a".repeat(49), "../a"])(
-  "%j is no name for a toolkit",
+  "%j is not a valid toolkit name",
   (name) => {
-    expect(() => defineToolkit({ name, description: "", tools })).toThrow("is no name for a toolkit");
+    expect(() => defineToolkit({ name, description: "", tools })).toThrow("is not a valid toolkit name");
   },
 );
 
-test("mistakes in a definition are told when it is made", () => {
+test("mistakes in a definition throw when it is created", () => {
   expect(() => defineToolkit({ name: "a", description: "", tools: {} })).toThrow("has no tools");
   expect(() => defineToolkit({ name: "a", description: "", tools: { "no name": tools.noop } })).toThrow('"no name"');
   expect(() => defineToolkit({ name: "a", description: "", config: { type: "string" }, tools })).toThrow(
     '"type": "object"',
   );
-  // As somebody without a compiler would.
+  // As an author without a compiler would write it.
   for (const tool of [
     {},
     { description: "" },
@@ -36,11 +36,11 @@ test("mistakes in a definition are told when it is made", () => {
       'toolkit "a", tool "noop": needs a description, an input schema and a function run',
     );
   expect(() => defineToolkit({ name: "a", tools } as unknown as Parameters<typeof defineToolkit>[0])).toThrow(
-    "description must be a text",
+    "description must be a string",
   );
 });
 
-test("a JSON Schema without a word on unknown properties refuses them, one that allows them does not", async () => {
+test("unknown properties are rejected unless the JSON Schema says otherwise", async () => {
   const strict = defineToolkit({
     name: "strict",
     description: "",
@@ -58,7 +58,7 @@ test("a JSON Schema without a word on unknown properties refuses them, one that 
   expect(await host.configure("open", { b: 1 })).toMatchObject({ status: "ok" });
 });
 
-test("what only zod can check is checked too, for configs and for arguments, and converted", async () => {
+test("rules that only zod can check apply to configs and arguments, and their values are converted", async () => {
   const odd = z.int().refine((value) => value % 2 === 1, "is even");
   const toolkit = defineToolkit({
     name: "zodded",
@@ -82,7 +82,7 @@ test("what only zod can check is checked too, for configs and for arguments, and
   await expect(host.call("zodded__year", { add: 2 })).rejects.toMatchObject({ code: "schema_violation" });
 });
 
-test("a toolkit is found in a file, in a folder and by its URL; what is none is told", async () => {
+test("a toolkit is loaded from a file, a folder or a URL, and a module without a toolkit is an error", async () => {
   const folder = newFolder();
   mkdirSync(join(folder, "empty"), { recursive: true });
   const source = (name: string) => `
@@ -106,19 +106,19 @@ test("a toolkit is found in a file, in a folder and by its URL; what is none is 
   await expect(namesOf("empty")).rejects.toThrow("there is no module");
 });
 
-test("two toolkits of one name stop the start", async () => {
+test("two toolkits with the same name stop the start", async () => {
   const toolkit = defineToolkit({ name: "twice", description: "", tools });
   await expect(startToolkits({ builtin: false, toolkits: [toolkit, { ...toolkit }] })).rejects.toThrow(
     'called "twice"',
   );
 });
 
-test("a wrong option is named with the nearest right one", () => {
+test("an unknown option is reported with the most similar one", () => {
   expect(() => parseToolkitsOptions({ modlues: [] })).toThrow("modules");
   expect(() => parseToolkitsOptions({ builtin: ["htp"] })).toThrow("builtin");
 });
 
-test("the same tools are listed, shown and run, whatever they make of secrets", async () => {
+test("`when` of a tool does not see secrets, so the same tools are listed by both capabilities", async () => {
   const toolkit = defineToolkit({
     name: "sure",
     description: "Has a tool for those who have a key.",

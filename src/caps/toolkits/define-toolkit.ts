@@ -1,4 +1,5 @@
-// Writing a toolkit: one object in one file. Its config is described by a schema, its tools share what `start` returns.
+// The API for toolkit authors: one object per toolkit. A schema describes its config, and its tools share the result of
+// `start`.
 import { z } from "zod";
 import type { CallContext } from "../../host/call-context.ts";
 import type { Logger } from "../../host/logger.ts";
@@ -12,47 +13,47 @@ import { createCheck } from "./schema-check.ts";
 type Schema = z.ZodObject | JsonObject;
 type ValueOf<Given> = Given extends z.ZodObject ? z.output<Given> : JsonObject;
 
-/** What a toolkit gets from its host when it starts. */
+/** Passed to `start` of a toolkit. */
 export interface StartContext {
-  /** The folder that agents' files are in. */
+  /** The folder with the files of agents. */
   readonly workspaceDir: string;
-  /** Where this toolkit may keep files. It may not exist yet. */
+  /** A folder for files of this toolkit. It may not exist yet. */
   readonly dataDir: string;
   readonly log: Logger;
-  /** Aborted where the start takes too long, or nobody waits for it any more. */
+  /** Aborted if the start times out or its call has ended. */
   readonly signal: AbortSignal;
 }
 
-/** A toolkit that runs, as its tools see it. */
+/** A running toolkit, as its tools see it. */
 export interface Running<Config, Resource> {
   readonly config: Config;
-  /** What `start` returned. */
+  /** The value that `start` returned. */
   readonly resource: Resource;
   readonly log: Logger;
 }
 
 export interface ToolkitTool<Input extends Schema, Config, Resource> {
-  /** For the model that decides whether to call it. */
+  /** Written for the model that decides whether to call the tool. */
   readonly description: string;
-  /** A zod object or a JSON Schema. Unknown arguments are refused unless the schema lets them in. */
+  /** A zod object or a JSON Schema. Unknown arguments are rejected unless the schema allows them. */
   readonly input: Input;
-  /** JSON Schema of the data it returns. */
+  /** JSON Schema of the result. */
   readonly output?: JsonObject;
   readonly kind?: string;
   readonly tags?: readonly string[];
-  /** Calling it twice does what calling it once does. */
+  /** A second call with the same arguments has no further effect. */
   readonly idempotent?: boolean;
-  /** It emits events while it runs. */
+  /** The tool emits events while it runs. */
   readonly streaming?: boolean;
   readonly deferred?: boolean;
   readonly timeoutMs?: number;
   readonly annotations?: JsonObject;
   /**
-   * Leaves the tool out for configs that have no use for it, as one that writes where only reading is allowed. Gets the
-   * config without its secrets.
+   * Leaves the tool out if the config has no use for it, for example a tool that writes if the config allows only
+   * reading. Called with the config without its secrets.
    */
   when?(config: JsonObject): boolean;
-  /** Returns its data, or `toolkitOutput(…)` to say more. What it throws becomes a `tool_error`. */
+  /** Returns the data, or `toolkitOutput(…)` to add a summary or an error. A thrown error becomes a `tool_error`. */
   run(
     args: ValueOf<Input>,
     toolkit: Running<Config, Resource>,
@@ -61,31 +62,35 @@ export interface ToolkitTool<Input extends Schema, Config, Resource> {
 }
 
 export interface ToolkitSpec<Config extends Schema, Resource, Inputs extends Record<string, Schema>> {
-  /** Small letters, digits, single `_` and `-`: the names of its tools begin with it. */
+  /** Small letters, digits, single `_` and `-`. The names of the tools begin with it. */
   readonly name: string;
   readonly description: string;
   readonly category?: string;
   readonly tags?: readonly string[];
   readonly version?: string;
   readonly icon_svg?: string;
-  /** Whether each session has its own or all sessions of a host share one. */
+  /** Whether each session has its own instance or all sessions of a host share one. */
   readonly scope?: ToolkitScope;
   /**
-   * A zod object or a JSON Schema of the config. What is marked `format: "password"`, `writeOnly: true` or
-   * `"x-secret": true` is a secret: stored sealed, shown to nobody. Unknown properties are refused unless let in.
+   * A zod object or a JSON Schema of the config. Values marked `format: "password"`, `writeOnly: true` or `"x-secret":
+   * true` are secrets: they are stored encrypted and never returned. Unknown properties are rejected unless the schema
+   * allows them.
    */
   readonly config?: Config;
-  /** Opens what the tools share. May run again after a restart of the host; what it rejects with is told to the agent. */
+  /**
+   * Opens the resource that the tools share. May run again after a restart of the host. If it rejects, the agent sees
+   * the error.
+   */
   start?(config: ValueOf<NoInfer<Config>>, context: StartContext): Awaitable<Resource>;
-  /** Closes it, once no call uses it any more. */
+  /** Closes the resource when no call uses it any more. */
   stop?(resource: NoInfer<Resource>): Awaitable<void>;
-  /** By their names, before which the toolkit's own is put: `forecast` of `weather` is `weather__forecast`. */
+  /** Tools by name. The name of the toolkit is put before it: `forecast` of `weather` becomes `weather__forecast`. */
   readonly tools: {
     readonly [Name in keyof Inputs]: ToolkitTool<Inputs[Name], ValueOf<NoInfer<Config>>, NoInfer<Resource>>;
   };
 }
 
-/** A toolkit as the host runs it: its config and resource are its own affair, both schemas are JSON Schemas. */
+/** A toolkit with its types erased, as the host runs it. Both schemas are JSON Schemas. */
 export interface Toolkit {
   readonly [toolkitMark]: true;
   readonly name: string;
@@ -96,9 +101,9 @@ export interface Toolkit {
   readonly icon_svg: string | undefined;
   readonly scope: ToolkitScope;
   readonly configSchema: JsonObject;
-  /** Fills in defaults and names all problems. */
+  /** Fills in defaults and reports all problems. */
   readonly checkConfig: CatalogueTool["check"];
-  /** What zod makes of a config that was checked. */
+  /** Converts a checked config to the output of the zod schema. */
   parseConfig(config: JsonObject): unknown;
   start(config: unknown, context: StartContext): Awaitable<unknown>;
   stop(resource: unknown): Awaitable<void>;
@@ -108,13 +113,13 @@ export interface Toolkit {
 type RunAny = (args: unknown, toolkit: Running<unknown, unknown>, context: CallContext) => unknown;
 
 export interface AnyToolkitTool extends Omit<ToolkitTool<JsonObject, unknown, unknown>, "run"> {
-  /** Made once: every session that has the toolkit shares it. */
+  /** Created once and shared by all sessions that use the toolkit. */
   readonly check: CatalogueTool["check"];
   parse(args: JsonObject): unknown;
   readonly run: RunAny;
 }
 
-// Both hold across copies of this package: a toolkit may be installed beside another one.
+// Global symbols, since a toolkit may have been built with another copy of this package.
 const toolkitMark = Symbol.for("a2e.toolkit");
 const outputMark = Symbol.for("a2e.tool-output");
 
@@ -127,13 +132,13 @@ export function toolkitOutput(output: Partial<ToolOutput>): ToolkitOutput {
   return { data: null, ...output, [outputMark]: true };
 }
 
-/** What a tool returned, as the catalogue wants it. */
+/** Converts the return value of a tool for the catalogue. */
 export function toToolOutput(returned: unknown): ToolOutput {
   if (typeof returned === "object" && returned !== null && outputMark in returned) return returned as ToolkitOutput;
   return { data: (returned ?? null) as JsonValue };
 }
 
-/** Aliases too. No double underscore, which parts the name of a toolkit from that of a tool. */
+/** Also for aliases. Excludes the double underscore, which separates the names of toolkit and tool. */
 export const toolkitNamePattern = /^[a-z0-9]+(?:[_-][a-z0-9]+)*$/;
 const maxNameLength = 48;
 const toolNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -150,14 +155,15 @@ export function defineToolkit<
   const { name, config = { type: "object", properties: {} } } = spec;
   if (!isToolkitName(name))
     throw new TypeError(
-      `"${name}" is no name for a toolkit: use up to ${maxNameLength} small letters, digits, single _ and -`,
+      `"${name}" is not a valid toolkit name: use up to ${maxNameLength} small letters, digits, single _ and -`,
     );
-  if (typeof spec.description !== "string") throw new TypeError(`toolkit "${name}": description must be a text`);
+  if (typeof spec.description !== "string") throw new TypeError(`toolkit "${name}": description must be a string`);
   const tools = new Map<string, AnyToolkitTool>();
   for (const [toolName, tool] of Object.entries(spec.tools)) {
-    if (!toolNamePattern.test(toolName)) throw new TypeError(`toolkit "${name}": "${toolName}" is no name for a tool`);
+    if (!toolNamePattern.test(toolName))
+      throw new TypeError(`toolkit "${name}": "${toolName}" is not a valid tool name`);
     const what = `toolkit "${name}", tool "${toolName}"`;
-    // Not everybody who writes a toolkit has a compiler that says so.
+    // Authors who write JavaScript have no compiler that checks this.
     if (typeof tool.description !== "string" || typeof tool.input !== "object" || typeof tool.run !== "function")
       throw new TypeError(`${what}: needs a description, an input schema and a function run`);
     const { parse, schema } = toJsonSchema(tool.input, what);
@@ -188,7 +194,10 @@ export function isToolkit(value: unknown): value is Toolkit {
   return typeof value === "object" && value !== null && toolkitMark in value;
 }
 
-/** A mistyped property must not vanish, and a mistyped secret must not be kept as none: unknown ones are refused. */
+/**
+ * Rejects unknown properties: a mistyped name must not be dropped, and a mistyped secret must not be stored in the
+ * clear.
+ */
 function toJsonSchema(given: Schema, what: string): { schema: JsonObject; parse(value: JsonObject): unknown } {
   if (!isZod(given)) {
     if (given.type !== "object") throw new TypeError(`${what}: its JSON Schema needs "type": "object"`);

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { defineToolkit } from "./define-toolkit.ts";
 import { actionsOf, createProbe, startToolkits } from "./start-toolkits.suite.ts";
 
-test("a toolkit is available, installed, configured and running, and its tools are there only while it runs", async () => {
+test("a toolkit is available, installed, configured and running, and its tools exist only while it runs", async () => {
   const { toolkit, seen } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   const { kits, stateOf, toolNames } = host;
@@ -30,7 +30,7 @@ test("a toolkit is available, installed, configured and running, and its tools a
   expect(seen).toEqual({ started: 1, stopped: 1 });
 });
 
-test("configure alone installs and starts, in both documented shapes", async () => {
+test("configure alone installs and starts a toolkit, in both documented shapes", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   await host.kits.configure({ session_id: "", toolkit_name: "probe", config: { greeting: "hi" } });
@@ -47,7 +47,7 @@ test("configure alone installs and starts, in both documented shapes", async () 
   expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "yo x" });
 });
 
-test("a toolkit under aliases stands there more than once, each with its own config", async () => {
+test("a toolkit can be installed several times under aliases, each with its own config", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   await host.kits.install({ toolkit_name: "probe", alias: "english", config: { greeting: "hello" } });
@@ -69,7 +69,7 @@ test("a toolkit under aliases stands there more than once, each with its own con
   expect((await host.toolNames()).every((name) => name.startsWith("german__"))).toBe(true);
 });
 
-test("lists hold to category, tags and state, all at once", async () => {
+test("lists are filtered by category, tags and state at once", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ toolkits: [toolkit] });
   const names = async (request: Parameters<typeof host.kits.list>[0]) =>
@@ -85,7 +85,7 @@ test("lists hold to category, tags and state, all at once", async () => {
   expect(await names({ filter_state: "running" })).toEqual(["probe"]);
 });
 
-test("all problems of a config are told at once, and nothing of it is kept", async () => {
+test("all problems of a config are reported at once, and nothing of it is stored", async () => {
   const { toolkit, seen } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   const error = await host.configure("probe", { greeting: "h", times: "many", tokn: "x" }).catch((cause) => cause);
@@ -100,7 +100,7 @@ test("all problems of a config are told at once, and nothing of it is kept", asy
   expect(seen.started).toBe(0);
 });
 
-test("defaults are filled in, and a config replaces the earlier one as a whole", async () => {
+test("defaults are filled in, and a config replaces the earlier config completely", async () => {
   const { toolkit, seen } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   await host.configure("probe", { greeting: "hi", times: 2 });
@@ -109,7 +109,7 @@ test("defaults are filled in, and a config replaces the earlier one as a whole",
   expect(seen).toEqual({ started: 2, stopped: 1 });
 });
 
-test("a toolkit that cannot start is partial: configured, with the reason, and without tools", async () => {
+test("a toolkit that cannot start is answered with partial: configured, with the reason, and without tools", async () => {
   const probe = createProbe({ failWith: "the server is away" });
   await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
 
@@ -122,7 +122,7 @@ test("a toolkit that cannot start is partial: configured, with the reason, and w
   expect(await host.configure("probe")).toMatchObject({ status: "ok", toolkit: { error: "" } });
 });
 
-test("a config that cannot start leaves the running one alone", async () => {
+test("a config that cannot start leaves the running toolkit unchanged", async () => {
   const probe = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
   await host.configure("probe", { greeting: "first" });
@@ -137,7 +137,7 @@ test("a config that cannot start leaves the running one alone", async () => {
   expect((await host.kits.list()).toolkits[0]).toMatchObject({ state: "running", config: { greeting: "first" } });
 });
 
-test("a call in flight finishes with what it began with, though its toolkit is removed", async () => {
+test("a running call finishes with its resource even if its toolkit is removed", async () => {
   const probe = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
   await host.configure("probe");
@@ -152,7 +152,7 @@ test("a call in flight finishes with what it began with, though its toolkit is r
   await vi.waitFor(() => expect(probe.seen.stopped).toBe(1));
 });
 
-test("changes of one toolkit that come at once are made one after the other", async () => {
+test("concurrent changes of one toolkit run one after the other", async () => {
   const probe = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [probe.toolkit] });
   await Promise.all([
@@ -164,7 +164,7 @@ test("changes of one toolkit that come at once are made one after the other", as
   await vi.waitFor(() => expect(probe.seen).toEqual({ started: 4, stopped: 3 }));
 });
 
-test("agents hear of tools that come and go", async () => {
+test("agents are notified when tools are added and removed", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   const told: unknown[] = [];
@@ -180,7 +180,7 @@ test("agents hear of tools that come and go", async () => {
   ]);
 });
 
-test("each session has its own", async () => {
+test("each session has its own toolkits", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   await host.configure("probe", { greeting: "mine" });
@@ -189,7 +189,7 @@ test("each session has its own", async () => {
   await expect(other.call("probe__greet", { name: "x" })).rejects.toMatchObject({ code: "unknown_tool" });
 });
 
-test("a session that ends stops its toolkits", async () => {
+test("closing a session stops its toolkits", async () => {
   const { toolkit, seen } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   const client = await host.connect();
@@ -198,7 +198,7 @@ test("a session that ends stops its toolkits", async () => {
   await vi.waitFor(() => expect(seen).toEqual({ started: 1, stopped: 1 }));
 });
 
-test("a toolkit that takes too long to start is given up, and stopped should it start after all", async () => {
+test("a toolkit that takes too long to start times out, and is stopped if it starts later", async () => {
   const probe = createProbe();
   let finish = () => {};
   const slow = {
@@ -217,7 +217,7 @@ test("a toolkit that takes too long to start is given up, and stopped should it 
   await vi.waitFor(() => expect(probe.seen.stopped).toBe(1));
 });
 
-test("a fork has the toolkits of its session, and each goes its own way from there", async () => {
+test("a fork starts with the toolkits of its session, and both change independently", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit], client: { agentId: "lead" } });
   await host.configure("probe", { greeting: "before", token: "very-secret" });
@@ -232,7 +232,7 @@ test("a fork has the toolkits of its session, and each goes its own way from the
   expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "after x" });
 });
 
-test("a snapshot brings back what ran, and takes away what came later", async () => {
+test("restoring a snapshot restores the toolkits that ran, and removes later ones", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   await host.configure("probe", { greeting: "kept", token: "very-secret" });
@@ -246,7 +246,7 @@ test("a snapshot brings back what ran, and takes away what came later", async ()
   expect((await host.toolNames()).filter((name) => name.startsWith("later"))).toEqual([]);
 });
 
-test("a toolkit that cannot tell which tools it has is in trouble alone", async () => {
+test("a toolkit whose `when` throws does not affect others", async () => {
   const moody = (name: string, when: (config: JsonObject) => boolean) =>
     defineToolkit({
       name,
@@ -278,7 +278,7 @@ test("a toolkit that cannot tell which tools it has is in trouble alone", async 
   isMoody = false;
   expect(await host.configure("moody")).toMatchObject({ status: "ok", toolkit: { error: "", tools: ["moody__act"] } });
 
-  // One that runs keeps its tools, and one that should run again is listed with the reason.
+  // A running toolkit keeps its tools, and one that should run again is listed with the reason.
   await expect(host.configure("moody", { mode: "wild" })).rejects.toMatchObject({ code: "toolkit_error" });
   expect(await host.toolNames()).toContain("moody__act");
   const { snapshot_id } = await host.client.use(core).snapshot();

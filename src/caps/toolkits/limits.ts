@@ -1,49 +1,50 @@
-// The limits of the toolkits capability with their defaults; the plugin's options override those that they name.
+// The limits of the toolkits capability with their defaults. An option of the plugin overrides the limit of the same
+// name.
 
 export const toolkitLimits = {
-  /** Toolkits that one session has installed. */
+  /** Toolkits that one session may have installed. */
   maxInstalled: 32,
-  /** Largest config, as JSON. */
+  /** The largest config, as JSON. */
   maxConfigBytes: 64 * 1024,
   /** Secrets in one config. */
   maxSecrets: 256,
   /** Time that a toolkit may take to start. */
   startTimeoutMs: 15_000,
-  /** After this a toolkit of the operator's that could not start is tried again. */
+  /** Time after which a toolkit of the operator that could not start is tried again. */
   sharedRetryMs: 30_000,
-  /** Secrets shorter than this are not searched for in what tools return: they would be found in every other word. */
+  /** Shorter secrets are not searched for in the output of tools: they would match parts of ordinary words. */
   minScrubbedLength: 4,
-  /** Text that the filesystem toolkit reads at once. */
+  /** Bytes that the filesystem toolkit reads at once. */
   maxReadBytes: 512 * 1024,
-  /** Text that it writes at once. */
+  /** Bytes that the filesystem toolkit writes at once. */
   maxWriteBytes: 4 * 1024 * 1024,
-  /** Entries of a folder that it lists. */
+  /** Entries of a folder that the filesystem toolkit lists. */
   maxEntries: 2000,
-  /** Body that the http toolkit returns. */
+  /** Bytes of a response body that the http toolkit returns. */
   httpMaxBytes: 512 * 1024,
-  /** Body that it sends. */
+  /** Bytes of a request body that the http toolkit sends. */
   httpMaxRequestBytes: 1024 * 1024,
   /** Time of one request, redirects included. */
   httpTimeoutMs: 20_000,
-  /** Redirects that it follows below its base URL. */
+  /** Redirects below its base URL that the http toolkit follows. */
   httpMaxRedirects: 5,
   /** Rows that one query of the sqlite toolkit returns. */
   sqliteMaxRows: 1000,
-  /** Tables, views, indexes and triggers that it lists. */
+  /** Tables, views, indexes and triggers that the sqlite toolkit lists. */
   sqliteMaxObjects: 10_000,
-  /** Bytes of such rows, as JSON. */
+  /** Bytes of the rows of one query, as JSON. */
   sqliteMaxBytes: 512 * 1024,
   /** Time of one query. */
   sqliteTimeoutMs: 10_000,
   /** Memory of one query. */
   sqliteMemoryMb: 64,
-  /** Longest text of a query. */
+  /** The longest SQL text of a query. */
   sqliteMaxSqlLength: 100_000,
-  /** Processes for queries, and so queries at once. */
+  /** Processes for queries, and so queries that run at the same time. */
   sqliteProcesses: 2,
-  /** Time that such a process may take to be there. */
+  /** Time that such a process may take to start. */
   sqliteStartMs: 20_000,
-  /** Queries of one session that wait for a process. */
+  /** Queries of one session that may wait for a process. */
   sqliteMaxQueued: 64,
   /** A process without a query for this long is ended. */
   sqliteIdleMs: 15_000,

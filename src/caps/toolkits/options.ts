@@ -11,28 +11,32 @@ export const optionsSchema = z.strictObject({
   builtin: z
     .union([z.boolean(), z.array(z.enum(builtinNames))])
     .default(true)
-    .describe("Which of the built-in toolkits there are."),
+    .describe("Whether to offer the built-in toolkits: all, none, or those in a list."),
   modules: z.array(z.string().min(1)).default([]).describe("Modules, or folders of modules, that export toolkits."),
   shared: z
     .record(
       z.string().refine(isToolkitName, "expected small letters, digits, single _ and -"),
       z.strictObject({
-        toolkit: z.string().min(1).optional().describe("Which toolkit; the one of this name where left out."),
+        toolkit: z
+          .string()
+          .min(1)
+          .optional()
+          .describe("The name of the toolkit. Without it, the toolkit called like this entry."),
         config: jsonObject.default({}),
       }),
     )
     .default({})
-    .describe("Toolkits that run for every session, by the name before their tools. Agents cannot change them."),
+    .describe("Toolkits that run for every session, by the prefix of their tools. Agents cannot change them."),
   shared_retry_ms: z
     .int()
     .min(1)
     .default(toolkitLimits.sharedRetryMs)
-    .describe("After how long one of those that could not start is tried again."),
+    .describe("Time after which a shared toolkit that could not start is tried again."),
   shared_admins: z
     .array(z.string().min(1))
     .default([])
     .describe(
-      "Authenticated agents that may configure and uninstall toolkits of scope host; `*` for all, known or not.",
+      "Authenticated agents that may configure and uninstall toolkits of scope host; `*` for all agents, even unauthenticated ones.",
     ),
   max_installed: z
     .int()
@@ -47,15 +51,15 @@ export const optionsSchema = z.strictObject({
   folders: z
     .array(z.string().min(1))
     .default([])
-    .describe("Folders beside the workspace that filesystem and sqlite may be pointed at, for reading."),
+    .describe("Folders besides the workspace that the filesystem and sqlite toolkits may read."),
   writable_folders: z
     .array(z.string().min(1))
     .default([])
-    .describe("Folders beside the workspace that they may also write to."),
+    .describe("Folders besides the workspace that these toolkits may read and write."),
   http: z
     .strictObject({
-      allow_private: z.boolean().default(false).describe("Lets it reach addresses that are not public."),
-      max_bytes: z.int().min(1).default(toolkitLimits.httpMaxBytes).describe("Body that it returns at most."),
+      allow_private: z.boolean().default(false).describe("Allows requests to addresses that are not public."),
+      max_bytes: z.int().min(1).default(toolkitLimits.httpMaxBytes).describe("The maximum size of a response body."),
       timeout_ms: z
         .int()
         .min(1)
@@ -63,14 +67,18 @@ export const optionsSchema = z.strictObject({
         .describe("Time of one request, redirects included."),
     })
     .prefault({})
-    .describe("What the http toolkit may do."),
+    .describe("Settings of the http toolkit."),
   sqlite: z
     .strictObject({
       allow_write: z
         .boolean()
         .default(false)
-        .describe("Lets agents open databases for writing, in the workspace and in writable folders."),
-      max_rows: z.int().min(1).default(toolkitLimits.sqliteMaxRows).describe("Rows that one query returns at most."),
+        .describe("Allows agents to open databases for writing, in the workspace and in writable folders."),
+      max_rows: z
+        .int()
+        .min(1)
+        .default(toolkitLimits.sqliteMaxRows)
+        .describe("The maximum number of rows of one query."),
       timeout_ms: z.int().min(1).default(toolkitLimits.sqliteTimeoutMs).describe("Time of one query."),
       memory_mb: z.int().min(8).max(4096).default(toolkitLimits.sqliteMemoryMb).describe("Memory of one query."),
       processes: z
@@ -78,10 +86,10 @@ export const optionsSchema = z.strictObject({
         .min(1)
         .max(64)
         .default(toolkitLimits.sqliteProcesses)
-        .describe("Processes for queries, and so queries at once."),
+        .describe("Processes for queries, and so queries that run at the same time."),
     })
     .prefault({})
-    .describe("What the sqlite toolkit may do."),
+    .describe("Settings of the sqlite toolkit."),
   ...pluginEntryFields,
 });
 

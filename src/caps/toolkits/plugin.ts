@@ -15,11 +15,11 @@ import { ToolkitShelf } from "./shelf/toolkit-shelf.ts";
 import { loadToolkits } from "./toolkit-modules.ts";
 
 export interface ToolkitsPluginOptions extends ToolkitsOptions {
-  /** Toolkits made in code, beside the built-in ones and those of modules. */
+  /** Toolkits created in code, added to the built-in ones and those of modules. */
   toolkits?: Iterable<Toolkit>;
 }
 
-/** What a config makes of `type: toolkits`. */
+/** Called for `type: toolkits` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof toolkits> {
   return createToolkitsPlugin(parseToolkitsOptions(options), []);
 }
@@ -31,7 +31,7 @@ export function toolkitsPlugin({
   return createToolkitsPlugin(parseToolkitsOptions(options), own);
 }
 
-/** What all sessions of a host share. */
+/** Shared by all sessions of a host. */
 interface Shared {
   readonly known: ReadonlyMap<string, Toolkit>;
   readonly shared: ToolkitShelf;
@@ -79,7 +79,7 @@ function createToolkitsPlugin(options: ParsedToolkitsOptions, own: Iterable<Tool
   });
 }
 
-/** A name counts only where somebody vouched for it; `*` is for hosts whose agents are all trusted alike. */
+/** Only an authenticated agent can be an admin by its id. `*` is for hosts that trust all agents alike. */
 function isAdmin({ principal }: SessionInfo, admins: readonly string[]): boolean {
   return admins.includes("*") || (principal.isAuthenticated && admins.includes(principal.id));
 }

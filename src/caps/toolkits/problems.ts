@@ -1,4 +1,4 @@
-// The errors of this capability, worded once.
+// The errors of the toolkits capability.
 import type { ToolProblem } from "../../host/tool-catalogue.ts";
 import { problemsToText } from "../../machinery/validation/problem-text.ts";
 import type { A2EError } from "../../protocol/errors.ts";
@@ -9,7 +9,7 @@ const shown = (name: string) => `"${name.slice(0, 64)}"`;
 
 export function unknownToolkit(name: string, available: readonly string[]): A2EError {
   const meant = nearest(name, available);
-  const hint = meant === undefined ? "toolkit/list shows those there are" : `did you mean "${meant}"?`;
+  const hint = meant === undefined ? "toolkit/list lists the toolkits" : `did you mean "${meant}"?`;
   return toolkits.error("unknown_toolkit", `this host has no toolkit ${shown(name)}; ${hint}`, {
     detail: { toolkit_name: name.slice(0, 64), available: [...available] },
   });
@@ -28,20 +28,24 @@ export function nameTaken(name: string, by: string): A2EError {
 }
 
 export function badAlias(alias: string): A2EError {
-  const message = `${shown(alias)} is no alias: use up to 48 small letters, digits, single _ and -`;
+  const message = `${shown(alias)} is not a valid alias: use up to 48 small letters, digits, single _ and -`;
   return toolkits.error("schema_violation", `alias: ${message}`, { detail: { issues: [{ path: "alias", message }] } });
 }
 
 export function tooMany(maxInstalled: number): A2EError {
-  return toolkits.error("toolkit_limit", `a session installs at most ${maxInstalled} toolkits; uninstall one first`, {
-    detail: { max_installed: maxInstalled },
-  });
+  return toolkits.error(
+    "toolkit_limit",
+    `a session may install at most ${maxInstalled} toolkits; uninstall one first`,
+    {
+      detail: { max_installed: maxInstalled },
+    },
+  );
 }
 
 export function notYours(name: string): A2EError {
   return toolkits.error(
     "forbidden",
-    `the toolkit ${shown(name)} is shared by all sessions of this host: only agents that its operator names in shared_admins may change it. Install another one under an alias of your own`,
+    `the toolkit ${shown(name)} is shared by all sessions of this host: only agents that its operator lists in shared_admins may change it. Install your own instance under an alias`,
     { detail: { toolkit_name: name } },
   );
 }
@@ -60,7 +64,7 @@ export function badConfig(name: string, problems: readonly ToolProblem[]): A2EEr
 export function startFailed(name: string, reason: string): A2EError {
   return toolkits.error(
     "toolkit_error",
-    `the toolkit "${name}" could not start with this config, so the earlier one still holds: ${reason}`,
+    `the toolkit "${name}" could not start with this config, so the earlier config stays in effect: ${reason}`,
     { detail: { toolkit_name: name } },
   );
 }

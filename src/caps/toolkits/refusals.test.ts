@@ -1,9 +1,9 @@
-// What is refused, and how: names, aliases, numbers, sizes.
+// Rejected names, aliases, numbers and sizes.
 import { expect, test } from "vitest";
 import { createProbe, startToolkits } from "./start-toolkits.suite.ts";
 
 test.each(["", "prob", "toString", "__proto__", "constructor", "x".repeat(128)])(
-  "%j is an unknown toolkit to every call",
+  "%j is answered as an unknown toolkit by every call",
   async (toolkit_name) => {
     const { toolkit } = createProbe();
     await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
@@ -17,14 +17,14 @@ test.each(["", "prob", "toString", "__proto__", "constructor", "x".repeat(128)])
   },
 );
 
-test("what is not installed cannot be uninstalled", async () => {
+test("a toolkit that is not installed cannot be uninstalled", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   await expect(host.kits.uninstall({ toolkit_name: "probe" })).rejects.toMatchObject({ code: "not_installed" });
 });
 
 test.each(["A", "a b", "a__b", "_a", "a/b", "../a", "ä", "a".repeat(49), "__proto__"])(
-  "%j is no alias",
+  "%j is not a valid alias",
   async (alias) => {
     const { toolkit } = createProbe();
     await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
@@ -34,7 +34,7 @@ test.each(["A", "a b", "a__b", "_a", "a/b", "../a", "ä", "a".repeat(49), "__pro
   },
 );
 
-test("an alias that is taken is refused, and the same one again is no conflict", async () => {
+test("an alias that is in use is rejected, and the same alias for the same toolkit is not a conflict", async () => {
   const [first, second] = [createProbe(), createProbe({ name: "other" })];
   await using host = await startToolkits({ builtin: false, toolkits: [first.toolkit, second.toolkit] });
   await host.kits.install({ toolkit_name: "probe", alias: "mine" });
@@ -47,7 +47,7 @@ test("an alias that is taken is refused, and the same one again is no conflict",
   expect(await host.kits.install({ toolkit_name: "probe", alias: "mine" })).toMatchObject({ status: "ok" });
 });
 
-test("a session installs no more than it may", async () => {
+test("a session cannot install more toolkits than its limit", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit], max_installed: 2 });
   for (const alias of ["a", "b"]) await host.kits.install({ toolkit_name: "probe", alias });
@@ -61,7 +61,7 @@ test("a session installs no more than it may", async () => {
   await host.kits.install({ toolkit_name: "probe", alias: "c" });
 });
 
-test("a config that is too large is refused", async () => {
+test("a config that is too large is rejected", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   await expect(host.configure("probe", { greeting: "x".repeat(70_000) })).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-// Recorded sessions that used toolkits, their own and those that all share: replayed without starting any.
+// Recorded sessions with their own and shared toolkits are replayed without starting any.
 import { expect, test } from "vitest";
 import type { HostOptions } from "../../host/host.ts";
 import { core } from "../../protocol/core.ts";
@@ -17,7 +17,7 @@ async function replayAll(texts: readonly string[], options: ToolkitsPluginOption
   }
 }
 
-test("a session's own come back from a snapshot and in a fork, without the secrets that they had", async () => {
+test("a session's own toolkits are replayed through a snapshot and a fork, without their secrets", async () => {
   const recordings = createMemoryRecordings();
   const probe = createProbe();
   const options = { builtin: false, toolkits: [probe.toolkit] };
@@ -32,7 +32,7 @@ test("a session's own come back from a snapshot and in a fork, without the secre
     const { session_id } = await host.client.use(core).fork();
     const fork = actionsOf(await host.connect({ sessionId: session_id, agentId: host.client.agentId }));
     expect(await fork.toolNames()).toContain("probe__greet");
-    // One that comes back and cannot start is listed with the reason, until it can.
+    // A restored toolkit that cannot start is listed with the reason, until it can start.
     await host.client.use(core).restore({ snapshot_id });
     probe.failWith("away");
     await host.call("probe__greet", { name: "nobody" }).catch(() => {});
@@ -47,7 +47,7 @@ test("a session's own come back from a snapshot and in a fork, without the secre
   expect(probe.seen.started).toBe(started);
 });
 
-test("those that all share are as they were then, whoever had set them up or taken them away", async () => {
+test("shared toolkits are replayed as they were at the time, even if others set them up or removed them", async () => {
   const recordings = createMemoryRecordings();
   const shared = createProbe({ scope: "host" });
   const fixed = createProbe({ name: "fixed" });
@@ -85,7 +85,7 @@ test("those that all share are as they were then, whoever had set them up or tak
   expect([shared, fixed, away].map(({ seen }) => seen.started)).toEqual(started);
 });
 
-test("a secret in a field that takes none is not recorded, and its refusal is replayed", async () => {
+test("a secret in a field that is not marked as secret is not recorded, and its rejection is replayed", async () => {
   const recordings = createMemoryRecordings();
   const options = { builtin: false, toolkits: [createProbe().toolkit] };
   {

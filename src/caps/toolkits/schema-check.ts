@@ -1,4 +1,4 @@
-// Values against their schema: defaults filled, all problems at once.
+// Validates values against a schema: fills in defaults and reports all problems at once.
 import { z } from "zod";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { createSchemaCheck } from "../../machinery/validation/json-schema.ts";
@@ -8,8 +8,8 @@ import type { JsonObject } from "../../protocol/json.ts";
 type Check = CatalogueTool["check"];
 
 /**
- * The JSON Schema first, which names all problems; then what only the code behind it knows, such as a zod refinement.
- * What comes back is still JSON: what `parse` makes of it need not be.
+ * Validates with the JSON Schema first, which reports all problems, and then with `parse`, for rules that only code can
+ * check, such as a zod refinement. The result is JSON; the output of `parse` need not be.
  */
 export function createCheck(schema: JsonObject, parse: (value: JsonObject) => unknown): Check {
   const check = createSchemaCheck(schema);

@@ -1,4 +1,4 @@
-// The toolkits as one session sees them: its own, and those that all sessions share.
+// The toolkits that one session can see: its own, and those that all sessions share.
 import type { CallContext, SessionInfo } from "../../host/call-context.ts";
 import type { Handlers } from "../../host/plugin.ts";
 import type { ResultInputOf } from "../../protocol/capability.ts";
@@ -14,9 +14,9 @@ import { isWanted, toDefinition } from "./toolkit-list.ts";
 export interface SessionToolkitsOptions {
   readonly known: ReadonlyMap<string, Toolkit>;
   readonly own: SessionShelf;
-  /** Those of scope host. */
+  /** Toolkits with scope host. */
   readonly shared: SessionShelf;
-  /** Those that the operator's config set up. */
+  /** Toolkits that the config of the operator sets up. */
   readonly fixed: SessionShelf;
   readonly maxInstalled: number;
   mayChangeShared(session: SessionInfo): boolean;
@@ -24,7 +24,7 @@ export interface SessionToolkitsOptions {
 
 type Result = ResultInputOf<(typeof toolkits)["calls"]["configure"]>;
 
-/** Where a name leads: the toolkit, and the shelf it stands on or would stand on. */
+/** The meaning of a name: the toolkit, and the shelf on which it is or would be installed. */
 interface ToolkitPlace {
   readonly instance: string;
   readonly toolkit: Toolkit | undefined;
@@ -43,7 +43,7 @@ export function createSessionHandlers(options: SessionToolkitsOptions): Handlers
     return { instance, toolkit, shelf: toolkit.scope === "host" ? shared : own };
   };
 
-  /** The place, where this session may change what is there. */
+  /** Like `find`; throws if this session may not change the toolkit. */
   const findMine = (instance: string, { session }: CallContext): ToolkitPlace => {
     const place = find(instance);
     const refusal = refuse(place, session);
@@ -77,7 +77,7 @@ export function createSessionHandlers(options: SessionToolkitsOptions): Handlers
     return { ...toOutcome(record), toolkit_name: instance, toolkit: define(place) };
   };
 
-  /** A place for a toolkit under another name; where there is one already it must hold the same toolkit. */
+  /** The place for a toolkit under an alias. If the alias is in use, it must stand for the same toolkit. */
   const findAlias = (alias: string, name: string): ToolkitPlace => {
     const toolkit = known.get(name) ?? fail(unknownToolkit(name, [...known.keys()]));
     if (alias === "" || alias === name) return find(name);

@@ -1,4 +1,4 @@
-// A host with the toolkits and tools plugins, and a toolkit that shows what it was given, for the tests of this folder.
+// A host with the toolkits and tools plugins, and a toolkit that returns its config, for the tests of this folder.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { type ToolkitsPluginOptions, toolkitsPlugin } from "./plugin.ts";
 export interface StartToolkitsOptions extends ToolkitsPluginOptions {
   host?: Partial<HostOptions> & { recordings?: Recordings };
   client?: TestClientOptions;
-  /** Lies in the folder where left out. */
+  /** The database; by default a file in the folder. */
   path?: string;
 }
 
@@ -49,7 +49,7 @@ type Client = Awaited<
   ReturnType<typeof startHost<[ReturnType<typeof toolkitsPlugin>, ReturnType<typeof toolsPlugin>]>>
 >["client"];
 
-/** What tests do most. */
+/** Shortcuts for common calls. */
 export function actionsOf(client: Client) {
   return {
     kits: client.toolkits,
@@ -67,7 +67,7 @@ export function actionsOf(client: Client) {
   };
 }
 
-/** Counts how often it was started and stopped. */
+/** Counts its starts and stops. */
 export function createProbe(spec: { name?: string; scope?: "session" | "host"; failWith?: string } = {}) {
   const seen = { started: 0, stopped: 0 };
   let failWith = spec.failWith;

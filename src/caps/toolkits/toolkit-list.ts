@@ -1,4 +1,4 @@
-// A toolkit as the wire shows it. Nothing secret is in what this file is given.
+// A toolkit as it is sent to agents. The parameters contain no secrets.
 import type { RequestOf } from "../../protocol/capability.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Toolkit } from "./define-toolkit.ts";
@@ -6,7 +6,7 @@ import type { ToolkitDefinition, ToolkitScope, toolkits } from "./protocol.ts";
 import { toolName, toolsFor } from "./shelf/running-toolkit.ts";
 import type { ToolkitRecord } from "./shelf/toolkit-record.ts";
 
-/** `toolkit` is undefined where the host no longer has what was once installed. */
+/** `toolkit` is undefined if it is installed but the host no longer has it. */
 export function toDefinition(
   instance: string,
   toolkit: Toolkit | undefined,
@@ -35,7 +35,7 @@ export function toDefinition(
   };
 }
 
-/** One toolkit that cannot tell must not keep the others from being listed. */
+/** A toolkit whose `when` throws must not prevent the list of the others. */
 function readTools(
   toolkit: Toolkit | undefined,
   config: ToolkitRecord["config"] | undefined,

@@ -11,7 +11,7 @@ import { type BuiltinName, builtinNames } from "./names.ts";
 import { sqliteToolkit } from "./sqlite/sqlite.ts";
 import { SqliteProcesses } from "./sqlite/sqlite-processes.ts";
 
-/** Made for one host, since they keep to what its operator allows. */
+/** Created per host, since they enforce the options of its operator. */
 export function createBuiltins(
   { builtin, base_dir, folders, writable_folders, http, sqlite }: ParsedToolkitsOptions,
   { workspaceDir, log }: PluginContext,

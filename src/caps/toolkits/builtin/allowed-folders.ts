@@ -1,4 +1,4 @@
-// The folders that a toolkit may be pointed at: the workspace, and those that the operator names.
+// The folders that toolkits may use: the workspace, and those that the operator allows.
 
 import type { FileHandle } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
@@ -7,7 +7,7 @@ import { A2EError } from "../../../protocol/errors.ts";
 
 interface AllowedFoldersOptions {
   workspaceDir: string;
-  /** Where relative folders start. */
+  /** The base of relative folders. */
   baseDir: string;
   folders: readonly string[];
   writableFolders: readonly string[];
@@ -27,7 +27,9 @@ export class AllowedFolders {
     ];
   }
 
-  /** A place in the first folder that holds the path and allows what is wanted; relative ones start at the workspace. */
+  /**
+   * A place in the first folder that contains the path and allows the access. Relative paths start at the workspace.
+   */
   async find(path: string, { write }: { write: boolean }): Promise<ConfinedPlace> {
     let isReadable = false;
     for (const { workspace, isWritable } of this.#folders) {
@@ -36,7 +38,7 @@ export class AllowedFolders {
       isReadable = true;
       if (!write || isWritable) return new ConfinedPlace(workspace, segments);
     }
-    const why = isReadable ? "may be read and not written" : "is in no folder that toolkits may use";
+    const why = isReadable ? "is read-only" : "is not in a folder that toolkits may use";
     throw new A2EError(
       "forbidden",
       `"${path}" ${why}: use the workspace, or ask the operator of this host to allow it (folders, writable_folders)`,
@@ -44,7 +46,7 @@ export class AllowedFolders {
   }
 }
 
-/** A folder or file within an allowed folder. Everything is opened from the allowed folder down, and no link is followed. */
+/** A folder or file within an allowed folder. It is opened from the allowed folder down, without following links. */
 export class ConfinedPlace {
   readonly #workspace: Workspace;
   readonly #base: readonly string[];
@@ -54,12 +56,12 @@ export class ConfinedPlace {
     this.#base = base;
   }
 
-  /** Its path with all links resolved. */
+  /** The path with all links resolved. */
   async realPath(): Promise<string> {
     return join(await this.#workspace.root(), ...this.#base);
   }
 
-  /** Segments below this place. A link may lead anywhere within it, and nowhere else. */
+  /** Returns the segments below this place. A link may lead anywhere within the place, but not out of it. */
   async resolve(path: string): Promise<string[]> {
     if (isAbsolute(path)) throw outside(path);
     const segments = await this.#workspace.resolve([...this.#base, path].join("/"));

@@ -1,4 +1,4 @@
-// The names of the built-in toolkits, apart from them: options are read before anything is made.
+// The names of the built-in toolkits, in a file of their own: the options need them before any toolkit is loaded.
 
 export const builtinNames = ["filesystem", "http", "sqlite"] as const;
 

@@ -13,7 +13,7 @@ function check(shape: z.ZodRawShape, config: JsonObject) {
   return checkConfig(defineToolkit({ name: "kit", description: "", config: z.object(shape), tools }), config);
 }
 
-test("what fits comes back with its defaults and without its secrets", () => {
+test("a valid config is returned with its defaults and without its secrets", () => {
   expect(check({ key: password, size: z.int().default(3) }, { key: secret })).toEqual({
     shown: { size: 3 },
     secrets: [[["key"], secret]],
@@ -29,13 +29,13 @@ test.each([
     { key: password.refine(() => false, { error: ({ input }) => `not ${input}` }) },
     { key: secret },
   ],
-])("a secret %s is not repeated by the problem", (_how, shape, config) => {
+])("a secret %s is not repeated in the problem", (_how, shape, config) => {
   const checked = check(shape as z.ZodRawShape, config as JsonObject);
   expect(checked).toMatchObject({ problems: [{ message: expect.any(String) }] });
   expect(JSON.stringify(checked)).not.toContain("hunter2");
 });
 
-test("a secret in what a schema throws, which the log would show, is taken out of it", () => {
+test("a secret in an error that a schema throws is removed before it is logged", () => {
   const broken = password.transform((key) => {
     throw new Error(`cannot read ${key}`);
   });
@@ -50,12 +50,12 @@ test("a secret in what a schema throws, which the log would show, is taken out o
   expect((error as Error).stack).not.toContain("hunter2");
 });
 
-test("more secrets than can be looked for are refused", () => {
+test("more secrets than the limit are rejected", () => {
   const keys = Object.fromEntries(
     Array.from({ length: toolkitLimits.maxSecrets + 1 }, (_, index) => [`k${index}`, "x"]),
   );
   const shape = { keys: z.record(z.string(), z.string()).meta({ "x-secret": true }) };
-  expect(check(shape, { keys })).toMatchObject({ problems: [{ message: "257 secrets are more than 256" }] });
+  expect(check(shape, { keys })).toMatchObject({ problems: [{ message: "257 secrets exceed the limit of 256" }] });
   const { k0: _one, ...fewer } = keys;
   expect(check(shape, { keys: fewer })).toMatchObject({ shown: {} });
 });

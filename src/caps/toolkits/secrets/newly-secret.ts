@@ -1,4 +1,5 @@
-// A toolkit may mark as secret what it did not mark before: what is kept of its config then has it in clear.
+// A new version of a toolkit may mark a value as secret that was not secret before, and that stored configs have in the
+// clear.
 import type { Secrets } from "../../../host/ports/secrets.ts";
 import { toPath } from "../../../machinery/validation/problem-text.ts";
 import type { Toolkit } from "../define-toolkit.ts";
@@ -6,10 +7,10 @@ import type { ToolkitRecord } from "../shelf/toolkit-record.ts";
 import { sealSecrets, unsealSecrets } from "./sealed-secrets.ts";
 import { splitSecrets } from "./secret-values.ts";
 
-/** The record as the schema of today has it; undefined where it is so already. */
+/** Seals values that are newly marked as secret. Returns undefined if there are none. */
 export function sealNewlySecret(record: ToolkitRecord, toolkit: Toolkit, port: Secrets): ToolkitRecord | undefined {
   const { shown, secrets } = splitSecrets(toolkit.configSchema, record.config);
-  // In a list, null stands where a secret was taken out.
+  // In a list, null replaces a secret that is sealed already.
   const found = secrets.filter(([path]) => !record.secrets.includes(toPath(path)));
   if (found.length === 0) return undefined;
   const paths = [...record.secrets, ...found.map(([path]) => toPath(path))];
@@ -17,7 +18,7 @@ export function sealNewlySecret(record: ToolkitRecord, toolkit: Toolkit, port: S
     const sealed = sealSecrets(port, toolkit, [...unsealSecrets(port, toolkit, record.sealed), ...found]);
     return { ...record, config: shown, secrets: paths, sealed };
   } catch {
-    // The others cannot be read, so it has to be configured again in any case.
+    // The other secrets cannot be decrypted, so the toolkit must be configured again anyway.
     return { ...record, config: shown, secrets: paths };
   }
 }

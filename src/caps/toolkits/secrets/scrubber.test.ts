@@ -23,37 +23,37 @@ test.each([
   ["a:", ""],
   ["ab:", "\n"],
   ["abc:", ":more"],
-])("a secret is found in base64 between %j and %j, as HTTP writes passwords", (before, after) => {
+])("a secret is found in base64 between %j and %j, as in HTTP Basic authentication", (before, after) => {
   for (const encoding of ["base64", "base64url"] as const) {
     const cleaned = createScrubber([secret])?.text(Buffer.from(before + secret + after).toString(encoding)) ?? "";
     expect(cleaned).toContain("[secret]");
-    // Of what is left, a character at each end may be the secret's as well.
+    // In the rest, a character at each end may also encode bits of the secret.
     const left = cleaned.replace("[secret]", "").replace(/=+$/, "");
     expect(left.length).toBeLessThanOrEqual(Math.ceil(((before + after).length * 4) / 3) + 2);
   }
 });
 
-test("a secret is found as forms and as other libraries write it in URLs", () => {
+test("a secret is found in form encoding and in the URL encodings of other libraries", () => {
   const odd = "it's (my) key/~!*";
   const scrubber = createScrubber([odd]);
   expect(scrubber?.text(new URLSearchParams({ key: odd }).toString())).toBe("key=[secret]");
   expect(scrubber?.text(encodeURIComponent(odd).replaceAll("%2F", "%2f"))).toBe("[secret]");
 });
 
-test("what follows the scheme of a header is a secret too", () => {
+test("the part after the scheme of a header is a secret as well", () => {
   const scrubber = createScrubber(["Bearer t0ken-value"]);
   expect(scrubber?.text("Bearer t0ken-value, or t0ken-value alone")).toBe("[secret], or [secret] alone");
   expect(scrubber?.text("Bearer of news")).toBe("Bearer of news");
 });
 
-test("secrets that are too short to be told from other words are not looked for", () => {
+test("secrets that are too short to be distinguished from other words are not searched for", () => {
   const short = "x".repeat(toolkitLimits.minScrubbedLength - 1);
   expect(createScrubber([short, "", "Token abc"])?.text("abc")).toBe("abc");
   expect(createScrubber([short])).toBeUndefined();
   expect(createScrubber([`${short}x`])?.text(`${short}x`)).toBe("[secret]");
 });
 
-test("values keep their form in JSON, keys and numbers included", () => {
+test("values have the form that JSON gives them, with keys and numbers scrubbed", () => {
   const scrubber = createScrubber(["t0ken-value", "12345678"]);
   const at = new Date(0);
   expect(
@@ -61,7 +61,7 @@ test("values keep their form in JSON, keys and numbers included", () => {
   ).toEqual({ "[secret]": ["[secret]", 12_345_679, null, true], at: at.toJSON(), deep: { text: "a [secret]" } });
 });
 
-test("an error keeps its code and loses what would lead to the secret", () => {
+test("an error keeps its code and loses everything that contains the secret", () => {
   const scrubber = createScrubber(["t0ken-value"]);
   const thrown = new A2EError("forbidden", "no t0ken-value", { detail: { a: "t0ken-value" }, cause: "t0ken-value" });
   const error = scrubber?.error(thrown) as A2EError;
@@ -69,7 +69,7 @@ test("an error keeps its code and loses what would lead to the secret", () => {
   expect(error.cause).toBeUndefined();
 });
 
-test("events and log lines of a call are cleaned, and all else of its context is as it was", () => {
+test("events and log lines of a call are scrubbed, and the rest of its context stays as it is", () => {
   const said: unknown[] = [];
   const context = {
     id: "call-1",

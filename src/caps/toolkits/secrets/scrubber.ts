@@ -1,4 +1,4 @@
-// Keeps secrets out of what a toolkit says, should a server or an error repeat them.
+// Removes secrets from the output of a toolkit, in case a server or an error repeats them.
 import { type CallContext, replaceIn } from "../../../host/call-context.ts";
 import type { Logger } from "../../../host/logger.ts";
 import { A2EError, messageOf } from "../../../protocol/errors.ts";
@@ -15,7 +15,7 @@ export interface Scrubber {
 
 const replacement = "[secret]";
 
-/** Undefined where there is nothing to look for, which is the common case and then costs nothing. */
+/** Undefined if there are no secrets to search for, which is the common case and then costs nothing. */
 export function createScrubber(secrets: readonly string[]): Scrubber | undefined {
   const forms = new Set(
     secrets
@@ -24,7 +24,7 @@ export function createScrubber(secrets: readonly string[]): Scrubber | undefined
       .flatMap(formsOf),
   );
   if (forms.size === 0) return undefined;
-  // The longest first: one form may be part of another.
+  // Longest first, since a form may be part of another.
   const pattern = new RegExp(
     [...forms]
       .sort((a, b) => b.length - a.length)
@@ -41,12 +41,12 @@ export function createScrubber(secrets: readonly string[]): Scrubber | undefined
     if (given instanceof Error) return error(given);
     if (ArrayBuffer.isView(given)) return given;
     if (Array.isArray(given)) return given.map(value);
-    // As JSON will have it: a date is a text there.
+    // As JSON will write it: a date becomes a string.
     if ("toJSON" in given && typeof given.toJSON === "function") return value(given.toJSON());
     return Object.fromEntries(Object.entries(given).map(([key, inner]) => [text(key), value(inner)]));
   };
 
-  /** Without its cause and its stack, which are for the log and would carry the secret there. */
+  /** Without its cause and stack, which would carry the secret to the log. */
   const error = (thrown: unknown): Error => {
     if (!(thrown instanceof A2EError)) return new Error(text(messageOf(thrown)));
     const { code, message, detail, retryable, capability_name } = thrown;
@@ -74,10 +74,10 @@ export function createScrubber(secrets: readonly string[]): Scrubber | undefined
   };
 }
 
-/** `Bearer …` and the like: a server may repeat what follows the scheme alone. */
+/** `Bearer …` and the like: a server may repeat only the part after the scheme. */
 const credentials = /^[A-Za-z][\w-]{0,31} +(\S+)$/;
 
-/** As it is, in JSON, in a URL or a form, and as base64. */
+/** The secret as it is, as JSON, in a URL or form, and as base64. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const whole = bytes.toString("base64").replace(/=+$/, "");
@@ -94,8 +94,9 @@ function formsOf(secret: string): string[] {
 }
 
 /**
- * What is in the base64 of every text that has the secret at this place of three: HTTP writes a password behind a name and
- * a colon. Characters that it shares with its neighbours are left out.
+ * The characters that are common to the base64 of all texts with the secret at this offset modulo three, for example
+ * behind a user name and a colon in HTTP Basic authentication. Characters that also encode neighbouring bytes are left
+ * out.
  */
 function base64Within(secret: Buffer, offset: number): string {
   const text = Buffer.concat([Buffer.alloc(offset), secret]).toString("base64");

@@ -1,4 +1,4 @@
-// The secrets of a config as text that may be stored: only this host can read it, and only for the same toolkit.
+// Encrypts the secrets of a config for storage: only this host can decrypt them, and only for the same toolkit.
 import type { Secrets } from "../../../host/ports/secrets.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { SecretValue } from "./secret-values.ts";
@@ -7,7 +7,7 @@ export function sealSecrets(port: Secrets, toolkit: Toolkit, secrets: readonly S
   return secrets.length === 0 ? "" : port.seal(JSON.stringify(secrets), purposeOf(toolkit));
 }
 
-/** Throws what to tell the agent where they cannot be read. */
+/** Throws an error for the agent if the secrets cannot be decrypted. */
 export function unsealSecrets(port: Secrets, toolkit: Toolkit, sealed: string): SecretValue[] {
   if (sealed === "") return [];
   const text = port.unseal(sealed, purposeOf(toolkit));

@@ -43,7 +43,7 @@ test.each([
     { a: { a: { k: "s" } } },
     { a: { a: {} } },
   ],
-])("secrets in %s are taken out and put back", (_where, schema, config, shown) => {
+])("secrets in %s are removed and restored", (_where, schema, config, shown) => {
   const split = splitSecrets(schema as JsonObject, config as JsonObject);
   expect(split.shown).toEqual(shown);
   expect(joinSecrets(split.shown, split.secrets)).toEqual(config);
@@ -61,7 +61,7 @@ const values = fc.letrec<{ value: JsonValue }>((tie) => ({
   ),
 })).value;
 
-test("whatever a config holds, its parts make the whole again, and no key reaches a prototype", () => {
+test("joining the parts of any config restores it, and no key reaches a prototype", () => {
   const schema: JsonObject = object(
     { key: secret, deep: { anyOf: [{ $ref: "#" }, { items: secret }] } },
     { additionalProperties: { $ref: "#" }, patternProperties: { "^a": secret }, items: { $ref: "#" } },

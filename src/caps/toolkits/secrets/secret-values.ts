@@ -1,5 +1,5 @@
-// Which parts of a config are secret, and a config without them. A value counts as secret where any schema that could
-// apply to it says so: which branch of an `anyOf` holds is not worth a leak.
+// Splits a config into secrets and the rest. A value is a secret if any schema that could apply to it says so: it is
+// not worth a leak to find out which branch of an `anyOf` applies.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 
 export type ValuePath = readonly (string | number)[];
@@ -17,14 +17,14 @@ export function splitSecrets(schema: JsonObject, config: JsonObject): SplitConfi
   return { shown: isJsonObject(shown) ? shown : {}, secrets };
 }
 
-/** The whole config again. */
+/** Restores the whole config. */
 export function joinSecrets(shown: JsonObject, secrets: readonly SecretValue[]): JsonObject {
   let joined: JsonValue = shown;
   for (const [path, value] of secrets) joined = put(joined, path, value);
   return isJsonObject(joined) ? joined : {};
 }
 
-/** Every text in the secrets, for whoever has to find them elsewhere. */
+/** Every string and number in the secrets, to search for them in output. */
 export function textsOf(secrets: readonly SecretValue[]): string[] {
   const texts: string[] = [];
   const collect = (value: JsonValue): void => {
@@ -49,7 +49,7 @@ function withoutSecrets(
     return undefined;
   }
   if (Array.isArray(value)) {
-    // Items keep their places: where one is missing stands null until it is put back.
+    // Items of a list keep their positions: null replaces a secret until it is restored.
     return value.map((item, index) => {
       const inner = applicable.flatMap((schema) => itemSchemas(schema, index));
       return withoutSecrets(inner, item, [...path, index], root, secrets) ?? null;
@@ -62,7 +62,7 @@ function withoutSecrets(
     const left = withoutSecrets(inner, item, [...path, key], root, secrets);
     if (left !== undefined) kept.push([key, left]);
   }
-  // Not by assignment: a key may be `__proto__`.
+  // Not by assignment, since a key may be `__proto__`.
   return Object.fromEntries(kept);
 }
 
@@ -73,7 +73,7 @@ function isMarked(schema: JsonObject): boolean {
 const branches = ["allOf", "anyOf", "oneOf"];
 const alternatives = ["if", "then", "else", "not"];
 
-/** The schemas and all that they refer to for the same value. */
+/** The schemas, and all schemas that they apply to the same value. */
 function expand(schemas: readonly JsonValue[], root: JsonObject): JsonObject[] {
   const found = new Set<JsonObject>();
   const add = (schema: JsonValue | undefined): void => {
@@ -103,7 +103,7 @@ function propertySchemas(schema: JsonObject, key: string): JsonValue[] {
 
 function itemSchemas({ prefixItems, items, contains, unevaluatedItems }: JsonObject, index: number): JsonValue[] {
   const prefix = listOf(prefixItems)[index];
-  // `items` was a list before it was called prefixItems.
+  // Before `prefixItems` existed, `items` could be a list.
   const rest = Array.isArray(items) ? (items[index] ?? true) : (items ?? true);
   return [prefix ?? rest, contains ?? true, unevaluatedItems ?? true];
 }

@@ -1,4 +1,4 @@
-// Toolkits at the worst moment: cancelled, raced, removed or restored while something of them is under way.
+// Toolkits that are cancelled, raced, removed or restored while they are being changed.
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { createKey, createSecrets } from "../../../host/ports/secrets.ts";
@@ -9,7 +9,7 @@ import { createProbe, startToolkits } from "../start-toolkits.suite.ts";
 
 const newFolder = useTemporaryFolder();
 
-/** A toolkit whose start waits until the test lets it go on. */
+/** A toolkit whose start waits until the test lets it continue. */
 function createSlowProbe(spec: Parameters<typeof createProbe>[0] = {}) {
   const probe = createProbe(spec);
   const starts: { signal: AbortSignal; finish(): void }[] = [];
@@ -23,7 +23,7 @@ function createSlowProbe(spec: Parameters<typeof createProbe>[0] = {}) {
   return { ...probe, toolkit, starts };
 }
 
-test("a configure that is cancelled changes nothing afterwards, and its start is told to stop", async () => {
+test("a cancelled configure changes nothing afterwards, and its start is aborted", async () => {
   const { toolkit, starts, seen } = createSlowProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   const stop = new AbortController();
@@ -39,7 +39,7 @@ test("a configure that is cancelled changes nothing afterwards, and its start is
   expect([await host.stateOf("probe"), await host.toolNames()]).toEqual(["available", []]);
 });
 
-test("a configure whose time is over changes nothing afterwards either", async () => {
+test("a configure that timed out changes nothing afterwards", async () => {
   const { toolkit, starts, seen } = createSlowProbe();
   await using host = await startToolkits({
     builtin: false,
@@ -55,7 +55,7 @@ test("a configure whose time is over changes nothing afterwards either", async (
   expect([await host.stateOf("probe"), await host.toolNames()]).toEqual(["available", []]);
 });
 
-test("installs that come at once are counted together", async () => {
+test("concurrent installs count towards the limit together", async () => {
   const { toolkit, starts } = createSlowProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit], max_installed: 2 });
   const outcomes = ["a", "b", "c", "d"].map((alias) =>
@@ -69,7 +69,7 @@ test("installs that come at once are counted together", async () => {
   expect((await Promise.all(outcomes)).sort()).toEqual(["ok", "ok", "toolkit_limit", "toolkit_limit"]);
 });
 
-test("of two toolkits that want one alias at once, the first has it", async () => {
+test("if two toolkits request the same alias at once, the first gets it", async () => {
   const [first, second] = [createSlowProbe(), createProbe({ name: "other" })];
   await using host = await startToolkits({ builtin: false, toolkits: [first.toolkit, second.toolkit] });
   const winning = host.kits.install({ toolkit_name: "probe", alias: "mine", config: {} });
@@ -80,7 +80,7 @@ test("of two toolkits that want one alias at once, the first has it", async () =
   await expect(losing).rejects.toMatchObject({ code: "toolkit_conflict" });
 });
 
-test("what waits for its turn when a snapshot is brought back does not change what came back", async () => {
+test("a change that waits while a snapshot is restored does not affect the restored toolkits", async () => {
   const { toolkit, starts, seen } = createSlowProbe();
   await using host = await startToolkits({ builtin: false, toolkits: [toolkit] });
   const first = host.kits.configure({ toolkit_name: "probe", config: { greeting: "kept" } });
@@ -102,7 +102,7 @@ test("what waits for its turn when a snapshot is brought back does not change wh
   await vi.waitFor(() => expect(seen.stopped).toBe(2));
 });
 
-test("the last call of a removed toolkit does not wait until it has stopped", async () => {
+test("the last call of a removed toolkit is answered before the toolkit has stopped", async () => {
   const probe = createProbe();
   const stuck: Toolkit = { ...probe.toolkit, stop: () => new Promise(() => {}) };
   await using host = await startToolkits({ builtin: false, toolkits: [stuck] });
@@ -114,7 +114,7 @@ test("the last call of a removed toolkit does not wait until it has stopped", as
   expect(await waiting).toEqual({ is_open: true });
 });
 
-test("a start that a call waits for is given up when the host closes", async () => {
+test("a start that a call waits for is aborted when the host closes", async () => {
   const path = join(newFolder(), "a2e.sqlite");
   const secrets = createSecrets(createKey());
   const options = { builtin: false, shared_admins: ["*"], path, host: { secrets } };

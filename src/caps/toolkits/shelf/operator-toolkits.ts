@@ -1,4 +1,4 @@
-// The toolkits that the operator's config sets up for all sessions.
+// The toolkits that the config of the operator sets up for all sessions.
 import type { Logger } from "../../../host/logger.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";
@@ -12,8 +12,8 @@ interface Wanted {
 }
 
 /**
- * Rejects where a config makes no sense: that stops the start. A server that is away does not; it is tried again until the
- * returned function is called.
+ * Rejects if a config is invalid, which stops the start of the host. A toolkit that cannot start, for example since its
+ * server is down, does not: it is tried again until the returned function is called.
  */
 export async function startOperatorToolkits(
   shelf: ToolkitShelf,
@@ -24,9 +24,9 @@ export async function startOperatorToolkits(
   const wanted = Object.entries(shared).map(([instance, { toolkit: name = instance, config }]): Wanted => {
     const toolkit = known.get(name);
     if (toolkit !== undefined) return { instance, toolkit, config };
-    throw new Error(`shared.${instance}: there is no toolkit "${name}"; there are ${[...known.keys()].join(", ")}`);
+    throw new Error(`shared.${instance}: there is no toolkit "${name}"; this host has ${[...known.keys()].join(", ")}`);
   });
-  /** Those that could not start. */
+  /** Starts toolkits and returns those that could not start. */
   const start = async (given: readonly Wanted[], tell: (instance: string, error: string) => void) => {
     const isAway = async ({ instance, toolkit, config }: Wanted) => {
       const { error } = await shelf.configure(instance, toolkit, config);
@@ -42,7 +42,7 @@ export async function startOperatorToolkits(
     if (away.length === 0 || isClosed) return;
     const retry = async () => {
       const left = await start(away, (toolkit, error) => {
-        if (error === "") log.info("a shared toolkit runs now", { toolkit });
+        if (error === "") log.info("a shared toolkit has started after a retry", { toolkit });
       }).catch(() => away);
       retryLater(left);
     };
@@ -50,7 +50,7 @@ export async function startOperatorToolkits(
     timer.unref();
   };
   const away = await start(wanted, (toolkit, reason) => {
-    if (reason !== "") log.error("a shared toolkit could not start", { toolkit, reason });
+    if (reason !== "") log.error("a shared toolkit failed to start", { toolkit, reason });
   });
   retryLater(away);
   return () => {

@@ -1,4 +1,5 @@
-// A toolkit with a config: starts what its tools share when it is first needed, and stops it when nobody uses it any more.
+// A configured toolkit: starts the shared resource of its tools on first use, and stops it when no call uses it any
+// more.
 import type { CallContext } from "../../../host/call-context.ts";
 import type { Logger } from "../../../host/logger.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
@@ -11,14 +12,14 @@ import { joinSecrets, type SplitConfig, textsOf } from "../secrets/secret-values
 
 export interface RunningToolkitOptions {
   readonly toolkit: Toolkit;
-  /** The name before its tools. */
+  /** The prefix of the names of its tools. */
   readonly instance: string;
-  /** Checked, with defaults filled. */
+  /** Checked, with defaults filled in. */
   readonly config: SplitConfig;
   readonly environment: ToolkitEnvironment;
 }
 
-/** What all toolkits of a host get. */
+/** Passed to all toolkits of a host. */
 export interface ToolkitEnvironment {
   readonly workspaceDir: string;
   readonly dataDir: string;
@@ -45,23 +46,23 @@ export class RunningToolkit {
     this.tools = toolsFor(toolkit, config.shown).map(([name, tool]) => this.#toCatalogueTool(name, tool));
   }
 
-  /** Why the last attempt to start it failed; empty where none has, or one has succeeded since. */
+  /** Why the last start failed; empty if there was no attempt or the last one succeeded. */
   get startError(): string {
     return this.#startError;
   }
 
-  /** Resolves once its tools can run. What it rejects with is fit for the agent; the next attempt starts anew. */
+  /** Resolves when the tools can run. Rejects with an error that the agent may see; the next call tries again. */
   async start(signal?: AbortSignal): Promise<void> {
     await this.#running(signal);
   }
 
-  /** Calls in flight finish first; no new ones begin. Never rejects. */
+  /** Running calls finish first, and new calls are rejected. Never rejects. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#callCount === 0) await this.#release();
   }
 
-  /** The same, with the end of all that could call it: a start that is under way is given up. */
+  /** Like `stop`, at the end of the session or of the host: a running start is aborted as well. */
   close(): Promise<void> {
     this.#closing.abort(new A2EError("cancelled", "the session has ended"));
     return this.stop();
@@ -96,7 +97,7 @@ export class RunningToolkit {
       const resource = await Promise.race([starting, rejectOnAbort(ended)]);
       return { config, resource, log: this.#log };
     } catch (error) {
-      // What starts after all is not needed any more.
+      // If the start succeeds later, its resource is not needed any more.
       if (ended.aborted)
         void starting.then(
           (resource) => this.#stopResource(resource),
@@ -119,7 +120,7 @@ export class RunningToolkit {
     try {
       await this.#options.toolkit.stop(resource);
     } catch (error) {
-      this.#log.warn("a toolkit could not stop", { toolkit: this.#options.instance, error });
+      this.#log.warn("stop() of a toolkit threw", { toolkit: this.#options.instance, error });
     }
   }
 
@@ -152,7 +153,7 @@ export class RunningToolkit {
     const scrubber = this.#scrubber;
     try {
       const running = await this.#running();
-      // Starting may have taken longer than anybody waits.
+      // The call may have ended while the toolkit started.
       if (context.isEnded) throw new A2EError("cancelled", "the call has ended");
       const output = toToolOutput(await tool.run(tool.parse(args), running, scrubber?.context(context) ?? context));
       return scrubber?.value(output) ?? output;
@@ -160,13 +161,13 @@ export class RunningToolkit {
       throw scrubber?.error(error) ?? error;
     } finally {
       this.#callCount -= 1;
-      // Not waited for: the answer is there, and stopping may take its time.
+      // Not awaited: the answer is ready, and stopping may take long.
       if (this.#isStopped && this.#callCount === 0) void this.#release();
     }
   }
 }
 
-/** Rejects with the reason, as soon as there is one. */
+/** Rejects with the reason of the signal when it is aborted. */
 function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) reject(signal.reason as Error);
@@ -175,8 +176,7 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
 }
 
 /**
- * The tools that a toolkit has with this config, by their names in it; all of them where there is none yet. Throws where the
- * toolkit cannot tell.
+ * The tools of a toolkit with this config, by name; without a config, all tools. Throws if `when` of a tool throws.
  */
 export function toolsFor({ tools }: Toolkit, config: JsonObject | undefined): [string, AnyToolkitTool][] {
   return [...tools].filter(([name, { when }]) => {

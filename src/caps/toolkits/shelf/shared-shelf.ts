@@ -1,10 +1,10 @@
-// A shelf that all sessions share, as one of them sees it: nothing of it is the session's, so all of it is outside. Of what is
-// recorded of it, a replay has what there was and what came of changes, and has no such shelf.
+// A shared shelf as one session sees it. The shelf is not part of the session, so every access goes through `outside`:
+// a recording has the results, and a replay needs no such shelf.
 import type { SessionContext } from "../../../host/plugin.ts";
 import type { ToolkitRecord } from "./toolkit-record.ts";
 import type { ToolkitShelf } from "./toolkit-shelf.ts";
 
-/** What a session does with a shelf. */
+/** The members of a shelf that a session uses. */
 export type SessionShelf = Pick<ToolkitShelf, "names" | "get" | "takenCount" | "install" | "configure" | "uninstall">;
 
 export function seenFromSession(shelf: ToolkitShelf, outside: SessionContext["outside"]): SessionShelf {
@@ -22,7 +22,7 @@ export function seenFromSession(shelf: ToolkitShelf, outside: SessionContext["ou
   };
 }
 
-/** Secrets are of no use to a session, not even sealed. */
+/** A session does not need secrets, not even sealed ones. */
 function withoutSealed<Found extends ToolkitRecord | undefined>(record: Found): Found {
   return record === undefined ? record : { ...record, sealed: "" };
 }

@@ -10,7 +10,7 @@ import { actionsOf, createProbe, type StartToolkitsOptions, startToolkits } from
 
 const newFolder = useTemporaryFolder();
 
-/** Agents that show the token are who they say. */
+/** Agents with the token are authenticated under their name. */
 const authenticated: Pick<StartToolkitsOptions, "host" | "client"> = {
   host: { authenticate: createTokenAuthentication("door") },
   client: { agentId: "admin", authToken: "door" },
@@ -44,7 +44,7 @@ test("a shared toolkit runs once, and every session has its tools", async () => 
   expect(await other.toolNames()).toEqual([]);
 });
 
-test("agents that the operator did not name cannot change it, and hear who can", async () => {
+test("agents that are not listed in shared_admins cannot change a shared toolkit, and the error names the option", async () => {
   await using host = await startShared();
   await host.configure("probe", { greeting: "all" });
   const { kits } = actionsOf(await host.connect({ agentId: "other", authToken: "door" }));
@@ -61,14 +61,14 @@ test("agents that the operator did not name cannot change it, and hear who can",
   expect(await host.call("probe__greet", { name: "x" })).toMatchObject({ text: "all x" });
 });
 
-test("the name of an admin is worth nothing where nobody vouches for it", async () => {
+test("the name of an admin gives no rights without authentication", async () => {
   await using host = await startShared({ host: {}, client: { agentId: "admin" } });
   await expect(host.configure("probe")).rejects.toMatchObject({ code: "forbidden" });
   await using open = await startShared({ host: {}, client: { agentId: "anybody" }, shared_admins: ["*"] });
   expect(await open.configure("probe")).toMatchObject({ status: "ok" });
 });
 
-test("what an admin configured is there after a restart, secrets too", async () => {
+test("a shared toolkit that an admin configured survives a restart with its secrets", async () => {
   const folder = newFolder();
   const { openKeyFile } = await import("../../../stores/files/key-file.ts");
   const path = join(folder, "a2e.sqlite");
@@ -89,7 +89,7 @@ test("what an admin configured is there after a restart, secrets too", async () 
   expect(await third.toolNames()).toEqual([]);
 });
 
-test("what the operator's config sets up runs from the start, and is nobody's to change", async () => {
+test("toolkits of the operator's config run from the start and cannot be changed by agents", async () => {
   const { toolkit } = createProbe();
   await using host = await startToolkits({
     builtin: false,
@@ -111,12 +111,12 @@ test("what the operator's config sets up runs from the start, and is nobody's to
   await expect(host.kits.install({ toolkit_name: "probe", alias: "company" })).rejects.toMatchObject({
     code: "toolkit_conflict",
   });
-  // One of its own the session can still have.
+  // The session can still install its own instance.
   await host.kits.install({ toolkit_name: "probe", alias: "mine", config: { greeting: "me" } });
   expect(await host.call("mine__greet", { name: "x" })).toMatchObject({ text: "me x" });
 });
 
-test("a config of the operator's that makes no sense stops the start; a toolkit that is away does not", async () => {
+test("an invalid config of the operator stops the start; a toolkit that cannot start does not", async () => {
   const { toolkit } = createProbe();
   const start = (shared: StartToolkitsOptions["shared"], toolkits = [toolkit]) =>
     startToolkits({ builtin: false, toolkits, shared: shared ?? {} });
@@ -129,7 +129,7 @@ test("a config of the operator's that makes no sense stops the start; a toolkit 
   expect(host.log.entries).toMatchObject([{ level: "error", fields: { reason: "away" } }]);
 });
 
-test("a toolkit of the operator's that was away is there once it can start", async () => {
+test("a toolkit of the operator that could not start is available once a retry succeeds", async () => {
   const probe = createProbe({ failWith: "away" });
   await using host = await startToolkits({
     builtin: false,
@@ -152,7 +152,7 @@ function startAgain(path: string, toolkit: Toolkit) {
   return startToolkits({ builtin: false, toolkits: [toolkit], shared_admins: ["*"], path, host: { secrets } });
 }
 
-test("a config that no longer fits after a restart is told, and a new one helps", async () => {
+test("a config that is no longer valid after a restart is reported, and can be replaced", async () => {
   const path = join(newFolder(), "a2e.sqlite");
   const define = (config: z.ZodObject): Toolkit =>
     defineToolkit({
@@ -169,7 +169,7 @@ test("a config that no longer fits after a restart is told, and a new one helps"
   const second = await startAgain(path, define(z.object({ size: z.int().max(10) })));
   expect((await second.kits.list()).toolkits[0]).toMatchObject({
     state: "configured",
-    error: expect.stringMatching(/no longer fits: size: .*configure it again/),
+    error: expect.stringMatching(/no longer valid: size: .*configure it again/),
   });
   expect(await second.toolNames()).toEqual([]);
   expect(await second.configure("growing", { size: 5 })).toMatchObject({ status: "ok" });
@@ -186,7 +186,7 @@ test("a config that no longer fits after a restart is told, and a new one helps"
   expect(await host.call("growing__show")).toEqual({ size: 5, color: "red" });
 });
 
-test("what a toolkit marks as secret after it was configured is shown no more, and still there", async () => {
+test("a value that a toolkit newly marks as secret is no longer shown, and still in use", async () => {
   const path = join(newFolder(), "a2e.sqlite");
   const define = (key: object): Toolkit =>
     defineToolkit({
@@ -209,7 +209,7 @@ test("what a toolkit marks as secret after it was configured is shown no more, a
   await first.configure("learning", { key: "in clear", token: "a token" });
   await first.close();
 
-  // Twice, so that what was sealed is what is read again.
+  // Twice, so that the second start reads the sealed value.
   for (const _ of [1, 2]) {
     await using host = await startAgain(path, define({ "x-secret": true }));
     expect((await host.kits.list()).toolkits[0]).toMatchObject({ state: "running", secrets: ["token", "key"] });
@@ -218,7 +218,7 @@ test("what a toolkit marks as secret after it was configured is shown no more, a
   }
 });
 
-test("a toolkit that cannot start when it is first needed after a restart says so until it can", async () => {
+test("a toolkit that cannot start on first use after a restart reports the error until it can", async () => {
   const path = join(newFolder(), "a2e.sqlite");
   const probe = createProbe({ scope: "host" });
   const first = await startAgain(path, probe.toolkit);

@@ -1,4 +1,4 @@
-// What is kept of an installed toolkit, in the state of a session or in the host's database. Secrets are sealed in it.
+// The stored data of an installed toolkit, in the state of a session or in the host's database. Its secrets are sealed.
 import type { Database } from "../../../host/ports/database.ts";
 import type { SessionState } from "../../../host/session/session-state.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
@@ -6,9 +6,9 @@ import type { JsonObject } from "../../../protocol/json.ts";
 export type ToolkitRecord = {
   toolkit: string;
   state: "installed" | "configured" | "running";
-  /** Without secrets. */
+  /** The config without secrets. */
   config: JsonObject;
-  /** Paths of the secrets. */
+  /** Paths of the secrets in the config. */
   secrets: string[];
   sealed: string;
   error: string;
@@ -38,7 +38,7 @@ export function recordsOfSession(state: SessionState): ToolkitRecords {
 
 const migrations = ["CREATE TABLE toolkit (instance TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID;"];
 
-/** Read once: no other process writes to the database of a host. */
+/** Read once, since no other process writes to the database of a host. */
 export function recordsOfHost(database: Database): ToolkitRecords {
   database.migrate("toolkits", migrations);
   const put = database.prepare(
@@ -53,7 +53,7 @@ export function recordsOfHost(database: Database): ToolkitRecords {
   );
 }
 
-/** For what the operator's config says anew each time. */
+/** For toolkits of the operator's config, which is read again at each start. */
 export function recordsInMemory(): ToolkitRecords {
   return recordsIn(
     new Map(),

@@ -1,4 +1,5 @@
-// The toolkits installed in one place: a session, or the host. Takes each through its life: installed, configured, running.
+// The toolkits that are installed in one place, a session or the host, with their states: installed, configured,
+// running.
 import type { CallContext } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
 import type { Secrets } from "../../../host/ports/secrets.ts";
@@ -22,23 +23,23 @@ export interface ShelfOptions {
   readonly records: ToolkitRecords;
   readonly secrets: Secrets;
   readonly environment: ToolkitEnvironment;
-  /** The session's, so that what toolkits came to is recorded with it; absent for what all sessions share. */
+  /** Records the results of toolkits for a replay of the session; absent for toolkits that all sessions share. */
   readonly outside?: SessionContext["outside"];
 }
 
-/** What came of an attempt to configure, without anything secret: recorded with the session. */
+/** The outcome of an attempt to configure, without secrets; recorded with the session. */
 type Attempt = { problems: ToolProblem[] } | { config: JsonObject; secrets: string[]; error: string };
 
 export class ToolkitShelf {
   readonly #options: ShelfOptions;
   readonly #running = new Map<string, { toolkit: RunningToolkit; removeTools(): void }>();
-  /** Two changes of one toolkit at once would each undo the other's. */
+  /** Changes of the same toolkit run one after the other. */
   readonly #turns = new KeyedQueue();
-  /** Why those that should run do not. Not kept: what they lack may be back with the next start. */
+  /** Why a toolkit that should run does not. Not stored: the cause may be gone at the next start. */
   readonly #troubles = new Map<string, string>();
   #isClosed = false;
 
-  /** Takes up what the records hold: tools are there at once, and what they need is started with the first call. */
+  /** Restores the toolkits of the records: their tools are available at once, and each starts with its first call. */
   constructor(options: ShelfOptions) {
     this.#options = options;
     for (const name of options.records.names()) this.#resume(name);
@@ -48,7 +49,7 @@ export class ToolkitShelf {
     return this.#options.records.names();
   }
 
-  /** How many names are taken, or will be by what is under way. */
+  /** The number of names in use, including those of running changes. */
   get takenCount(): number {
     return new Set([...this.names, ...this.#turns.keys]).size;
   }
@@ -59,7 +60,7 @@ export class ToolkitShelf {
     const trouble = this.#troubles.get(name);
     if (trouble !== undefined) return { ...record, state: "configured", error: trouble };
     const running = this.#running.get(name)?.toolkit;
-    // It is started with the first call that needs it, which a replay does not make.
+    // The toolkit starts with the first call that needs it, and a replay makes no such call.
     const error = running === undefined ? "" : this.#outside(() => running.startError);
     return error === "" ? record : { ...record, error };
   }
@@ -79,7 +80,9 @@ export class ToolkitShelf {
     return record;
   }
 
-  /** Rejects with what to answer; the earlier config then still holds. Without a context nothing is recorded of it. */
+  /**
+   * Rejects with the error to answer; the earlier config then stays in effect. Without a context, nothing is recorded.
+   */
   configure(
     name: string,
     toolkit: Toolkit,
@@ -98,7 +101,7 @@ export class ToolkitShelf {
   ): Promise<ToolkitRecord> {
     const { outside, records, secrets: port } = this.#options;
     const holder = records.get(name)?.toolkit ?? toolkit.name;
-    // Whoever came just before may have put another one there.
+    // The change that ran before this one may have used the name for another toolkit.
     if (holder !== toolkit.name) throw nameTaken(name, `it stands for "${holder}"`);
     let running: RunningToolkit | undefined;
     let sealed = "";
@@ -117,12 +120,12 @@ export class ToolkitShelf {
     const outcome = isRecorded ? await outside(attempt, context) : await attempt();
     if ("problems" in outcome) throw badConfig(name, outcome.problems);
     const isRunning = mustStart && outcome.error === "";
-    // An agent that was answered already, by a timeout or because it cancelled, must not find it changed afterwards.
+    // After a timeout or a cancellation the agent already has its answer, so the toolkit must not change any more.
     const isOver = this.#isClosed || context?.isEnded === true;
     if (isOver || !isRunning) void running?.stop();
-    if (isOver) throw new A2EError("cancelled", "nobody waits for this toolkit any more");
+    if (isOver) throw new A2EError("cancelled", "the call ended before the toolkit was configured");
     if (outcome.error !== "" && this.#running.has(name)) throw startFailed(name, outcome.error);
-    // A replay has the outcome and not what led to it, which had secrets in it.
+    // A replay has the recorded outcome only, without the secrets, so it creates the toolkit from that.
     if (isRunning) this.#replace(name, running ?? this.#create(name, toolkit, { shown: outcome.config, secrets: [] }));
     else this.#remove(name);
     const record: ToolkitRecord = {
@@ -145,7 +148,7 @@ export class ToolkitShelf {
     });
   }
 
-  /** Takes all tools away; records stay. */
+  /** Removes all tools; the records stay. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const stopping = Array.from(this.#running.values(), ({ toolkit, removeTools }) => {
@@ -176,7 +179,7 @@ export class ToolkitShelf {
         }
       });
       if (trouble !== "") throw new Error(trouble);
-      // As above: a replay knows that the config was fine, and nothing secret of it.
+      // As above: a replay has the recorded outcome only, without the secrets.
       this.#replace(name, this.#create(name, toolkit, config ?? { shown: record.config, secrets: [] }));
     } catch (error) {
       this.#troubles.set(name, messageOf(error));
@@ -185,10 +188,10 @@ export class ToolkitShelf {
 
   #reopen({ config, sealed }: ToolkitRecord, toolkit: Toolkit): SplitConfig {
     const { secrets } = this.#options;
-    // The toolkit, or what the operator allows, may be another than when this was configured.
+    // The toolkit, or the options of the operator, may have changed since it was configured.
     const checked = checkConfig(toolkit, joinSecrets(config, unsealSecrets(secrets, toolkit, sealed)));
     if (!("problems" in checked)) return checked;
-    throw new Error(`its config no longer fits: ${problemsToText(checked.problems)}; configure it again`);
+    throw new Error(`its config is no longer valid: ${problemsToText(checked.problems)}; configure it again`);
   }
 
   #outside<Result>(work: () => Result): Result {
@@ -198,16 +201,16 @@ export class ToolkitShelf {
 
   #add({ tools }: RunningToolkit): () => void {
     const { catalogue, outside } = this.#options;
-    // What all share comes and goes without a session's doing.
+    // Toolkits that all sessions share change independently of a session, so their tools are marked as outside.
     return catalogue.add(outside === undefined ? tools.map((tool) => ({ ...tool, isOutside: true })) : tools);
   }
 
-  /** Throws where the toolkit itself does, which is told as its trouble and nobody else's. */
+  /** Throws if the toolkit itself throws; the caller stores that as the trouble of this toolkit. */
   #create(instance: string, toolkit: Toolkit, config: SplitConfig): RunningToolkit {
     return new RunningToolkit({ toolkit, instance, config, environment: this.#options.environment });
   }
 
-  /** Puts a toolkit in the place of the one of this name; where its tools cannot be added, nothing changes. */
+  /** Replaces the running toolkit of this name. If the new tools cannot be added, nothing changes. */
   #replace(name: string, toolkit: RunningToolkit): void {
     const before = this.#running.get(name);
     before?.removeTools();
@@ -228,7 +231,9 @@ export class ToolkitShelf {
     void running?.toolkit.stop();
   }
 
-  /** What was waiting when the shelf was closed must not touch records that somebody else has taken over. */
+  /**
+   * Work that was waiting when the shelf was closed must not change records, which may belong to another shelf by now.
+   */
   #inTurn<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     return this.#turns.run(name, async () => {
       if (this.#isClosed) throw new A2EError("cancelled", "the session has ended");

@@ -1,4 +1,4 @@
-// What the tools of the filesystem toolkit do, each within its root.
+// The tools of the filesystem toolkit, each confined to its root.
 import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
@@ -59,14 +59,17 @@ export async function readPart(
         content: bytes.toString(encoding, 0, length),
       },
       truncated: isCut,
-      ...(isCut ? { summary: `there is more: continue with offset ${next}` } : {}),
+      ...(isCut ? { summary: `the file continues: read on with offset ${next}` } : {}),
     });
   } finally {
     await file.close();
   }
 }
 
-/** How many of the bytes to show: bytes that are no UTF-8 take three as text, and a character cut in two waits for the next read. */
+/**
+ * How many of the bytes to return. A byte that is not UTF-8 takes three bytes as text, and a character that is cut at
+ * the end is left to the next read.
+ */
 function readableLength(bytes: Buffer, goesOn: boolean): number {
   const whole = goesOn ? wholeLength(bytes) : bytes.length;
   if (isUtf8(bytes.subarray(0, whole)) || whole * 3 <= toolkitLimits.maxReadBytes) return whole;
@@ -83,7 +86,7 @@ function wholeLength(bytes: Buffer): number {
   return bytes.length;
 }
 
-/** Node decodes what it can of anything, and a file of garbage helps nobody. */
+/** Node.js ignores invalid characters in base64 and would write a damaged file. */
 export function toBytes(content: string, encoding: Encoding): Buffer {
   if (encoding === "base64" && /[^A-Za-z0-9+/=_\r\n-]/.test(content))
     throw new Error('content is not base64; leave out encoding, or give "utf8", to write text');
@@ -93,7 +96,7 @@ export function toBytes(content: string, encoding: Encoding): Buffer {
   return bytes;
 }
 
-/** Readers see the old file or the new one; a link under that name is replaced, not followed. */
+/** Readers see the old file or the new one, never a part. A link with that name is replaced, not followed. */
 export async function writeWhole(place: ConfinedPlace, path: string, bytes: Buffer) {
   const segments = await place.resolve(path);
   const name = segments.at(-1);
@@ -116,7 +119,7 @@ export async function writeWhole(place: ConfinedPlace, path: string, bytes: Buff
 }
 
 export async function remove(place: ConfinedPlace, path: string) {
-  // The name itself is removed, and not what a link of that name leads to.
+  // Removes a link itself, not its target.
   const [parent, name] = splitLast(path);
   const segments = await place.resolve(parent);
   const shown = [...segments, name].join("/");
@@ -134,7 +137,7 @@ export async function remove(place: ConfinedPlace, path: string) {
 }
 
 function splitLast(path: string): [parent: string, name: string] {
-  // No pattern: one that looks for the end from every slash takes time that grows with the square of their number.
+  // Not a regular expression: matching slashes at the end would take quadratic time.
   let end = path.length;
   while (path[end - 1] === "/") end -= 1;
   const trimmed = path.slice(0, end);

@@ -44,7 +44,7 @@ test("files are listed, read, written and removed below the root", async () => {
   expect(existsSync(host.at("new"))).toBe(false);
 });
 
-test("where nothing may be written, there is no tool that writes", async () => {
+test("without write access, there is no tool that writes", async () => {
   await using host = await start();
   expect(await host.toolNames()).toEqual(["filesystem__list", "filesystem__read"]);
   expect(host.answer.toolkit.tools).toEqual(["filesystem__list", "filesystem__read"]);
@@ -83,7 +83,7 @@ test.each(escapes)("%j cannot be read, listed, written or removed", async (path)
   expect(existsSync(join(host.folder, "not-there"))).toBe(false);
 });
 
-test("a link within the root is followed, and removing it removes the link", async () => {
+test("a link within the root is followed, and remove removes the link itself", async () => {
   await using host = await start({ writable: true });
   symlinkSync("a.txt", host.at("b.txt"));
   expect(await host.call("filesystem__read", { path: "b.txt" })).toMatchObject({ path: "a.txt", content: "inside" });
@@ -92,7 +92,7 @@ test("a link within the root is followed, and removing it removes the link", asy
   expect(existsSync(join(host.folder, "secret.txt"))).toBe(true);
 });
 
-test("a root that turns into a link later leads nowhere", async () => {
+test("a root that is replaced by a link later is not followed", async () => {
   await using host = await start({ writable: true });
   renameSync(host.at("."), join(host.workspaceDir, "moved"));
   symlinkSync(host.folder, join(host.workspaceDir, "docs"));
@@ -102,14 +102,14 @@ test("a root that turns into a link later leads nowhere", async () => {
   });
 });
 
-test.each(["..", "/", "/etc", "link", "docs/../.."])("%j is no root", async (root) => {
+test.each(["..", "/", "/etc", "link", "docs/../.."])("%j is not accepted as root", async (root) => {
   await using host = await start();
   symlinkSync(host.folder, join(host.workspaceDir, "link"));
   const answer = await host.kits.install({ toolkit_name: "filesystem", alias: "other", config: { root } });
   expect(answer).toMatchObject({ status: "partial", error: expect.stringContaining("folders") });
 });
 
-test("a root that is missing or a file is told; one to write to is made", async () => {
+test("a root that is missing or a file is an error; a writable root is created", async () => {
   await using host = await start();
   for (const root of ["missing", "outside.txt"])
     expect(await host.configure("filesystem", { root }).catch((error: unknown) => error)).toMatchObject({
@@ -118,7 +118,7 @@ test("a root that is missing or a file is told; one to write to is made", async 
   expect(await host.configure("filesystem", { root: "made/now", writable: true })).toMatchObject({ status: "ok" });
 });
 
-test("the operator's folders are roots too: some to read, some to write to", async () => {
+test("folders of the operator can be used as roots, for reading or for writing", async () => {
   await using other = await start();
   const readable = join(other.workspaceDir, "docs");
   await using host = await start(
@@ -126,15 +126,13 @@ test("the operator's folders are roots too: some to read, some to write to", asy
     { folders: [readable], writable_folders: [join(other.workspaceDir, "w")] },
   );
   expect(await host.call("filesystem__read", { path: "a.txt" })).toMatchObject({ content: "inside" });
-  await expect(host.configure("filesystem", { root: readable, writable: true })).rejects.toThrow(
-    "may be read and not written",
-  );
+  await expect(host.configure("filesystem", { root: readable, writable: true })).rejects.toThrow("is read-only");
   await host.configure("filesystem", { root: join(other.workspaceDir, "w"), writable: true });
   await host.call("filesystem__write", { path: "x", content: "y" });
   expect(readFileSync(join(other.workspaceDir, "w", "x"), "utf8")).toBe("y");
 });
 
-test("a long text is read in parts that cut no character", async () => {
+test("a long text is read in parts that do not split characters", async () => {
   await using host = await start();
   const text = `x${"€".repeat(200_000)}`;
   writeFileSync(host.at("long.txt"), text);
@@ -154,7 +152,7 @@ test("a long text is read in parts that cut no character", async () => {
 
 test("a text that is not UTF-8 is read to its end, byte for byte", async () => {
   await using host = await start();
-  // Latin-1: each is one byte, and three as the sign that stands for what cannot be read.
+  // Latin-1: each character is one byte, and three bytes as the replacement character.
   const bytes = Buffer.alloc(toolkitLimits.maxReadBytes + 10, 0xe9);
   writeFileSync(host.at("latin.txt"), bytes);
   let [offset, characters] = [0, 0];
@@ -172,7 +170,7 @@ test("a text that is not UTF-8 is read to its end, byte for byte", async () => {
   expect(characters).toBe(bytes.length);
 });
 
-test("what is no base64, or too much, is not written", async () => {
+test("content that is not base64, or too large, is not written", async () => {
   await using host = await start({ writable: true });
   const write = (content: string, encoding: string) =>
     host.call("filesystem__write", { path: "a.txt", content, encoding });
@@ -181,7 +179,7 @@ test("what is no base64, or too much, is not written", async () => {
   expect(readFileSync(host.at("a.txt"), "utf8")).toBe("inside");
 });
 
-test("a folder of too many entries is listed in part, and said to be", async () => {
+test("a folder with too many entries is listed in part, and marked as truncated", async () => {
   await using host = await start({ root: "many", writable: true });
   for (let index = 0; index <= toolkitLimits.maxEntries; index++)
     writeFileSync(join(host.workspaceDir, "many", `${index}`), "");

@@ -10,19 +10,19 @@ const isWritable = (config: JsonObject) => config.writable === true;
 export function filesystemToolkit(allowed: AllowedFolders): Toolkit {
   return defineToolkit({
     name: "filesystem",
-    description: "Files below one folder: list, read and, where allowed, write and remove them.",
+    description: "Files below one folder: list, read and, if allowed, write and remove them.",
     category: "files",
     tags: ["files"],
     config: z.object({
       root: path
         .default(".")
         .describe("The folder, relative to the workspace or in a folder that the operator allows."),
-      writable: z.boolean().default(false).describe("Lets tools write and remove files."),
+      writable: z.boolean().default(false).describe("Allows tools to write and remove files."),
     }),
 
     async start({ root, writable }) {
       const place = await allowed.find(root, { write: writable });
-      // A folder that is missing or no folder is told now and not with the first call.
+      // Fails now, and not with the first call, if the folder is missing or is not a folder.
       await (await place.openFolder([], { create: writable })).close();
       return place;
     },
@@ -47,7 +47,7 @@ export function filesystemToolkit(allowed: AllowedFolders): Toolkit {
         run: (args, { resource }) => readPart(resource, args),
       },
       write: {
-        description: "Writes a file as a whole, making folders as needed.",
+        description: "Writes a whole file and creates folders as needed.",
         tags: ["files", "write"],
         idempotent: true,
         input: z.object({

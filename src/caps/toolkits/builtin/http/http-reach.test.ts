@@ -39,6 +39,6 @@ test.each([
   ["100%25", "/v1/100%25"],
   ["@evil.test", "/v1/@evil.test"],
   ["a#fragment", "/v1/a"],
-])("%j is %s", (path, expected) => {
+])("the path %j resolves to %s", (path, expected) => {
   expect(resolveBelow(parseBaseUrl("http://api.test/v1"), path, {}).href).toBe(`http://api.test${expected}`);
 });

@@ -1,29 +1,29 @@
-// What lies below a base URL. Servers decode paths in ways of their own, so a path that any of them could read as a way
-// up is refused, not only one that the URL standard resolves so.
+// Decides whether a URL is below a base URL. Servers decode paths in different ways, so a path is rejected if any of
+// them could read it as a way up, and not only if the URL standard resolves it so.
 import { A2EError } from "../../../../protocol/errors.ts";
 
-/** Why a text is no base URL, for whoever wrote it. Repeats nothing of it: a password may stand there. */
+/** Explains why a string is not a valid base URL. Repeats nothing of it, since it may contain a password. */
 export function refuseBaseUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return "is no URL; give one such as https://api.example.com/v1";
+  if (!URL.canParse(text)) return "is not a URL; use a URL such as https://api.example.com/v1";
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") return "only http: and https: are allowed";
   if (url.username !== "" || url.password !== "")
-    return "a user name or password does not belong there; use secret_headers or bearer_token";
-  if (url.search !== "" || url.hash !== "") return "leave out what follows the path";
+    return "must not contain a user name or password; use secret_headers or bearer_token";
+  if (url.search !== "" || url.hash !== "") return "must not contain a query or fragment";
   return isPlainPath(url.pathname) ? undefined : "its path is ambiguous";
 }
 
-/** Of a text in which there is no problem. */
+/** The string must be valid, see `refuseBaseUrl`. */
 export function parseBaseUrl(text: string): URL {
   const url = new URL(text);
   if (!url.pathname.endsWith("/")) url.pathname += "/";
   return url;
 }
 
-/** The URL of a path below the base; throws `forbidden` for any other. */
+/** The URL of a path below the base; throws `forbidden` if the path leads out of it. */
 export function resolveBelow(base: URL, path: string, query: Readonly<Record<string, string>>): URL {
   const relative = path.replace(/^\/+/, "");
-  // What the parser would drop or turn into a slash must not be how two readers come to two paths.
+  // Rejects characters that a URL parser drops or turns into a slash, so that two parsers cannot see different paths.
   const isAmbiguous = relative.includes("\\") || hasControl(path) || /^[a-z][a-z0-9+.-]*:/i.test(relative);
   const url = isAmbiguous ? undefined : new URL(base.pathname + relative, base);
   if (url === undefined || !isBelow(base, url))
@@ -41,14 +41,14 @@ export function isBelow(base: URL, url: URL): boolean {
 
 const maxDecodings = 5;
 
-/** No dot segment and no hidden slash, however often a server decodes it. */
+/** Whether the path has no dot segment and no hidden slash, however often a server decodes it. */
 function isPlainPath(pathname: string): boolean {
-  // Bytes that are no UTF-8 are how some servers are told a dot that is none.
+  // Some servers decode invalid UTF-8 as a dot.
   if (!isDecodable(pathname)) return false;
   let text = pathname;
   for (let count = 0; count < maxDecodings; count++) {
     if (text.split("/").some((segment) => segment === ".." || segment === ".") || text.includes("\\")) return false;
-    // Matrix parameters are cut off before dots are resolved by some: `..;/`.
+    // Some servers cut off matrix parameters before they resolve dots: `..;/`.
     if (/\/\.{1,2};/.test(text)) return false;
     const decoded = decodeLeniently(text);
     if (decoded === text) return true;
@@ -67,7 +67,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** What is no escape stays as it is: `100%` is a name like any other. */
+/** Text that is not an escape stays as it is: `100%` is a valid name. */
 function decodeLeniently(text: string): string {
   return text.replace(/%([0-9a-f]{2})/gi, (_escape, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 16)),

@@ -23,7 +23,7 @@ async function serve(listener: RequestListener): Promise<string> {
 const start = (http: { allow_private?: boolean; max_bytes?: number; timeout_ms?: number } = { allow_private: true }) =>
   startToolkits({ builtin: ["http"], http });
 
-/** A host whose http toolkit points at a server that records what it is asked. */
+/** A host whose http toolkit uses a server that records its requests. */
 async function startWith(listener: RequestListener, config: JsonObject = {}) {
   const asked: IncomingMessage[] = [];
   const origin = await serve((request, response) => {
@@ -35,7 +35,7 @@ async function startWith(listener: RequestListener, config: JsonObject = {}) {
   return { ...host, asked, origin, request: (args: JsonObject) => host.call("http__request", args) };
 }
 
-test("a request goes below the base URL, with the headers of the config", async () => {
+test("a request is sent below the base URL, with the headers of the config", async () => {
   const secrets = { secret_headers: { "X-Api-Key": "k3y-value" }, bearer_token: "t0ken-value" };
   await using host = await startWith(
     (_request, response) => response.setHeader("content-type", "application/json").end('{"ok":true}'),
@@ -52,7 +52,7 @@ test("a request goes below the base URL, with the headers of the config", async 
   });
 });
 
-test("a server that repeats the secrets does not get them to the agent", async () => {
+test("secrets that a server repeats do not reach the agent", async () => {
   const bearer_token = "t0ken-value-that-is-secret";
   await using host = await startWith(
     (request, response) => {
@@ -67,7 +67,7 @@ test("a server that repeats the secrets does not get them to the agent", async (
   expect(text).not.toContain(Buffer.from(bearer_token).toString("base64").replace(/=+$/, ""));
 });
 
-test("methods that the config does not name are refused, and JSON is sent as such", async () => {
+test("methods that the config does not allow are rejected, and JSON is sent as JSON", async () => {
   const bodies: string[] = [];
   const listener: RequestListener = (request, response) => {
     request.on("data", (chunk) => bodies.push(String(chunk)));
@@ -86,7 +86,7 @@ test("methods that the config does not name are refused, and JSON is sent as suc
   await expect(host.request({})).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("redirects are followed below the base, and not off it", async () => {
+test("redirects are followed below the base URL only", async () => {
   const other = await serve((_request, response) => response.end("stolen"));
   await using host = await startWith(
     (request, response) => {
@@ -122,7 +122,7 @@ test.each([
   "http://2130706433/",
   "http://169.254.169.254/",
   "http://[::ffff:127.0.0.1]/",
-])("%s is no base URL unless the operator allows private addresses", async (base_url) => {
+])("%s is rejected as base URL unless the operator allows private addresses", async (base_url) => {
   await using host = await start({});
   expect(await host.configure("http", { base_url })).toMatchObject({
     status: "partial",
@@ -131,7 +131,7 @@ test.each([
   expect(await host.toolNames()).toEqual([]);
 });
 
-test("a name that leads to a private address is refused when it is used", async () => {
+test("a host name that resolves to a private address is rejected at the request", async () => {
   await using host = await start({});
   await host.configure("http", { base_url: "http://localhost:1/" });
   await expect(host.call("http__request")).rejects.toMatchObject({ code: "forbidden" });
@@ -145,20 +145,20 @@ test.each([
   "http://example.com/#x",
   "http://example.com/a%2fb",
   "",
-])("%j is no base URL", async (base_url) => {
+])("%j is not a valid base URL", async (base_url) => {
   await using host = await start();
   const error = await host.configure("http", { base_url }).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ code: "schema_violation", detail: { issues: [{ path: "config.base_url" }] } });
-  // A password in it is kept nowhere, and not told again either.
+  // A password in it is neither stored nor repeated.
   expect(JSON.stringify([(error as Error).message, await host.kits.list()])).not.toContain("user:pass");
 });
 
-test("a base URL of the operator's that is none stops the start", async () => {
+test("an invalid base URL in the operator's config stops the start", async () => {
   const shared = { crm: { toolkit: "http", config: { base_url: "crm.example.com" } } };
-  await expect(startToolkits({ builtin: ["http"], shared })).rejects.toThrow("base_url: is no URL");
+  await expect(startToolkits({ builtin: ["http"], shared })).rejects.toThrow("base_url: is not a URL");
 });
 
-test("a header is sent once, however it is spelled, and the token before one of the same name", async () => {
+test("a header in several spellings is sent once, and the bearer token takes precedence", async () => {
   await using host = await startWith((_request, response) => response.end(), {
     headers: { Authorization: "Basic b3RoZXI=", "X-Client": "first" },
     secret_headers: { "x-client": "second" },
@@ -188,14 +188,14 @@ test.each([
   { methods: ["TRACE"] },
   { timeout_ms: 10_000_000 },
   { typo: 1 },
-])("the config %j is refused", async (config) => {
+])("the config %j is rejected", async (config) => {
   await using host = await start();
   await expect(host.configure("http", { base_url: "http://example.com", ...config })).rejects.toMatchObject({
     code: "schema_violation",
   });
 });
 
-test("a request sets no header that the config sets, or that could smuggle", async () => {
+test("a request cannot set headers that the config sets, or that could bypass it", async () => {
   await using host = await startWith((_request, response) => response.end(), { headers: { "X-Client": "a2e" } });
   for (const headers of [
     { host: "x" },
@@ -235,7 +235,7 @@ test("a request to a server that does not answer times out after timeout_ms", as
   await expect(host.request({ path: "silent" })).rejects.toMatchObject({ code: "timeout" });
 });
 
-test("what the operator allows holds without being kept with the config, so that it can change", async () => {
+test("limits of the operator apply without being stored with the config, so that they can change", async () => {
   await using host = await start({ allow_private: true, timeout_ms: 3_000, max_bytes: 10 });
   const origin = await serve((request, response) => {
     if (request.url !== "/silent") response.end("more than ten bytes");

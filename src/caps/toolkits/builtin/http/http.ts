@@ -29,19 +29,24 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
           const problem = refuseBaseUrl(text);
           if (problem !== undefined) addIssue({ code: "custom", message: problem });
         })
-        .describe("Only what lies below it can be reached."),
+        .describe("Only URLs below it can be requested."),
       headers: configHeaders.describe("Sent with each request."),
-      secret_headers: configHeaders.meta({ "x-secret": true, description: "The same, for those that nobody may see." }),
+      secret_headers: configHeaders.meta({ "x-secret": true, description: "Sent with each request and never shown." }),
       bearer_token: z
         .string()
         .max(8192)
-        .regex(/^[\x21-\x7e]*$/, "has characters that no token has")
+        .regex(/^[\x21-\x7e]*$/, "has characters that are not allowed in a token")
         .optional()
         .meta({ format: "password", description: "Sent as `Authorization: Bearer …`." }),
-      methods: z.array(z.enum(methods)).min(1).default(["GET", "HEAD"]).describe("Which are allowed."),
-      // Without defaults: what the operator allows today is not to be kept with the config.
+      methods: z.array(z.enum(methods)).min(1).default(["GET", "HEAD"]).describe("The allowed methods."),
+      // Without defaults, so that the current limits of the operator are not stored with the config.
       timeout_ms: z.int().min(1).max(options.timeoutMs).optional().describe("Time of one request."),
-      max_bytes: z.int().min(1).max(options.maxBytes).optional().describe("Of an answer; what is beyond is cut."),
+      max_bytes: z
+        .int()
+        .min(1)
+        .max(options.maxBytes)
+        .optional()
+        .describe("The maximum size of a response body; the rest is cut off."),
     }),
 
     start({ base_url }) {
@@ -64,7 +69,7 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
             .default({})
             .describe("accept, content-type, x-… and the like."),
           json: jsonValue.optional().describe("Sent as the body, as JSON."),
-          body: z.string().max(toolkitLimits.httpMaxRequestBytes).optional().describe("Sent as the body, as it is."),
+          body: z.string().max(toolkitLimits.httpMaxRequestBytes).optional().describe("Sent as the body, unchanged."),
         }),
         async run(args, { config, resource: base }, { signal }) {
           if (!config.methods.includes(args.method))
@@ -82,7 +87,7 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
           const { timeout_ms = options.timeoutMs, max_bytes = options.maxBytes } = config;
           const deadline = AbortSignal.timeout(timeout_ms);
           try {
-            // Loaded when first needed: undici costs every start of a host more than all the rest.
+            // Loaded on first use: undici takes longer to load than the rest of a host.
             const { requestGuarded } = await import("../../../../machinery/confinement/guarded-request.ts");
             const response = await requestGuarded(
               {
@@ -106,7 +111,7 @@ export function httpToolkit(options: HttpToolkitOptions): Toolkit {
             return toolkitOutput({ data: toData(response), truncated: response.isCut });
           } catch (error) {
             if (deadline.aborted) throw new A2EError("timeout", `no complete answer within ${timeout_ms / 1000} s`);
-            // A list of attempts is told by its first.
+            // Of several failed connection attempts, the first error is reported.
             throw error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
           }
         },
@@ -127,7 +132,7 @@ function toBody(bytes: Buffer, type: string, isCut: boolean) {
     try {
       return { json: parseJson(bytes.toString("utf8")) };
     } catch {
-      // Not what it says it is: shown as it came.
+      // Not valid JSON although the content type says so: returned as text.
     }
   }
   const isText =

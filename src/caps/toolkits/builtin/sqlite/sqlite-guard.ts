@@ -1,10 +1,10 @@
-// What a statement may do beside reading and writing the tables of its own database.
+// The actions that a statement may take besides reading and writing the tables of its own database.
 import { constants } from "@photostructure/sqlite";
 
 const { SQLITE_ATTACH, SQLITE_CREATE_VTABLE, SQLITE_DETACH, SQLITE_FUNCTION, SQLITE_PRAGMA, SQLITE_TRANSACTION } =
   constants;
 
-/** Those that look at the schema. Others change how the host's process works, or name its files. */
+/** Pragmas that read the schema. Other pragmas change the behaviour of the process, or reveal its files. */
 const allowedPragmas = new Set([
   "table_list",
   "table_info",
@@ -28,7 +28,10 @@ const readablePragmas = new Set([
 const deniedFunctions = new Set(["load_extension", "readfile", "writefile", "edit", "fsdir", "fts3_tokenizer"]);
 const allowedModules = new Set(["fts3", "fts4", "fts5", "rtree", "json_each", "json_tree"]);
 
-/** Why a statement may not do this. VACUUM INTO attaches the file that it writes, and so is refused with it. */
+/**
+ * Why a statement may not take this action, or undefined. VACUUM INTO attaches the file that it writes, so it is
+ * rejected as well.
+ */
 export function refuseAction(action: number, first: string | null, second: string | null): string | undefined {
   const name = (second ?? "").toLowerCase();
   switch (action) {

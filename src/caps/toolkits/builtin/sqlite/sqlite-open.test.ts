@@ -1,4 +1,4 @@
-// Which files the sqlite toolkit opens, and what it leaves of them.
+// The files that the sqlite toolkit opens and creates.
 import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -10,7 +10,7 @@ import { makeDatabase, peopleSchema, query, startSqlite } from "./start-sqlite.s
 const newFolder = useTemporaryFolder();
 
 test.each(["../outside.db", "/etc/passwd", "link.db", "linked/outside.db", "missing.db", ".", "people.db/x"])(
-  "%j is no database of the workspace",
+  "%j is not accepted as a database of the workspace",
   async (path) => {
     await using host = await startSqlite();
     mkdirSync(host.workspaceDir, { recursive: true });
@@ -22,7 +22,7 @@ test.each(["../outside.db", "/etc/passwd", "link.db", "linked/outside.db", "miss
   },
 );
 
-test("a file that is no database is told as such, without its path", async () => {
+test("a file that is not a database is reported without its path", async () => {
   await using host = await startSqlite();
   mkdirSync(host.workspaceDir, { recursive: true });
   writeFileSync(
@@ -36,7 +36,7 @@ test("a file that is no database is told as such, without its path", async () =>
   expect(readFileSync(join(host.workspaceDir, "text.db"), "utf8")).toContain("plain text");
 });
 
-test("a path that turns into a link after it was checked is not followed", async () => {
+test("a path that is replaced by a link after the check is not followed", async () => {
   await using host = await startSqlite();
   mkdirSync(join(host.workspaceDir, "data"), { recursive: true });
   makeDatabase(join(host.workspaceDir, "data", "a.db"));
@@ -47,7 +47,7 @@ test("a path that turns into a link after it was checked is not followed", async
   await expect(query(host, "SELECT * FROM secret")).rejects.toThrow("changed while it was opened");
 });
 
-test("a folder of the operator's can be read where it is allowed", async () => {
+test("a database in a folder of the operator can be read if that is allowed", async () => {
   await using outside = await startSqlite();
   mkdirSync(outside.workspaceDir, { recursive: true });
   makeDatabase(join(outside.workspaceDir, "theirs.db"));
@@ -59,11 +59,11 @@ test("a folder of the operator's can be read where it is allowed", async () => {
     await host.kits.install({ toolkit_name: "sqlite", alias: "w", config: { path, writable: true } }),
   ).toMatchObject({
     status: "partial",
-    error: expect.stringContaining("may be read and not written"),
+    error: expect.stringContaining("is read-only"),
   });
 });
 
-test("reading a database in WAL mode leaves nothing beside it, and sees what a writer has committed", async () => {
+test("reading a database in WAL mode leaves no files beside it, and sees the commits of a writer", async () => {
   const outside = newFolder();
   const path = join(outside, "wal.db");
   makeDatabase(path, `PRAGMA journal_mode = WAL; ${peopleSchema}`);
@@ -81,7 +81,7 @@ test("reading a database in WAL mode leaves nothing beside it, and sees what a w
   expect(await count()).toMatchObject({ rows: [[4]] });
 });
 
-test("a database that was at rest and is written to while it is read is told as such", () => {
+test("a write during a query on an idle WAL database is reported as an error", () => {
   const path = join(newFolder(), "a.db");
   makeDatabase(path, `PRAGMA journal_mode = WAL; ${peopleSchema}`);
   const job = { path, isWritable: false, busyMs: 100, memoryMb: 64, maxSqlLength: 1000 };

@@ -1,4 +1,4 @@
-// Opens a database file for one query, and nothing beside it.
+// Opens a database file for one query, which cannot open any other file.
 import {
   closeSync,
   existsSync,
@@ -16,7 +16,7 @@ export type OpenDatabase = InstanceType<typeof DatabaseSync>;
 
 export interface OpenedDatabase {
   readonly database: OpenDatabase;
-  /** Throws where what was read may be half of one state and half of another. */
+  /** Throws if the database was written to during the query, so that the rows may mix two states. */
   checkUnchanged(): void;
 }
 
@@ -40,11 +40,11 @@ export function openDatabase({ path, isWritable, busyMs, memoryMb, maxSqlLength 
     limits: { attach: 0, length: memoryMb * 1024 * 1024, sqlLength: maxSqlLength },
   });
   try {
-    // Sorting and temporary tables in memory, where they are limited, and not on the disk, where they are not.
+    // Sorting and temporary tables use memory, which is limited, and not the disk, which is not.
     database.exec(`PRAGMA hard_heap_limit = ${memoryMb * 1024 * 1024}`);
     database.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF");
     if (!isWritable) database.exec("PRAGMA query_only = ON");
-    // Opens the file where opening the database has not.
+    // SQLite opens the file only on first use.
     database.prepare("SELECT count(*) FROM sqlite_schema").get();
     checkOpened(path);
   } catch (error) {
@@ -59,8 +59,9 @@ export function openDatabase({ path, isWritable, busyMs, memoryMb, maxSqlLength 
 }
 
 /**
- * To read a database in WAL mode, SQLite makes two files beside it, and its folder may be there for reading only. While
- * nobody has it open there is no log beside it, and it can be read like a file that never changes. Undefined for all others.
+ * To read a database in WAL mode, SQLite creates two files beside it, but its folder may be read-only. If no process
+ * has the database open, there is no WAL file, and the database can be opened as immutable. Returns a stamp of the file
+ * for this case, and undefined for all others.
  */
 function stampOfResting(path: string): string | undefined {
   if (existsSync(`${path}-wal`) || !isInWalMode(path)) return undefined;
@@ -70,7 +71,7 @@ function stampOfResting(path: string): string | undefined {
 
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = fileConstants;
 
-/** As the header of the file says: 2 in both versions of its format. */
+/** The header of the file has 2 for both the read and the write version of the format. */
 function isInWalMode(path: string): boolean {
   const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
@@ -87,7 +88,9 @@ function toImmutable(path: string): URL {
   return url;
 }
 
-/** Somebody may have put a link into the path after it was resolved: what is open must be what was meant. */
+/**
+ * A folder of the path may have been replaced by a link since it was resolved: checks that the open file has this path.
+ */
 function checkOpened(path: string): void {
   if (process.platform !== "linux") return;
   const open = readdirSync("/proc/self/fd").map((fd) => {

@@ -1,5 +1,5 @@
-// Processes that run queries, one at a time each. A query that takes too long, or too much memory, ends its process and
-// nothing else.
+// Processes that run queries, one query at a time each. A query that takes too much time or memory ends its own process
+// only.
 import { type ChildProcess, fork } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -11,14 +11,14 @@ import type { QueryJob, QueryResult } from "./sqlite-query.ts";
 import type { QueryAnswer, QueryMessage } from "./sqlite-query-thread.ts";
 
 interface SqliteProcessesOptions {
-  /** Processes at most, and so queries at once. */
+  /** The maximum number of processes, and so of queries that run at the same time. */
   size: number;
   memoryMb: number;
   log: Logger;
 }
 
 interface QueryOptions {
-  /** The session it is for: one that asks for much does not go before those that ask for little. */
+  /** The session of the query. Sessions take turns, so that one with many queries does not delay the others. */
   owner: string;
   timeoutMs: number;
   signal: AbortSignal;
@@ -50,15 +50,19 @@ export class SqliteProcesses {
     this.#options = options;
   }
 
-  /** Rejects with what SQLite said, with `signal.reason`, or with `timeout`, `out_of_memory` or `sandbox_crash`. */
+  /** Rejects with the error of SQLite, with `signal.reason`, or with `timeout`, `out_of_memory` or `sandbox_crash`. */
   run(query: Query, { owner, timeoutMs, signal }: QueryOptions): Promise<QueryResult> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw new A2EError("cancelled", "the host is closing");
       signal.throwIfAborted();
       if (this.#queue.filter((waiting) => waiting.owner === owner).length >= toolkitLimits.sqliteMaxQueued)
-        throw new A2EError("rate_limited", `${toolkitLimits.sqliteMaxQueued} queries of this session wait`, {
-          detail: { limit: "sqliteMaxQueued", retry_after_ms: 1000 },
-        });
+        throw new A2EError(
+          "rate_limited",
+          `${toolkitLimits.sqliteMaxQueued} queries of this session are waiting, the maximum`,
+          {
+            detail: { limit: "sqliteMaxQueued", retry_after_ms: 1000 },
+          },
+        );
       const { memoryMb } = this.#options;
       const onAbort = () => this.#giveUp(pending, signal.reason as Error);
       const pending: PendingQuery = {
@@ -95,7 +99,7 @@ export class SqliteProcesses {
     }
   }
 
-  /** The one that has waited longest, of a session that has nothing running and was not the last to begin. */
+  /** The oldest query of a session that has no query running and was not served last; otherwise the oldest query. */
   #takeNext(): PendingQuery | undefined {
     const served = new Set([this.#lastOwner, ...Array.from(this.#processes, ({ query }) => query?.owner)]);
     const index = this.#queue.findIndex(({ owner }) => !served.has(owner));
@@ -108,7 +112,7 @@ export class SqliteProcesses {
     if (this.#processes.size >= this.#options.size) return undefined;
     const entry = siblingModule("sqlite-process-entry", import.meta.url);
     const child = fork(fileURLToPath(entry), {
-      // Nothing of the host's environment is any business of a query.
+      // A query must not see the environment of the host.
       env: {},
       execArgv: [`--max-old-space-size=${this.#options.memoryMb}`, ...loaderFor(entry)],
       stdio: ["ignore", "ignore", "ignore", "ipc"],
@@ -129,7 +133,7 @@ export class SqliteProcesses {
     runner.query = query;
     runner.child.ref();
     runner.child.channel?.ref();
-    // A new process has to be there first; what it takes is not the query's.
+    // A new process must start first; its start does not count as time of the query.
     const late = new A2EError("timeout", "no process for the query was ready in time");
     runner.timer = setTimeout(() => void this.#end(runner, late), toolkitLimits.sqliteStartMs);
     runner.child.send(query.job, (cause) => {
@@ -151,14 +155,14 @@ export class SqliteProcesses {
     query?.settle(answer);
     this.#assign();
     if (runner.query !== undefined || !this.#processes.has(runner)) return;
-    // An idle process keeps neither the host nor, for long, its memory.
+    // An idle process does not keep the host alive, and is ended after a while to free its memory.
     runner.child.unref();
     runner.child.channel?.unref();
     runner.timer = setTimeout(() => void this.#end(runner, undefined), toolkitLimits.sqliteIdleMs);
     runner.timer.unref();
   }
 
-  /** Nobody waits for the query any more. */
+  /** The call of the query has ended. */
   #giveUp(query: PendingQuery, reason: Error): void {
     const queuedAt = this.#queue.indexOf(query);
     if (queuedAt >= 0) this.#queue.splice(queuedAt, 1);
@@ -181,7 +185,7 @@ export class SqliteProcesses {
   }
 }
 
-/** Sources need a loader for TypeScript. */
+/** TypeScript sources need a loader. */
 function loaderFor(entry: string): string[] {
   if (!entry.endsWith(".ts")) return [];
   return ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href];
@@ -192,5 +196,5 @@ function crash(reason: string): A2EError {
 }
 
 function outOfMemory(memoryMb: number): A2EError {
-  return new A2EError("out_of_memory", `the query needs more than ${memoryMb} MB; ask for less`);
+  return new A2EError("out_of_memory", `the query needs more than ${memoryMb} MB; reduce its result`);
 }

@@ -1,9 +1,9 @@
-// Runs queries one after the other and answers each. The thread around it is what stays able to listen.
+// Runs queries one after the other and answers each. The main thread stays free to receive messages.
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../../../../protocol/errors.ts";
 import { type QueryJob, type QueryResult, runQuery } from "./sqlite-query.ts";
 
-/** That a query has begun, and then what came of it. */
+/** Sent when a query begins, and with its result. */
 export type QueryMessage = { started: true } | QueryAnswer;
 export type QueryAnswer = { result: QueryResult } | { error: string; isOutOfMemory: boolean };
 
@@ -18,7 +18,7 @@ parentPort?.on("message", (job: QueryJob) => {
     const message = messageOf(error);
     const code = (error as { errcode?: unknown }).errcode;
     const isOutOfMemory = code === outOfMemory || /out of memory/i.test(message);
-    // SQLite names the file in some of its messages, and where it lies is the host's affair.
+    // SQLite includes the path of the file in some messages, which agents must not see.
     answer = { error: message.replaceAll(job.path, "the database"), isOutOfMemory };
   }
   parentPort?.postMessage(answer);

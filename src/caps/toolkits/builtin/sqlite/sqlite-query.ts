@@ -1,5 +1,5 @@
-// One query against a database file, from opening to closing. Runs in a process of its own: SQLite cannot be interrupted
-// from outside, and its memory limit holds for a whole process.
+// Runs one query on a database file, from opening to closing. Runs in a separate process: SQLite cannot be interrupted
+// from outside, and its memory limit applies to a whole process.
 import { constants } from "@photostructure/sqlite";
 import type { JsonObject, JsonValue } from "../../../../protocol/json.ts";
 import { refuseAction } from "./sqlite-guard.ts";
@@ -36,7 +36,7 @@ function countChanges(database: OpenDatabase): number {
   return Number((database.prepare("SELECT total_changes() AS count").get() as { count: number }).count);
 }
 
-/** SQLite says of what is refused only that it is; whoever wrote the statement should hear what it was. */
+/** SQLite reports only that an action was denied, so the reason is stored and thrown instead. */
 function readAuthorized(database: OpenDatabase, job: QueryJob) {
   let refusal: string | undefined;
   database.setAuthorizer((action, first, second) => {
@@ -77,7 +77,9 @@ function readRows(database: OpenDatabase, { sql, parameters, maxRows, maxBytes }
 const sqlToken =
   /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|;|[^'"`[;/-]+|./g;
 
-/** Only the first statement would run, and whoever wrote the second should know. A trigger has statements within it. */
+/**
+ * Only the first statement would run, so further statements are rejected. The statements within a trigger do not count.
+ */
 function hasSecondStatement(sql: string): boolean {
   const isComment = (token: string) => token.startsWith("--") || token.startsWith("/*");
   const tokens = (sql.match(sqlToken) ?? []).filter((token) => !isComment(token));
@@ -95,13 +97,13 @@ function toSql(value: JsonValue): SqlValue {
   return JSON.stringify(value);
 }
 
-/** SQLite's binding ends every text at its first NUL character, and what is lost so must not be lost silently. */
+/** SQLite's binding cuts a string at its first NUL character, so such a string is rejected. */
 function refuseNul(text: string, what: string): void {
   if (!text.includes("\0")) return;
   throw new Error(`${what} has a NUL character, which would end it; pass such text as CAST(? AS TEXT) with { base64 }`);
 }
 
-/** Integers beyond what a number holds come as text, bytes as base64. */
+/** Integers that a number cannot represent become strings, bytes become base64. */
 function toJson(value: unknown): JsonValue {
   if (typeof value === "bigint") {
     const number = Number(value);

@@ -34,7 +34,7 @@ test("a query returns columns and rows, with parameters by order and by name", a
   });
 });
 
-test("every type of value has a JSON form, and columns of one name are all there", async () => {
+test("every type of value has a JSON form, and columns with the same name are all returned", async () => {
   const sql = "SELECT 1 AS a, 2 AS a, 9223372036854775807, x'00ff', NULL, 1.5, 9e999, json('[1]'), 'ünï'";
   expect(await query(reader, sql)).toMatchObject({
     columns: ["a", "a", "9223372036854775807", "x'00ff'", "NULL", "1.5", "9e999", "json('[1]')", expect.any(String)],
@@ -46,7 +46,7 @@ test("every type of value has a JSON form, and columns of one name are all there
   });
 });
 
-test("text that would be cut at a NUL character is refused, and can be had as bytes", async () => {
+test("text that would be cut at a NUL character is rejected, and can be sent as bytes", async () => {
   for (const [sql, parameters] of [
     ["SELECT ?", ["before\0after"]],
     ["SELECT :text", { text: "before\0after" }],
@@ -74,7 +74,7 @@ test("the schema lists tables, views and indexes with columns", async () => {
   expect(await reader.call("sqlite__schema", { table: "nothing" })).toEqual({ objects: [] });
 });
 
-test("rows beyond the limit are left out, and said to be", async () => {
+test("rows beyond the limit are left out, and the result is marked as truncated", async () => {
   const { data } = await reader.client.tools.call({
     tool_name: "sqlite__query",
     arguments: { sql: "SELECT name FROM person", max_rows: 2 },
@@ -116,7 +116,7 @@ test.each([
   "",
   "   ",
   "-- nothing",
-])("%j is refused, and the database is as it was", async (sql) => {
+])("%j is rejected, and the database stays unchanged", async (sql) => {
   await expect(query(reader, sql)).rejects.toMatchObject({
     code: expect.stringMatching(/tool_error|schema_violation/),
   });
@@ -130,16 +130,16 @@ test.each([
   ["SELECT load_extension('/tmp/x.so')", "the function load_extension is not allowed"],
   ["BEGIN", "each statement is a transaction of its own"],
   ["COMMIT", "each statement is a transaction of its own"],
-])("%s is refused with a reason", async (sql, reason) => {
+])("%s is rejected with a reason", async (sql, reason) => {
   await expect(query(reader, sql)).rejects.toThrow(reason);
 });
 
-test("a statement that is too long is refused before it is read", async () => {
+test("a statement that is too long is rejected before it is parsed", async () => {
   const sql = `SELECT 1 -- ${"x".repeat(toolkitLimits.sqliteMaxSqlLength)}`;
   await expect(query(reader, sql)).rejects.toMatchObject({ code: "schema_violation" });
 });
 
-test("a view whose table is gone does not hide the rest of the schema", async () => {
+test("a view whose table was dropped does not hide the rest of the schema", async () => {
   await using host = await startSqlite();
   mkdirSync(host.workspaceDir, { recursive: true });
   makeDatabase(
@@ -152,20 +152,20 @@ test("a view whose table is gone does not hide the rest of the schema", async ()
   });
 });
 
-test("VACUUM INTO writes no file, wherever it points", async () => {
+test("VACUUM INTO writes no file", async () => {
   const target = join(reader.folder, "stolen.db");
   await expect(query(reader, `VACUUM INTO '${target}'`)).rejects.toMatchObject({ code: "tool_error" });
   expect(existsSync(target)).toBe(false);
 });
 
-test("what follows a statement may be a comment, and semicolons may be in texts", async () => {
+test("a comment may follow a statement, and strings may contain semicolons", async () => {
   expect(await query(reader, `SELECT ';', "a;b" FROM (SELECT 1 AS [a;b]) -- ; x`)).toMatchObject({ rows: [[";", 1]] });
   expect(await query(reader, "SELECT 1; -- that is all\n /* really */ ;")).toMatchObject({ rows: [[1]] });
 });
 
 const endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 
-test("a query without end is ended at its time, the host goes on meanwhile, and the next query works", async () => {
+test("an endless query is ended at its timeout without blocking the host, and the next query works", async () => {
   const { call, client, kits } = reader;
   await kits.install({ toolkit_name: "sqlite", alias: "short", config: { path: "people.db", timeout_ms: 300 } });
   const waiting = expect(call("short__query", { sql: endless })).rejects.toMatchObject({ code: "timeout" });
@@ -174,7 +174,7 @@ test("a query without end is ended at its time, the host goes on meanwhile, and 
     isOver = true;
   });
   let answered = 0;
-  // With a turn of the loop between: a ping in this process is answered within one.
+  // With a turn of the event loop in between: a ping in this process is answered within one turn.
   for (; !isOver; answered++) {
     await client.use(core).ping();
     await nextTurn();
@@ -184,7 +184,7 @@ test("a query without end is ended at its time, the host goes on meanwhile, and 
   expect(await call("short__query", { sql: "SELECT 1" })).toMatchObject({ rows: [[1]] });
 });
 
-test("a cancelled query ends", async () => {
+test("a cancelled query is ended", async () => {
   const call = reader.client.tools.call({ tool_name: "sqlite__query", arguments: { sql: endless }, timeout: 0.2 });
   await expect(call).rejects.toMatchObject({ code: "timeout" });
   expect(await query(reader, "SELECT 1")).toMatchObject({ rows: [[1]] });
@@ -195,14 +195,14 @@ test.each([
   "SELECT length(printf('%.*c', 1500000000, 'x') || zeroblob(1500000000))",
   "WITH RECURSIVE c(x) AS (SELECT randomblob(1000000) UNION ALL SELECT randomblob(1000000) FROM c) SELECT count(DISTINCT x) FROM c",
   "SELECT group_concat(hex(randomblob(100000))) FROM (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100000) SELECT x FROM c)",
-])("a query that would fill the memory fails alone: %s", async (sql) => {
+])("a query that would exhaust the memory fails alone: %s", async (sql) => {
   await expect(query(reader, sql)).rejects.toMatchObject({
     code: expect.stringMatching(/out_of_memory|tool_error|timeout|sandbox_crash/),
   });
   expect(await query(reader, "SELECT 1")).toMatchObject({ rows: [[1]] });
 });
 
-test("writing takes the config and the operator", async () => {
+test("writing needs both the config and the permission of the operator", async () => {
   await expect(
     reader.kits.install({ toolkit_name: "sqlite", alias: "w", config: { path: "people.db", writable: true } }),
   ).resolves.toMatchObject({ status: "partial", error: expect.stringContaining("sqlite.allow_write") });
@@ -227,7 +227,7 @@ test("writing takes the config and the operator", async () => {
   expect(existsSync(join(writer.workspaceDir, "x.db"))).toBe(false);
 });
 
-test("no process is left when the host is closed, not even one that is lost in a query", async () => {
+test("closing the host ends all processes, even with a running query", async () => {
   const watch = watchResources();
   const host = await startSqlite();
   mkdirSync(host.workspaceDir, { recursive: true });

@@ -22,8 +22,11 @@ export function sqliteToolkit(
 ): Toolkit {
   const config = z.object({
     path: z.string().min(1).max(4096).describe("The file, in the workspace or in a folder that the operator allows."),
-    writable: z.boolean().default(false).describe("Lets statements change the database, where the operator allows it."),
-    // Without a default: what the operator allows today is not to be kept with the config.
+    writable: z
+      .boolean()
+      .default(false)
+      .describe("Allows statements to change the database, if the operator allows it."),
+    // Without a default, so that the current limit of the operator is not stored with the config.
     timeout_ms: z.int().min(1).max(timeoutMs).optional().describe("Time of one query."),
   });
   type Open = Running<z.output<typeof config>, ConfinedPlace>;
@@ -77,7 +80,9 @@ export function sqliteToolkit(
         description: "Lists tables, views, indexes and triggers with their SQL, and the columns of each table.",
         tags: ["sql", "data"],
         idempotent: true,
-        input: z.object({ table: z.string().max(1024).optional().describe("Only this table and what belongs to it.") }),
+        input: z.object({
+          table: z.string().max(1024).optional().describe("Only this table and its indexes and triggers."),
+        }),
         async run({ table }, toolkit, context) {
           const read = (mustBeWhole: boolean) => {
             const parameters = [table ?? null, mustBeWhole];
@@ -85,7 +90,7 @@ export function sqliteToolkit(
           };
           const { rows, truncated } = await read(true).catch((error: unknown) => {
             if (error instanceof A2EError) throw error;
-            // To ask for the columns of a view whose table is gone fails the whole query.
+            // The columns of a view whose table was dropped cannot be read, which fails the whole query.
             return read(false);
           });
           const objects = rows.map(([type, name, table_name, sql, columns]) => ({

@@ -1,4 +1,4 @@
-// A host with the built-in toolkits, and databases for its sqlite toolkit, for the tests of this folder.
+// A host with the built-in toolkits and databases for its sqlite toolkit, for the tests of this folder.
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
