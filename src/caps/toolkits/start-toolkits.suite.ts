@@ -16,7 +16,7 @@ import { type ToolkitsPluginOptions, toolkitsPlugin } from "./plugin.ts";
 export interface StartToolkitsOptions extends ToolkitsPluginOptions {
   host?: Partial<HostOptions> & { recordings?: Recordings };
   client?: TestClientOptions;
-  /** The database; by default a file in the folder. */
+  /** The path of the database; by default it is in memory. */
   path?: string;
 }
 
