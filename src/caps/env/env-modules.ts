@@ -1,4 +1,4 @@
-// The environments in the modules that a config names.
+// Loads the environments from the modules that a config names.
 import { loadItems, type ModuleContent, type ModuleReference } from "../../machinery/module-loading.ts";
 import { type Environment, isEnvironment } from "./define-env.ts";
 

@@ -103,7 +103,7 @@ function collectRegularly(folders: StagedFolders, { clock, log }: PluginContext)
   return startRegularWork({
     work: () => folders.collect(clock.now() - envLimits.dataKeptMs),
     everyMs: envLimits.dataCollectIntervalMs,
-    onError: (error) => log.error("old files of env/data could not be removed", { error }),
+    onError: (error) => log.error("removing old files of env/data failed", { error }),
   });
 }
 

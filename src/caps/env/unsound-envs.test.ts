@@ -1,4 +1,4 @@
-// Environments that break their promises harm nobody but their own episodes.
+// Environments that violate their contract affect only their own episodes.
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { discrete } from "./spaces/discrete.ts";
 import { reload, startEnv } from "./test-session.suite.ts";
 
 const spaces = { actionSpace: discrete(2), observationSpace: discrete(10) };
-/** Its state becomes one that JSON cannot carry. */
+/** Its state becomes a value that JSON cannot represent. */
 const unwritable = defineEnv({
   name: "unwritable",
   ...spaces,
@@ -28,7 +28,7 @@ const unwritable = defineEnv({
   restore: () => ({ count: 0n }),
 });
 
-test("an episode that cannot be written down costs no session its turn", async () => {
+test("an episode that cannot be saved does not prevent other sessions from being saved", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
   await using host = await startHost({
     plugins: [envPlugin({ envs: [unwritable] })],
@@ -53,7 +53,7 @@ test("an episode that cannot be written down costs no session its turn", async (
   expect((await env.step({ action: { type: "inc" } })).obs.state).toEqual({ count: 1 });
 });
 
-test("an episode that could not be written down is told as such after a restart", async () => {
+test("an episode that could not be saved is answered with the reason after a restart", async () => {
   await using host = await startEnv({ envs: [unwritable] });
   const session = await host.open();
   session.handle("reset", { env_name: "unwritable" });
@@ -70,7 +70,7 @@ test.each([
   ["a date", { count: new Date(0) }],
   ["a list with holes", { count: new Array(3) }],
   ["a symbol", { count: Symbol("count") }],
-])("a state that would come back as another ends its episode: %s", async (_what, state) => {
+])("a state that JSON would change ends its episode: %s", async (_what, state) => {
   const changing = defineEnv({
     name: "changing",
     ...spaces,
@@ -90,7 +90,7 @@ test.each([
   await expect(after.call("observe", {})).rejects.toThrow("its state is not JSON");
 });
 
-test("a field of a state that is undefined is as good as missing", async () => {
+test("a field with the value undefined in a state is treated as missing", async () => {
   const winner: number | undefined = undefined;
   const match = defineEnv({ name: "match", ...spaces, reset: () => ({ winner }), step: () => ({}), observe: () => 1 });
   await using host = await startEnv({ envs: [match] });
@@ -100,7 +100,7 @@ test("a field of a state that is undefined is as good as missing", async () => {
   expect(session.handle("fork", {}).obs.state).toEqual({ value: 1 });
 });
 
-test("a step whose info is no JSON object fails as its environment's, and did not happen", async () => {
+test("a step whose info is not a JSON object is answered with an error and changes nothing", async () => {
   const cyclic: Record<string, unknown> = {};
   cyclic.self = cyclic;
   const infos = [cyclic, { big: 1n }, 5];
@@ -121,7 +121,7 @@ test("a step whose info is no JSON object fails as its environment's, and did no
   expect((await env.observe()).obs).toMatchObject({ step_num: 0, state: { value: 0 } });
 });
 
-test("what an environment pushes and is no event is left out, and fails nothing", async () => {
+test("an invalid event that an environment pushes is dropped and fails no call", async () => {
   const babbler = defineEnv({
     name: "babbler",
     ...spaces,
@@ -187,7 +187,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("an isolated environment that says nonsense, too much or nothing fails at most its own step", async () => {
+test("invalid, too many or no messages of an isolated environment fail at most its own step", async () => {
   await using host = await startHost({
     plugins: [
       envPlugin({ builtin: false, modules: ["./envs.mjs"], base_dir: folder, isolation: "worker", workers: 1 }),
@@ -200,12 +200,12 @@ test("an isolated environment that says nonsense, too much or nothing fails at m
   expect((await env.step({ action: "babble" })).obs.step_num).toBe(1);
   await expect(env.step({ action: "flood" })).rejects.toThrow("pushed more than 1000 events");
   await expect(env.step({ action: "throw" })).rejects.toThrow("unlucky");
-  // Each call closes what it opened, also where it fails; the reset opened nothing and was closed.
+  // Each call closes the state that it opened, even if it fails; the state of the reset was closed as well.
   expect((await env.step({ action: "nothing" })).obs.state).toEqual({ value: 0 });
 });
 
 test.each(["none", "worker"] as const)(
-  "a reward that is no number, a state that is no JSON and a close that fails are told alike with isolation: %s",
+  "an invalid reward, a state that is not JSON and a close that throws are handled the same with isolation: %s",
   async (isolation) => {
     await using host = await startHost(
       envPlugin({ builtin: false, modules: ["./envs.mjs"], base_dir: folder, isolation }),
@@ -246,6 +246,6 @@ test("a cancelled step of an isolated environment never happens", async () => {
   expect((await session.call("step", { action: "babble" })).obs.step_num).toBe(1);
 });
 
-test("a time that no timer can be set to is refused", () => {
+test("a timeout that is too long for a timer is rejected", () => {
   expect(() => envPlugin({ worker_timeout_ms: 2 ** 31 })).toThrow("worker_timeout_ms");
 });

@@ -141,7 +141,7 @@ function open(
       overlays.collect(now, overlayIdleS);
     },
     everyMs: memoryLimits.collectIntervalMs,
-    onError: (error) => log.error("expired memory could not be collected", { error }),
+    onError: (error) => log.error("deleting expired memory entries failed", { error }),
   });
   return { store, overlays, embedder, collecting };
 }

@@ -87,7 +87,7 @@ function collectRegularly(
   return startRegularWork({
     work: () => use.collect(clock.now(), idleMs),
     everyMs: collectIntervalMs,
-    onError: (error) => log.error("plans of forks that are gone could not be removed", { error }),
+    onError: (error) => log.error("deleting plans of forks that are gone failed", { error }),
   });
 }
 

@@ -210,7 +210,7 @@ describe("a folder that is not a valid skill", () => {
         host.write(host.at("project", "x", "SKILL.md"), manifest("name: x", "y".repeat(300_000))),
     ],
     [
-      "a name that is none",
+      "an invalid name",
       async (host: SkillHost) => host.write(host.at("project", "X Y", "SKILL.md"), manifest("name: X Y")),
     ],
   ])("is left out because of %s", async (_, make) => {

@@ -1,4 +1,4 @@
-// Scripts that were written to hurt: each call is answered, nothing of them stays, and the session goes on.
+// Malicious scripts: each call is answered, no process is left, and the session continues.
 import { readdir, readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ async function startWith(code: string, options: StartOptions = {}, fields = ""):
   return host;
 }
 
-/** What is left of it among the processes of this machine. */
+/** The number of processes on this machine whose command line contains the mark. */
 async function processesWith(mark: string): Promise<number> {
   const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
   const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "")));
@@ -30,15 +30,15 @@ test.each([
     "done",
   ],
   [
-    "prints JSON that is no message",
+    "prints JSON that is not a message",
     `print('{"type": 7}'); print('{"type": "shutdown"}'); print("null"); print('{"type": "event"}')\n${result}`,
     "done",
   ],
-  ["says its result twice", `${result}\nprint(json.dumps({"type": "result", "data": "again"}))`, "done"],
-  ["goes on for ever after its result", `${result}\nsys.stdout.flush()\ntime.sleep(600)`, "done"],
+  ["sends its result twice", `${result}\nprint(json.dumps({"type": "result", "data": "again"}))`, "done"],
+  ["keeps running after its result", `${result}\nsys.stdout.flush()\ntime.sleep(600)`, "done"],
   ["ends its output without a newline", `sys.stdout.write('{"type": "result", "data": "done"}')`, "done"],
   ["has a prototype in its data", `print('{"type": "result", "data": {"__proto__": {"a": 1}, "b": 2}}')`, { b: 2 }],
-])("a script that %s gets its result through all the same", async (_, code, data) => {
+])("the result of a script that %s is still returned", async (_, code, data) => {
   await using host = await startWith(code);
 
   expect((await host.skills.call({ name: "hostile" })).data?.data).toEqual(data);
@@ -70,13 +70,13 @@ test.each([
   ["kills all it can see", "os.kill(-1, 9)", { code: "skill_error" }],
   ["fills the memory", 'all = []\nwhile True: all.append("x" * 10_000_000)', { code: "out_of_memory" }],
   [
-    "asks without end and reads no answer",
+    "sends endless completion requests and reads no answer",
     `import random\nask = '{"type": "llm", "id": "' + "x" * 900000 + '"}'\nwhile True: print(ask, flush=True)`,
     { code: "skill_error", message: expect.stringContaining("does not read the answers") },
   ],
   ["closes its output and stays", "os.close(1); os.close(2); time.sleep(600)", { code: "timeout" }],
-])("a script that %s is answered with what happened", async (_, code, error) => {
-  // Only a script that shall run into its time limit gets a short one.
+])("a call of a script that %s is answered with the reason", async (_, code, error) => {
+  // Only a script that must time out gets a short time limit.
   const seconds = "code" in error && error.code === "timeout" ? 1 : 240;
   await using host = await startWith(code, { max_output_bytes: 8_000_000 }, `timeout_seconds: ${seconds}\nllm: true`);
 
@@ -84,7 +84,7 @@ test.each([
   expect((await host.skills.call({ name: "fine" })).data?.success).toBe(true);
 });
 
-test("events beyond what a result holds are counted", async () => {
+test("events that do not fit into a result are counted", async () => {
   await using host = await startWith(
     `for n in range(1500): print(json.dumps({"type": "event", "kind": "log", "data": {"n": n}}))\n${result}`,
   );
@@ -95,7 +95,7 @@ test("events beyond what a result holds are counted", async () => {
   expect(data?.events.at(-1)).toEqual({ kind: "log", data: { dropped_events: 500 }, seq: 1001 });
 });
 
-test("children that a script leaves behind go with it", async () => {
+test("children of a script are killed with it", async () => {
   const mark = `left-behind-${process.pid}`;
   await using host = await startWith(
     `import subprocess\nfor n in range(3): subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "${mark}"], start_new_session=True)\n${result}`,
@@ -105,7 +105,7 @@ test("children that a script leaves behind go with it", async () => {
   expect(await processesWith(mark)).toBe(0);
 });
 
-test("a child that holds the pipes of a script open, where nothing confines it, holds up nobody", async () => {
+test("without a sandbox, a child that holds the pipes of a script open does not delay the answer", async () => {
   await using host = await startWith(
     `import subprocess\nmark = json.loads(line)["input"]["mark"]\nsubprocess.Popen(["sh", "-c", 'sleep 20; touch "$0"', mark], start_new_session=True)\n${result}`,
     { sandbox: "none" },
@@ -119,19 +119,19 @@ test("a child that holds the pipes of a script open, where nothing confines it, 
 test.each([
   ["a text too long for an error", `"x" * 100000`, "x".repeat(4000)],
   ["an object", `{"code": 7}`, '{"code":7}'],
-])("a result with %s as its error is no success", async (_, error, told) => {
+])("a result with %s as its error is a failure", async (_, error, told) => {
   await using host = await startWith(`print(json.dumps({"type": "result", "data": 1, "error": ${error}}))`);
 
   expect((await host.skills.call({ name: "hostile" })).data).toMatchObject({ success: false, error: told });
 });
 
-test("a result with None as its error is one", async () => {
+test("a result with None as its error is a success", async () => {
   await using host = await startWith(`print(json.dumps({"type": "result", "data": 1, "error": None}))`);
 
   expect((await host.skills.call({ name: "hostile" })).data).toMatchObject({ success: true, error: null });
 });
 
-test("a script sees neither the host's environment, files nor its agent's secrets", async () => {
+test("a script sees neither the environment and files of the host nor the secrets of its agent", async () => {
   await using host = await startWith(`
 def tried(read):
     try: return read()
@@ -166,7 +166,7 @@ print(json.dumps({"type": "result", "data": {
   expect(env).toEqual(expect.arrayContaining(["A2E_SKILL", "A2E_SKILL_VERSION", "HOME", "PATH"]));
 });
 
-test("the network is there only for skills that the config names", async () => {
+test("only skills that the config lists have access to the network", async () => {
   const server = createServer((socket) => socket.end("hello"));
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
@@ -185,7 +185,7 @@ print(json.dumps({"type": "result", "data": data}))`;
   }
 });
 
-test("a link within a skill does not lead out of it, also not into its copy", async () => {
+test("a link within a skill does not lead out of its folder, nor out of its copy", async () => {
   const { symlink } = await import("node:fs/promises");
   await using host = await startWith(`print(json.dumps({"type": "result", "data": sorted(os.listdir("."))}))`);
   await symlink("/etc/passwd", host.at("project", "hostile", "passwd"));
@@ -194,7 +194,7 @@ test("a link within a skill does not lead out of it, also not into its copy", as
   expect((await host.skills.call({ name: "hostile" })).data?.data).toEqual(["SKILL.md", "scripts"]);
 });
 
-test("a sandbox that cannot be started is an answer, and no end of the host", async () => {
+test("a sandbox that cannot be started is answered with an error and does not end the host", async () => {
   const confinement: Confinement = {
     file: "/no/such/program",
     args: [],
@@ -218,7 +218,7 @@ test("a sandbox that cannot be started is an answer, and no end of the host", as
   });
 });
 
-test("a host whose umask keeps others out runs scripts all the same", async () => {
+test("scripts run even if the umask of the host excludes other users", async () => {
   const before = process.umask(0o077);
   try {
     await using host = await startWith("import part\nprint(json.dumps({'type': 'result', 'data': part.value}))");
@@ -229,7 +229,7 @@ test("a host whose umask keeps others out runs scripts all the same", async () =
   }
 });
 
-test("a host without a sandbox runs no script, and says why", async () => {
+test("a host without a sandbox answers script calls with an error that gives the reason", async () => {
   await using host = await startWith(result, { sandboxes: noSandboxes });
 
   await expect(host.skills.call({ name: "hostile" })).rejects.toMatchObject({
@@ -239,7 +239,7 @@ test("a host without a sandbox runs no script, and says why", async () => {
   });
 });
 
-test("a workspace is seen by scripts only where the config gives it", async () => {
+test("scripts can access the workspace only if the config allows it", async () => {
   const code = `
 path = os.environ.get("A2E_WORKSPACE")
 if path: open(os.path.join(path, "made.txt"), "w").write("by a skill")

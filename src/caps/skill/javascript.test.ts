@@ -50,10 +50,10 @@ describe("a script that fails or means harm", () => {
       'export default () => { throw new Error("bad city"); };',
       { code: "skill_error", message: expect.stringContaining("bad city") },
     ],
-    ["is no JavaScript", "export default (", { code: "skill_error" }],
+    ["is not JavaScript", "export default (", { code: "skill_error" }],
     ["exports nothing", "const a = 1;", { code: "skill_error" }],
     [
-      "asks without having declared it",
+      "requests a completion without declaring it",
       'export default () => llm("x");',
       { code: "skill_error", message: expect.stringContaining("must declare") },
     ],

@@ -23,7 +23,7 @@ async function startTitles(options: StartOptions = {}, fields = "llm: true") {
   return host;
 }
 
-test("a script is given what the agent's model says, and the agent is told for which call", async () => {
+test("a script receives the completion of the agent's model, and the request names the call", async () => {
   await using host = await startTitles();
   const asked: LlmRequest[] = [];
   host.client.onAsk(skill.asks.llm, async (request) => {
@@ -56,7 +56,7 @@ test("a script is given what the agent's model says, and the agent is told for w
   expect(JSON.stringify([asked, data])).not.toContain("secret-key");
 });
 
-describe("without a completion, the script is told why and may go on:", () => {
+describe("a script without a completion receives the reason and may continue if", () => {
   test.each([
     ["the agent answers no questions", {}, "llm: true", undefined, "unknown_type"],
     ["the agent refuses", {}, "llm: true", () => Promise.reject(new A2EError("forbidden", "not today")), "forbidden"],
@@ -68,34 +68,37 @@ describe("without a completion, the script is told why and may go on:", () => {
     if (handler !== undefined) host.client.onAsk(skill.asks.llm, handler);
     const call = host.skills.call({ name: "titles", arguments: { texts: ["one"] } });
 
-    // Its stdin has ended where it may not ask, so that reading from it is an error of the script.
+    // If it may not request completions, its stdin is closed, so that reading from it throws in the script.
     if (code === undefined) await expect(call).rejects.toMatchObject({ code: "skill_error" });
     else expect((await call).data?.data).toMatchObject([{ error: { code } }]);
   });
 });
 
-test.each(["python", "javascript"])("what a script in %s still asks when it ends is withdrawn", async (kind) => {
-  await using host = await startSkills();
-  const python = [
-    "import json, sys",
-    "sys.stdin.readline()",
-    'for n in range(20): print(json.dumps({"type": "llm", "id": n, "prompt": "?"}))',
-    'print(json.dumps({"type": "result", "data": "done"}))',
-  ].join("\n");
-  const javascript = 'export default () => { for (let n = 0; n < 20; n++) llm("?"); return "done"; }';
-  const [path, source] = kind === "python" ? ["main.py", python] : ["main.js", javascript];
-  await host.add("hasty", `script: ${path}\nllm: true`, { files: { [path]: source } });
-  const withdrawn: boolean[] = [];
-  host.client.onAsk(skill.asks.llm, (_request, { signal }) => {
-    return new Promise((_resolve, reject) => {
-      signal.addEventListener("abort", () => {
-        withdrawn.push(true);
-        reject(new Error("withdrawn"));
+test.each(["python", "javascript"])(
+  "pending completion requests of a script in %s are cancelled when it ends",
+  async (kind) => {
+    await using host = await startSkills();
+    const python = [
+      "import json, sys",
+      "sys.stdin.readline()",
+      'for n in range(20): print(json.dumps({"type": "llm", "id": n, "prompt": "?"}))',
+      'print(json.dumps({"type": "result", "data": "done"}))',
+    ].join("\n");
+    const javascript = 'export default () => { for (let n = 0; n < 20; n++) llm("?"); return "done"; }';
+    const [path, source] = kind === "python" ? ["main.py", python] : ["main.js", javascript];
+    await host.add("hasty", `script: ${path}\nllm: true`, { files: { [path]: source } });
+    const withdrawn: boolean[] = [];
+    host.client.onAsk(skill.asks.llm, (_request, { signal }) => {
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          withdrawn.push(true);
+          reject(new Error("withdrawn"));
+        });
       });
     });
-  });
 
-  expect((await host.skills.call({ name: "hasty" })).data?.data).toBe("done");
+    expect((await host.skills.call({ name: "hasty" })).data?.data).toBe("done");
 
-  await expect.poll(() => withdrawn.length).toBe(20);
-});
+    await expect.poll(() => withdrawn.length).toBe(20);
+  },
+);

@@ -17,7 +17,7 @@ open(os.path.join(os.environ["A2E_WORKSPACE"], "runs.txt"), "a").write("x")
 print(json.dumps({"type": "event", "kind": "progress", "data": {"percent": 50}}))
 print(json.dumps({"type": "error", "message": "told to fail"} if line["input"].get("fail") else {"type": "result", "data": 7}))`;
 
-test("a recording is replayed without the skills of that time, and runs no script", async () => {
+test("a recording is replayed without the recorded skills and runs no script", async () => {
   const folder = newFolder();
   const write = (path: string, content: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

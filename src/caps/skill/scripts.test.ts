@@ -98,7 +98,7 @@ say(type="result", data=None)`),
 
 describe("a script that fails", () => {
   test.each([
-    ["says why", 'say(type="error", message="no such city")', { code: "skill_error", message: "no such city" }],
+    ["reports a reason", 'say(type="error", message="no such city")', { code: "skill_error", message: "no such city" }],
     [
       "throws",
       'raise ValueError("bad city")',
@@ -114,7 +114,7 @@ describe("a script that fails", () => {
       { message: expect.stringContaining("ended with exit code 139"), detail: { exit_code: 139 } },
     ],
     [
-      "returns what its schema does not allow",
+      "returns a value that its schema does not allow",
       'say(type="result", data={"n": "two"})',
       {
         retryable: false,

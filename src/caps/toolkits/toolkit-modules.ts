@@ -1,4 +1,4 @@
-// The toolkits in the modules that a config names.
+// Loads the toolkits from the modules that a config names.
 import { findModules, loadItems, type ModuleContent } from "../../machinery/module-loading.ts";
 import { isToolkit, type Toolkit } from "./define-toolkit.ts";
 

@@ -123,7 +123,7 @@ export class Episode {
       return { ...rest, ...this.#progress.save(), state: this.#instance.save() };
     } catch (error) {
       const problem = `its state cannot be written: ${messageOf(error)}`;
-      this.#warn("an episode cannot be saved", error);
+      this.#warn("saving an episode failed", error);
       this.#broken ??= toEnvError(new Error(problem), this.environment);
       return { ...rest, ...this.#progress.saveNumbers(), info: {}, state: null, problem };
     }

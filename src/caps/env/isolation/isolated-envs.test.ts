@@ -74,26 +74,29 @@ test.each([
   ["hog", "out_of_memory"],
   ["block", "timeout"],
   ["throw", "runtime_error"],
-])("an isolated environment that does %s fails that step with %s, and no other episode", async (action, code) => {
-  await using host = await start("worker", action === "block" ? 2000 : undefined);
-  const session = await host.open();
-  const other = (await session.call("reset", { env_name: "risky", seed: 1 })).obs.episode_id;
-  const { episode_id } = (await session.call("reset", { env_name: "risky", seed: 1 })).obs;
-  const first = (await session.call("step", { episode_id, action: "roll" })).obs;
+])(
+  "a step of an isolated environment with the action %s fails with %s and affects no other episode",
+  async (action, code) => {
+    await using host = await start("worker", action === "block" ? 2000 : undefined);
+    const session = await host.open();
+    const other = (await session.call("reset", { env_name: "risky", seed: 1 })).obs.episode_id;
+    const { episode_id } = (await session.call("reset", { env_name: "risky", seed: 1 })).obs;
+    const first = (await session.call("step", { episode_id, action: "roll" })).obs;
 
-  const [failed, fine] = await Promise.allSettled([
-    session.call("step", { episode_id, action }),
-    session.call("step", { episode_id: other, action: "roll" }),
-  ]);
+    const [failed, fine] = await Promise.allSettled([
+      session.call("step", { episode_id, action }),
+      session.call("step", { episode_id: other, action: "roll" }),
+    ]);
 
-  expect(failed).toMatchObject({ status: "rejected", reason: { code } });
-  expect(fine).toMatchObject({ status: "fulfilled", value: { obs: { state: first.state } } });
-  // Where it was, chance included: an agent may go on, also after a restart.
-  const again = await host.open({ state: reload(session.state) });
-  expect((await again.call("observe", { episode_id })).obs).toMatchObject({ step_num: 1, state: first.state });
-  const next = await again.call("step", { episode_id, action: "roll" });
-  expect(next.obs.state).toEqual((await session.call("step", { episode_id: other, action: "roll" })).obs.state);
-});
+    expect(failed).toMatchObject({ status: "rejected", reason: { code } });
+    expect(fine).toMatchObject({ status: "fulfilled", value: { obs: { state: first.state } } });
+    // State and random numbers are unchanged: an agent may continue, even after a restart.
+    const again = await host.open({ state: reload(session.state) });
+    expect((await again.call("observe", { episode_id })).obs).toMatchObject({ step_num: 1, state: first.state });
+    const next = await again.call("step", { episode_id, action: "roll" });
+    expect(next.obs.state).toEqual((await session.call("step", { episode_id: other, action: "roll" })).obs.state);
+  },
+);
 
 test("a module that cannot be loaded in a worker stops the start", async () => {
   await expect(startEnv({ modules: ["./none.mjs"], base_dir: folder, isolation: "worker" })).rejects.toThrow(
@@ -101,7 +104,7 @@ test("a module that cannot be loaded in a worker stops the start", async () => {
   );
 });
 
-test("a session that keeps all threads busy does not keep another one waiting to the end", async () => {
+test("a session that keeps all threads busy does not block another session", async () => {
   await using host = await start("worker");
   const [busy, other] = [await host.open(), await host.open()];
   const episode_ids: string[] = [];

@@ -9,7 +9,7 @@ import { memory } from "../protocol.ts";
 import { createLocalEmbedder } from "./local-embedder.ts";
 import { loadModel } from "./local-embedder-worker.ts";
 
-/** Knows which words mean nearly the same, as a real one would. */
+/** Gives words with similar meanings similar vectors, as a real embedder would. */
 const meanings = [
   ["car", "automobile", "vehicle"],
   ["dog", "puppy", "hound"],
@@ -41,7 +41,7 @@ const semantic = (key: string, content: string, tags: string[] = []) => ({
   tier: "semantic" as const,
 });
 
-test("an entry is found by what it means, and better where it also has the words", async () => {
+test("an entry is found by its meaning, and scores higher if it also has the words", async () => {
   await using host = await startMemory({ embedder: createFakeEmbedder() });
   const ada = host.open("ada");
   await ada.store({
@@ -70,7 +70,7 @@ test("the weight of vectors decides between meaning and words", async () => {
   }
 });
 
-test("all other conditions hold for what vectors find as well", async () => {
+test("all other conditions apply to entries that are found by vectors", async () => {
   await using host = await startMemory({ embedder: createFakeEmbedder() });
   const ada = host.open("ada");
   await ada.store({
@@ -84,7 +84,7 @@ test("all other conditions hold for what vectors find as well", async () => {
   expect(host.database.prepare("SELECT count(*) AS count FROM memory_vector").get()?.count).toBe(2);
 });
 
-test("only what goes to the semantic tier is embedded", async () => {
+test("only entries of the semantic tier are embedded", async () => {
   const embedder = createFakeEmbedder();
   await using host = await startMemory({ embedder });
   const ada = host.open("ada");
@@ -100,7 +100,7 @@ test("only what goes to the semantic tier is embedded", async () => {
   expect(embedder.texts).toEqual([]);
 });
 
-test("forks find what they and their parents wrote, and a merge takes vectors along", async () => {
+test("forks find their own entries and those of their parents, and a merge keeps the vectors", async () => {
   await using host = await startMemory({ embedder: createFakeEmbedder() });
   const ada = host.open("ada");
   await ada.store({ entries: [semantic("a", "loaf")] });
@@ -123,7 +123,7 @@ test("vectors of another model are not compared", async () => {
   expect(await ada.keys({ query: "barks" })).toEqual(["a"]);
 });
 
-test("many texts are embedded a few at a time, and long ones are cut", async () => {
+test("many texts are embedded a few at a time, and long texts are cut", async () => {
   const sizes: number[] = [];
   const lengths: number[] = [];
   const embedder: Embedder = {
@@ -143,7 +143,7 @@ test("many texts are embedded a few at a time, and long ones are cut", async () 
   expect(Math.max(...lengths)).toBe(8000);
 });
 
-test("a store that was cancelled while its texts were embedded stores nothing", async () => {
+test("a store that is cancelled while its texts are embedded stores nothing", async () => {
   const cancel = new AbortController();
   const embedder: Embedder = {
     name: "slow",
@@ -168,7 +168,7 @@ test("a store that was cancelled while its texts were embedded stores nothing", 
   expect(await ada.keys({ tier: "semantic" })).toEqual([]);
 });
 
-test("an embedder that fails, or loses texts, is named, and may be asked again", async () => {
+test("an embedder that fails or returns too few vectors is named in a retryable error", async () => {
   const away = () => Promise.reject(new Error("no connection"));
   const answers = [async () => [], away];
   await using host = await startMemory({ embedder: { name: "far", embed: async () => answers.shift()?.() ?? [] } });
@@ -185,7 +185,7 @@ test("an embedder that fails, or loses texts, is named, and may be asked again",
   await expect(ada.retrieve({ query: "x" })).rejects.toMatchObject(failure("no connection"));
 });
 
-test("vectors are compared a part in each turn, and all of them in the end", async () => {
+test("vectors are compared in several turns, and all of them in the end", async () => {
   const embedder: Embedder = {
     name: "same",
     embed: async (texts) => texts.map((text) => Float32Array.of(text.includes("needle") ? 1 : 0, 1)),
@@ -209,7 +209,7 @@ test("vectors are compared a part in each turn, and all of them in the end", asy
   expect(turns).toBe(1);
 });
 
-test("what is written while vectors are compared, by whomever, is not taken for what was found", async () => {
+test("a search with vectors leaves out entries that were deleted or added while it ran", async () => {
   const embedder: Embedder = {
     name: "apart",
     embed: async (texts) => texts.map((text) => Float32Array.of(text.includes("hay") ? 0 : 1, 1)),
@@ -219,7 +219,7 @@ test("what is written while vectors are compared, by whomever, is not taken for 
   const hay = Array.from({ length: memoryLimits.maxVectorsPerTurn }, (_, at) => semantic(`hay ${at}`, "hay"));
   await ada.store({ entries: [...hay, semantic("first", "needle"), semantic("last", "needle")] });
   const searching = ada.retrieve({ tier: "semantic", query: "needle" });
-  // The vector of the query is there, and the first part of the others is compared.
+  // The query was embedded, and the first block of vectors was compared.
   for (let step = 0; step < 20; step++) await undefined;
 
   await ada.forget({ tier: "semantic", keys: ["last"] });
@@ -230,7 +230,7 @@ test("what is written while vectors are compared, by whomever, is not taken for 
   expect(total).toBe(1);
 });
 
-test("what has the words and no similar vector is counted and found, however many there are", async () => {
+test("entries that have the words but no similar vector are counted and found, however many there are", async () => {
   const embedder: Embedder = {
     name: "apart",
     embed: async (texts) => texts.map((text) => (text === "note" ? Float32Array.of(1, 0) : Float32Array.of(0, 1))),
@@ -258,13 +258,13 @@ test("an embedder is closed with the plugin", async () => {
   expect(embedder.closed).toBe(true);
 });
 
-test("without its packages the local embedder says what to install", async () => {
+test("without its packages the local embedder fails with the command that installs them", async () => {
   await expect(loadModel(["@energetic-ai/not-there", "@energetic-ai/not-there-either"])).rejects.toThrow(
     "npm install @energetic-ai/not-there @energetic-ai/not-there-either",
   );
 });
 
-test("the local embedder finds what means the same and shares no word", async () => {
+test("the local embedder finds an entry with the same meaning and no common word", async () => {
   await using host = await startMemory({ embedder: "local" });
   const ada = host.open("ada");
   await ada.store({
@@ -280,7 +280,7 @@ test("the local embedder finds what means the same and shares no word", async ()
   expect((await ada.keys({ query: "how to make bread" }))[0]).toBe("food");
 });
 
-test("the local embedder works in a thread of its own", async () => {
+test("the local embedder runs in a worker thread", async () => {
   const code = `import { isMainThread } from "node:worker_threads";
     export function embedTexts(texts) { return texts.map((text) => Float32Array.of(text.length, isMainThread ? 1 : 0)); }`;
   const module = `data:text/javascript,${encodeURIComponent(code)}`;

@@ -1,4 +1,5 @@
-// A secret is given in every way and coaxed out in every way; afterwards its bytes must be nowhere.
+// A secret is sent in every way, and tools try to reveal it in every way; afterwards its bytes must not be found
+// anywhere.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -27,7 +28,7 @@ const key = "another-secret-value";
 const pin = 73_310_846;
 const secretConfig = { token, keys: { service: key }, nested: { pin, note: "not secret" } };
 
-/** As text, as JSON writes it, as base64 at every offset, as a URL has it. */
+/** The secret as text, as JSON, as base64 at every offset, and in URL encoding. */
 const formsOf = (secret: string) => [
   Buffer.from(secret),
   Buffer.from(JSON.stringify(secret).slice(1, -1)),
@@ -99,7 +100,7 @@ test("a secret is in no answer, event, error, log, audit entry, snapshot, record
   const host = await start();
   const { client, kits, call, received } = await connect(host);
 
-  // Given, in both shapes, under an alias, and wrongly in each of its places.
+  // Sent in both shapes, under an alias, and in wrong places.
   await kits.configure({ toolkit_name: "probe", config: secretConfig });
   await kits.configure({ name: "probe", schema: secretConfig });
   await kits.install({ toolkit_name: "probe", alias: "second", config: secretConfig });
@@ -121,7 +122,7 @@ test("a secret is in no answer, event, error, log, audit entry, snapshot, record
   await kits.install({ toolkit_name: "probe", alias: "failing", config: secretConfig });
   probe.failWith(undefined);
 
-  // Coaxed out.
+  // Tools try to reveal it.
   for (const isStreaming of [false, true]) await call("probe__leak", {}, isStreaming);
   for (const how of ["throw", "code"]) await expect(call("probe__leak", { how })).rejects.toThrow();
   const { toolkits: listed } = await kits.list();
@@ -150,7 +151,7 @@ test("a secret is in no answer, event, error, log, audit entry, snapshot, record
   expect(logged.join("")).toContain("[secret]");
 });
 
-test("what was sealed works again after a restart, and a host with another key asks for it anew", async () => {
+test("sealed secrets work after a restart, and a host with another key requires a new configuration", async () => {
   let host = await start();
   const first = await connect(host);
   await first.kits.configure({ toolkit_name: "probe", config: { ...secretConfig, greeting: "back" } });
@@ -175,7 +176,7 @@ test("what was sealed works again after a restart, and a host with another key a
   await host.close(0);
 });
 
-test("a recording is replayed without the secrets that the session was given, and starts nothing", async () => {
+test("a recording is replayed without the secrets of the session and starts no toolkit", async () => {
   const host = await start();
   const { client, kits, call } = await connect(host);
   await kits.configure({ toolkit_name: "probe", config: secretConfig });

@@ -184,7 +184,7 @@ export function toolsFor({ tools }: Toolkit, config: JsonObject | undefined): [s
       return config === undefined || when === undefined || when(config);
     } catch (cause) {
       const reason = messageOf(cause);
-      throw new Error(`it cannot tell whether it has the tool "${name}": ${reason}`, { cause });
+      throw new Error(`when() of the tool "${name}" threw: ${reason}`, { cause });
     }
   });
 }

@@ -247,6 +247,6 @@ async function troubleOf(start: () => Promise<void>): Promise<string> {
     await start();
     return "";
   } catch (error) {
-    return messageOf(error) || "it failed without a reason";
+    return messageOf(error) || "it failed without an error message";
   }
 }

@@ -18,7 +18,7 @@ function makeEmptyDatabase(): string {
   return path;
 }
 
-/** Processes that were started by this one, as far as the system tells. */
+/** The child processes of this process, as far as the system reports them. */
 function childrenOf(pid: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -40,7 +40,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-testWith(linux)("a query without end does not outlive a host that is killed", async () => {
+testWith(linux)("an endless query ends when its host is killed", async () => {
   const path = makeEmptyDatabase();
   const sql = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
   const code = `
@@ -66,7 +66,7 @@ testWith(linux)("a query without end does not outlive a host that is killed", as
   await vi.waitFor(() => expect(queries.filter(isAlive)).toEqual([]));
 });
 
-test("a session that asks for much does not go before one that asks for little", async () => {
+test("queries of a session with many queries do not run before those of a session with few", async () => {
   const path = makeEmptyDatabase();
   const processes = new SqliteProcesses({ size: 1, memoryMb: 32, log: silentLogger });
   const order: string[] = [];
@@ -84,7 +84,7 @@ test("a session that asks for much does not go before one that asks for little",
   }
 });
 
-test("queries of a session that wait are limited, and those of others are not", async () => {
+test("the waiting queries of a session are limited, independently of other sessions", async () => {
   const path = makeEmptyDatabase();
   const processes = new SqliteProcesses({ size: 1, memoryMb: 32, log: silentLogger });
   const query = (owner: string, { signal } = new AbortController()) =>
@@ -93,7 +93,7 @@ test("queries of a session that wait are limited, and those of others are not", 
       { owner, timeoutMs: 10_000, signal },
     );
   try {
-    // One of them is running.
+    // One of the queries is running.
     const waiting = Array.from({ length: toolkitLimits.sqliteMaxQueued + 1 }, () => query("greedy").catch(() => {}));
     await expect(query("greedy")).rejects.toMatchObject({ code: "rate_limited", detail: { limit: "sqliteMaxQueued" } });
     expect(await query("modest")).toMatchObject({ rows: [[1]] });
