@@ -59,7 +59,7 @@ export async function readPart(
         content: bytes.toString(encoding, 0, length),
       },
       truncated: isCut,
-      ...(isCut ? { summary: `the file continues: read on with offset ${next}` } : {}),
+      ...(isCut ? { summary: `there is more: continue with offset ${next}` } : {}),
     });
   } finally {
     await file.close();
