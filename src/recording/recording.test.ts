@@ -52,3 +52,16 @@ test.each([
   expect(() => parseRecording(text)).toThrow(RecordingError);
   expect(() => parseRecording(text)).toThrow(problem);
 });
+
+test("a recording of format 1 is read, and what its session began with is in the form of today", () => {
+  const about = {
+    principal: { id: "ada", isAuthenticated: true },
+    granted: ["memory"],
+    dialect: "sdk",
+    parent: "other",
+  };
+  const rest = { states: { memory: { key: 1 } }, lines: ["{}"], acknowledged: 1 };
+  const old = { ...header, a2e_recording: 1, origin: { ...about, ...rest, created_at: 5, last_seq: 2 } };
+  const { header: read } = parseRecording(textOf(old, ["end", "closed"]));
+  expect(read.origin).toEqual({ record: { ...about, createdAt: 5, lastActiveAt: 5 }, ...rest, lastSeq: 2 });
+});

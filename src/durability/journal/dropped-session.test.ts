@@ -58,7 +58,7 @@ async function startLedger(createPlace: () => Promise<JournalPlace>) {
     peer.request("lost", "", "ledger/add/req");
     await gone;
   };
-  return { raw, peer, session, ended, closed, drop };
+  return { raw, peer, session, ended, closed, drop, place };
 }
 
 describe.each(journalPlaces)("%s", (_name, createPlace) => {
@@ -107,5 +107,27 @@ describe.each(journalPlaces)("%s", (_name, createPlace) => {
     await closing;
     expect(closed).toEqual([session.id]);
     expect(await raw.host.sessions.find(session.id)).toBeDefined();
+  });
+
+  test("a fork whose turn is lost is not answered and is gone, and its parent is recovered as it was", async () => {
+    const { raw, peer, session, place } = await startLedger(createPlace);
+    await using _ = raw;
+    const gone = new Promise<void>((resolve) => session.onClosed(resolve));
+    const forks: string[] = [];
+    const { fork } = raw.host.sessions;
+    raw.host.sessions.fork = (id, origin) => {
+      forks.push(id);
+      place.failNext();
+      return fork.call(raw.host.sessions, id, origin);
+    };
+    peer.request("lost", "", "session/fork/req");
+    await gone;
+
+    expect(peer.answers("lost")).toEqual([]);
+    expect(raw.host.sessions.list()).toEqual([]);
+    expect(forks).toHaveLength(1);
+    expect(await raw.host.sessions.find(forks[0] as string)).toBeUndefined();
+    const again = new RawPeer((await raw.host.sessions.find(session.id)) as Session);
+    expect(await again.ask("two", "", "ledger/add/req")).toMatchObject({ value: 2 });
   });
 });

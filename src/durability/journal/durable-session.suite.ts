@@ -117,6 +117,27 @@ export function testDurableSessions(createPlace: () => Promise<JournalPlace>): v
     await second.close(0);
   });
 
+  test("all who ask for a session while it is recovered get the same one, and its requests run in order", async () => {
+    const first = await start();
+    const { id } = first.sessions.create();
+    await shakeHands(first.sessions.get(id) as Session);
+    await first.close(0);
+
+    const second = await start();
+    const found: unknown[] = [];
+    const send = async (name: string) => {
+      const session = (await second.sessions.find(id)) as Session;
+      found.push(session);
+      session.receiveLine(JSON.stringify({ type: "counter/add/req", id: name, version: "1.0" }));
+    };
+    await Promise.all(["one", "two", "three"].map(send));
+    expect(new Set(found).size).toBe(1);
+    const peer = new RawPeer(found[0] as Session);
+    const answers = [await peer.answer("one"), await peer.answer("two"), await peer.answer("three")];
+    expect(answers).toMatchObject([{ value: 1 }, { value: 2 }, { value: 3 }]);
+    await second.close(0);
+  });
+
   test("a request that was answered before the restart is answered again and not run again", async () => {
     const first = await start();
     const { id } = first.sessions.create();
