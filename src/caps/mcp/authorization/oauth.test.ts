@@ -146,7 +146,7 @@ test("a shared server is authorised by whoever reads the log, with a browser on 
   await using bridge = await startBridge({ url, scope: "shared" });
 
   const { authorization_url } = await bridge.until("error");
-  const logged = bridge.log.entries.find(({ message }) => message.includes("wants an authorisation"));
+  const logged = bridge.log.entries.find(({ message }) => message.includes("requires authorisation"));
   const callback_url = await browse(String(logged?.fields.url));
   const byAgent = bridge.client.mcp.authorizeServer({ server_id: "tracker", callback_url });
   await expect(byAgent).rejects.toMatchObject({ code: "forbidden" });
@@ -176,7 +176,7 @@ test("tokens are sealed on the disk, and the next start of the host needs nobody
   const { url, counts } = await startGuarded();
   const first = await startBridge({ url });
   await first.until("error");
-  const logged = first.log.entries.find(({ message }) => message.includes("wants an authorisation"));
+  const logged = first.log.entries.find(({ message }) => message.includes("requires authorisation"));
   await fetch(await browse(String(logged?.fields.url)));
   await first.until("ready");
   await first.close();

@@ -58,7 +58,7 @@ test("where several sessions have calls under way, none is asked on behalf of an
   const result = await bridge.call("on__trigger-sampling-request", { prompt: "whose?" });
   await busy;
 
-  expect(result.error).toContain("which agent to ask is not known");
+  expect(result.error).toContain("the agent to ask is unknown");
   expect(asked).toEqual([]);
 });
 

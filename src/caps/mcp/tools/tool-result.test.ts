@@ -48,6 +48,6 @@ test("what a server returns is passed on: known blocks in our spelling, others a
 test("a result without content is an empty one, and a failure without words says so", () => {
   expect(toToolOutput(toCallResult({}, sdk), "s", asItIs)).toEqual({ data: { content: [] } });
   expect(toToolOutput(toCallResult({ isError: true }, sdk), "s", asItIs).error).toBe(
-    "the tool failed and did not say why",
+    "the tool failed without an error text",
   );
 });

@@ -28,7 +28,7 @@ test("one that is named with its folder is looked for from the folder of the ser
 });
 
 test.each(['"&calc&"', "%PATH%", "a\nb"])("what cmd.exe would not read as text is refused: %j", (argument) => {
-  expect(() => plan("npx", argument)).toThrow("cannot be handed to a .cmd file");
+  expect(() => plan("npx", argument)).toThrow("cannot be passed to a .cmd file");
   expect(plan("node", argument).args).toEqual([argument]);
 });
 
