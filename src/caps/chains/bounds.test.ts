@@ -202,7 +202,7 @@ test("an output that cannot be written fails its node, and is told to the log al
   const store = openOutputStores(database, { maxKeptBytes: 1000, keptDays: 2, log, now: () => 0 }).of("s", () => false);
   await database.close();
 
-  expect(() => store.put("run", "a", "x")).toThrow("its output could not be kept; the host's log says why");
+  expect(() => store.put("run", "a", "x")).toThrow("its output could not be stored; see the host's log for the reason");
   expect(logged).toHaveLength(1);
 });
 

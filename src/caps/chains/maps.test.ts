@@ -167,7 +167,7 @@ test("a map within a map, no items at all, and items that are no list", async ()
 
   expect(grid.final_output).toEqual([[{ v: 1 }, { v: 2 }], [{ v: 3 }]]);
   expect(none).toMatchObject({ success: true, final_output: [] });
-  expect(wrong.error?.message).toBe('"m" failed: the items of "m" are no list but 5');
+  expect(wrong.error?.message).toBe('"m" failed: the items of "m" are not a list but 5');
 });
 
 test("a map waits for what the nodes that it runs wait for, however deep", async () => {
@@ -189,7 +189,7 @@ test("more items than max_items are refused", async () => {
 
   const result = await host.api.run({ nodes: [{ node_id: "m", kind: "map", items: list(4), name: "echo" }] });
 
-  expect(result.error?.message).toContain("4 items; the host takes 3 (max_items)");
+  expect(result.error?.message).toContain("4 items; the host allows 3 (max_items)");
 });
 
 test("the time of a map stops the items under way", async () => {

@@ -17,7 +17,7 @@ test("a chain that runs when its session is put back is stopped and answered, an
 
   expect(await running).toMatchObject({
     success: false,
-    error: { code: "cancelled", message: "the session was put back to a snapshot while the chain ran" },
+    error: { code: "cancelled", message: "the session was restored to a snapshot while the chain ran" },
     outputs: { a: {} },
   });
   await new Promise((resolve) => setTimeout(resolve, 20));

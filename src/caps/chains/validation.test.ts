@@ -54,8 +54,8 @@ test("an unknown tool is told with the nearest name, for every node that names i
   const { problems, error } = await problemsOf([tool("a", "ecoh"), tool("b", "ecoh")]);
 
   expect(problems).toEqual([
-    { code: "unknown_tool", message: '"a" names "ecoh", which is no tool; did you mean "echo"?', node_id: "a" },
-    { code: "unknown_tool", message: '"b" names "ecoh", which is no tool; did you mean "echo"?', node_id: "b" },
+    { code: "unknown_tool", message: '"a" names "ecoh", which is not a tool; did you mean "echo"?', node_id: "a" },
+    { code: "unknown_tool", message: '"b" names "ecoh", which is not a tool; did you mean "echo"?', node_id: "b" },
   ]);
   expect(error?.code).toBe("chain_error");
 });
@@ -221,8 +221,8 @@ test("what a map cannot do is told: retries of its own, and a reduce of what is 
   ]);
 
   expect(problems.map(({ message }) => message)).toEqual([
-    'a map is not tried again, its items are: set retries on "r"',
-    '"r" is run by a map and needs items_path: nothing is before it',
+    'a map itself is not retried, only its items are: set retries on "r"',
+    '"r" is run by a map and needs items_path, because no node comes before it',
   ]);
 });
 
@@ -235,7 +235,7 @@ test("a chain begins at its entry: a node that only leads there is not reached",
   expect(problems).toEqual([
     {
       code: "unreachable_node",
-      message: '"a" is not reached from entry_node "b": no way from there leads to it',
+      message: '"a" is not reached from entry_node "b": no path leads there',
       node_id: "a",
     },
   ]);

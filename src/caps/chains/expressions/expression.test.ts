@@ -81,7 +81,7 @@ describe("an expression", () => {
     ["a ||", "syntax"],
     ["a[", "syntax"],
     ["a b c", "syntax"],
-    ["nofunction(a)", "there is no function nofunction()"],
+    ["nofunction(a)", "unknown function nofunction()"],
     ["'unclosed", "a quote is not closed"],
     ["", "syntax"],
     [`${"a.".repeat(3000)}a`, "longer than"],

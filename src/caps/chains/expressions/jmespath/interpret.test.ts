@@ -79,16 +79,16 @@ describe("an expression in JMESPath", () => {
     ["sort_by(people, &missing)", /compares by numbers or by texts, not by null/],
     ["length(`1`)", /argument 1 of length\(\) is number; it takes string or array or object/],
     ["group_by(people, &age)", /needs texts to group by/],
-    ["numbers[0] / `0`", /divided by 0/],
-    ["text + `1`", /only numbers can be calculated with, not string/],
+    ["numbers[0] / `0`", /division by 0/],
+    ["text + `1`", /arithmetic needs numbers, not string/],
     ["numbers[::0]", /cannot be 0/],
-    ["$unknown", /nothing is called \$unknown/],
+    ["$unknown", /unknown variable \$unknown/],
     ["pad_left('a', `-1`)", /whole number/],
     ["replace('a', 'a', 'b', `0.5`)", /whole number/],
     ["length()", /length\(\) takes 1 arguments, not 0/],
     ["split('a')", /split\(\) takes 2 to 3 arguments, not 1/],
     ["merge()", /merge\(\) takes 1 or more arguments, not 0/],
-    ["toString()", /there is no function toString\(\)/],
+    ["toString()", /unknown function toString\(\)/],
   ])("%s fails with a reason", (text, why) => {
     expect(() => evaluate(text)).toThrow(why);
   });
