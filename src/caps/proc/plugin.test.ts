@@ -41,7 +41,7 @@ test.each([
   [{ cmd: ["echo"], cwd: "no/such/folder" }, "folder"],
   [{ cmd: ["echo"], cwd: "/dev/null" }, "folder"],
   [{ cmd: ["echo", "a\0b"] }, "zero byte"],
-  [{ cmd: ["echo"], env: { "A=B": "c" } }, "no name of a variable"],
+  [{ cmd: ["echo"], env: { "A=B": "c" } }, "not a valid variable name"],
   [{ cmd: ["echo"], env: { LD_PRELOAD: "/tmp/evil.so" } }, "not allowed"],
   [{ cmd: ["echo"], stdin_mode: "inherit" }, "stdin_mode"],
   [{ cmd: ["echo"], stdin_mode: "constructor" }, "stdin_mode"],
