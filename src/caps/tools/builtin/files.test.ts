@@ -169,7 +169,7 @@ test("grep finds lines with their context and skips what is binary", async () =>
     truncated: true,
     data: { matches: { length: 2 } },
   });
-  await expect(run("grep", { pattern: "(" })).rejects.toThrow("no regular expression");
+  await expect(run("grep", { pattern: "(" })).rejects.toThrow("not a valid regular expression");
   await expect(run("grep", { pattern: "x", path: "../.." })).rejects.toMatchObject({ code: "forbidden" });
 });
 
