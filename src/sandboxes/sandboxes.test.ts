@@ -40,8 +40,10 @@ test("the default of the host is what a plugin gets that asks for no sandbox by 
 
 test("names that mean nothing, or something else, are refused", async () => {
   const sandboxes = create();
-  await expect(sandboxes.process("jail")).rejects.toThrow('there is no sandbox "jail"; there are bubblewrap, docker');
-  await expect(sandboxes.process("constructor")).rejects.toThrow("there is no sandbox");
+  await expect(sandboxes.process("jail")).rejects.toThrow(
+    'unknown sandbox "jail"; the sandboxes are bubblewrap, docker',
+  );
+  await expect(sandboxes.process("constructor")).rejects.toThrow("unknown sandbox");
   await expect(sandboxes.process("quickjs")).rejects.toThrow("runs scripts");
   await expect(sandboxes.script("none")).rejects.toThrow("runs programs");
 });
