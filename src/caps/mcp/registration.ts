@@ -1,5 +1,5 @@
 // Checks which servers agents may register. An agent that names a program runs it, and an agent that names an address
-// makes the host connect to it: only what the operator has listed is allowed.
+// makes the host connect to it: only programs and addresses that the operator has listed are allowed.
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ParsedMcpOptions } from "./options.ts";

@@ -138,7 +138,7 @@ export class ProcessTable {
   #forgetOldest(): void {
     const ended = [...this.#own.values()].filter(({ hasEnded }) => hasEnded);
     let bytes = ended.reduce((sum, { ring }) => sum + ring.keptBytes, 0);
-    // The newest process keeps its output, whatever its size.
+    // The newest process keeps its output, even if it is above the limit.
     for (const process of ended.slice(0, -1)) {
       if (bytes <= procLimits.maxEndedBytes) break;
       bytes -= process.ring.keptBytes;

@@ -10,7 +10,7 @@ export function createEventForwarder({ mcpReq }: ServerContext, logger: string):
   return ({ kind, data }) => {
     if (kind === "log") return void mcpReq.log(toLevel(data.level), data, logger).catch(ignore);
     if (progressToken === undefined) return;
-    // MCP requires progress to grow with every message, whatever the tool reports.
+    // MCP requires progress to grow with every message, which tools do not guarantee.
     const told = firstNumber(data, ["progress", "done", "current"]);
     const progress = told !== undefined && told > lastProgress ? told : Math.max(lastProgress, 0) + 1;
     lastProgress = progress;

@@ -3,7 +3,7 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isJsonObject } from "../../../protocol/json.ts";
 import type { Sdk } from "../sdk/sdk.ts";
 
-/** Describes what is invalid in a result; undefined if it is valid. Blocks of unknown types are passed on. */
+/** Describes why a result is invalid; undefined if it is valid. Blocks of unknown types are passed on. */
 export function findFlaw(result: unknown): string | undefined {
   if (!isJsonObject(result)) return "the result is not an object";
   const { content = [], isError } = result;

@@ -108,7 +108,7 @@ function toContents(uri: string, path: string, bytes: Buffer): ReadResourceResul
   };
 }
 
-/** Undefined if the content is not UTF-8 text, whatever the file's extension. */
+/** Undefined if the content is not UTF-8 text; the file's extension does not matter. */
 function toText(bytes: Buffer): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
