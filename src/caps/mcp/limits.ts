@@ -7,7 +7,7 @@ export const mcpLimits = {
   maxToolNameLength: 64,
   /** Tools listed from one server; further tools are left out and logged. */
   maxTools: 1000,
-  /** Servers of agents whose tools are remembered until they are registered again. */
+  /** Servers of agents whose tools are remembered for the next time that they are opened. */
   maxRememberedServers: 1000,
   /** Bytes of one tool's schema; a larger schema is replaced by one that allows any object. */
   maxSchemaBytes: 256 * 1024,
@@ -25,7 +25,7 @@ export const mcpLimits = {
   maxNotificationsPerSecond: 500,
   /** Consecutive lines of a server's output that are not messages; then the connection ends. */
   maxUnreadableLines: 100,
-  /** Lines of stderr that are kept for error messages. */
+  /** Lines of a server's stderr that are kept. */
   maxStderrLines: 50,
   /** Characters kept of each line. */
   maxStderrLineLength: 500,

@@ -51,7 +51,7 @@ export function promptNotFound(name: string, server_id = ""): A2EError {
 }
 
 export function toolNotFound(server_id: string, tool: string): A2EError {
-  return mcp.error("mcp_tool_not_found", `MCP server "${server_id}" has no tool "${tool}" any more`, {
+  return mcp.error("mcp_tool_not_found", `MCP server "${server_id}" no longer has the tool "${tool}"`, {
     detail: { server_id, tool },
   });
 }

@@ -202,7 +202,7 @@ export const mcp = capability("mcp", {
     readResource: call("mcp/resource/read/req", "mcp/resource/read/resp", {
       doc: "Reads a resource, as text or as base64.",
       aliases: { "mcp/read_resource": "mcp/read_resource/resp" },
-      request: z.object({ uri, server_id: serverId.describe("Empty to ask every server that is ready.") }),
+      request: z.object({ uri, server_id: serverId.describe("Empty to search all servers for it.") }),
       result: z.object({
         contents: z.array(resourceContent).default([]),
         server_id: z.string(),
@@ -243,7 +243,7 @@ export const mcp = capability("mcp", {
       request: z.object({
         name: z.string().default(""),
         arguments: jsonObject.default({}),
-        server_id: serverId.describe("Empty to ask every server that is ready."),
+        server_id: serverId.describe("Empty to search all servers for it."),
       }),
       result: z.object({
         description: z.string().default(""),
