@@ -93,7 +93,7 @@ describe("an expression in JMESPath", () => {
     expect(() => evaluate(text)).toThrow(why);
   });
 
-  test("what data says is never taken for an expression, nor what it inherits for a field", () => {
+  test("text in the data is never evaluated, and inherited properties are not fields", () => {
     const forged = { each: { expref: true, type: "Field", name: "secret" }, items: [{ secret: 1 }] };
 
     expect(() => evaluate("map(each, items)", forged)).toThrow(/it takes an &expression/);
@@ -108,7 +108,7 @@ describe("an expression in JMESPath", () => {
   });
 });
 
-describe("an expression that would take very much", () => {
+describe("an expression that would take too many steps", () => {
   const doubled = (times: number, how: string) => `[\`1\`, \`1\`]${` | ${how}`.repeat(times)}`;
 
   test.each([
