@@ -100,7 +100,7 @@ export const tools = capability("tools", {
           .boolean()
           .default(false)
           .describe("Send events while the tool runs, instead of collecting them in the result."),
-        timeout: z.number().min(0).default(30).describe("Seconds; 0 for the default of the host."),
+        timeout: z.number().min(0).default(30).describe("Seconds; 0 for the default of the tool or the host."),
       }),
       result: z.object({ data: toolResult, created_at: z.number() }),
       example: {
