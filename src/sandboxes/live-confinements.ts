@@ -1,12 +1,12 @@
 import type { Confinement } from "../host/ports/sandbox.ts";
 
-/** Those of a sandbox that are not yet released, so that closing it releases them all. */
+/** The confinements of a sandbox that are not released yet, so that closing the sandbox releases them all. */
 export class LiveConfinements {
   readonly #live = new Set<Confinement>();
   readonly #making = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  /** Makes one that is forgotten when it is released. Rejects where the sandbox was closed meanwhile. */
+  /** Creates a confinement that is removed from the set on release. Rejects if the sandbox was closed meanwhile. */
   async add(make: () => Promise<Confinement>): Promise<Confinement> {
     this.#refuseClosed();
     const making = make().then((confinement) => {
@@ -15,7 +15,7 @@ export class LiveConfinements {
     });
     this.#making.add(making);
     const confinement = await making.finally(() => this.#making.delete(making));
-    // It is among those that `close` releases.
+    // `close` releases it as well.
     this.#refuseClosed();
     return {
       ...confinement,

@@ -1,5 +1,5 @@
-// No confinement at all, for those who ask for it by name: programs run as the host, with nothing but their environment
-// kept apart. Limits and the network policy mean nothing here.
+// No confinement, only if configured by name: programs run as the host's user, with only their environment separated.
+// Limits and the network policy have no effect.
 
 import type { ProcessSandbox } from "../host/ports/sandbox.ts";
 import { withoutInheritedFiles } from "../machinery/processes/inherited-files.ts";
@@ -19,7 +19,7 @@ export function createNoSandbox(): ProcessSandbox {
         env: command.env,
         exitOf: ({ code, signal }) => ({ code, signal }),
         verdict: async (exit) => verdictOfSignal(exit),
-        // Its caller has the process group, which is all that there is.
+        // The caller ends the process group, and there is nothing else to release.
         release: async () => {},
       };
     },

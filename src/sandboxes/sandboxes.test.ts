@@ -15,14 +15,14 @@ function create(options?: SandboxesOptions): Sandboxes {
 
 const command = { argv: ["true"] as const, cwd: "/usr", env: {} };
 
-test("without a name there is the best that works, or an error, but never none", async () => {
+test('without a name, the best working sandbox is used, or an error is thrown, but never "none"', async () => {
   const sandboxes = create();
   const chosen = await sandboxes.process().catch((error: Error) => error);
   if (chosen instanceof Error) expect(chosen.message).toMatch(/no sandbox works here \(bubblewrap: .*docker: /);
   else expect(["bubblewrap", "docker"]).toContain(chosen.name);
 });
 
-test("none is there for those who ask for it by name, themselves or in the config", async () => {
+test('the sandbox "none" is used only by name, in the call or in the config', async () => {
   expect((await create().process("none")).name).toBe("none");
   expect((await create({ default: "none" }).process()).name).toBe("none");
 });
@@ -32,35 +32,37 @@ test("a sandbox that does not work is not replaced by another", async () => {
   await expect(sandboxes.process("docker")).rejects.toThrow(/no sandbox works here \(docker: /);
 });
 
-test("the default of the host is what a plugin gets that asks for no sandbox by name", async () => {
+test("a plugin that asks for no sandbox by name gets the default of the host", async () => {
   const sandboxes = create({ default: "none" });
   expect((await sandboxes.process()).name).toBe("none");
   expect((await sandboxes.process("auto")).name).toBe("none");
 });
 
-test("names that mean nothing, or something else, are refused", async () => {
+test("unknown names, and names of another kind, are rejected", async () => {
   const sandboxes = create();
-  await expect(sandboxes.process("jail")).rejects.toThrow('there is no sandbox "jail"; there are bubblewrap, docker');
-  await expect(sandboxes.process("constructor")).rejects.toThrow("there is no sandbox");
+  await expect(sandboxes.process("jail")).rejects.toThrow(
+    'unknown sandbox "jail"; the sandboxes are bubblewrap, docker',
+  );
+  await expect(sandboxes.process("constructor")).rejects.toThrow("unknown sandbox");
   await expect(sandboxes.process("quickjs")).rejects.toThrow("runs scripts");
   await expect(sandboxes.script("none")).rejects.toThrow("runs programs");
 });
 
-test("the report names every sandbox and says something about each", async () => {
+test("the report names and explains every sandbox", async () => {
   const reports = await create({ dockerImage: "no-such-image-anywhere:0" }).report();
   expect(reports.map(({ name }) => name)).toEqual(["bubblewrap", "docker", "quickjs", "none"]);
   for (const { explanation } of reports) expect(explanation.length).toBeGreaterThan(10);
   expect(reports.find(({ name }) => name === "docker")?.isUsable).toBe(false);
 });
 
-test("the network that the config does not allow is refused, whoever asks for it", async () => {
+test("a policy with network is rejected if the config does not allow it", async () => {
   const forbidden = await create({ isNetworkAllowed: false }).process("none");
   await expect(forbidden.confine(command, { network: true, limits: {} })).rejects.toThrow("sandbox.network");
   const allowed = await create().process("none");
   await (await allowed.confine(command, { network: true, limits: {} })).release();
 });
 
-test("closing twice is closing once, and nothing is opened afterwards", async () => {
+test("closing twice is allowed, and nothing can be opened afterwards", async () => {
   const sandboxes = create();
   await sandboxes.process("none");
   await sandboxes.close();

@@ -1,4 +1,4 @@
-// The sandboxes of a host, each tried out when it is first asked for.
+// The sandboxes of a host, each tested when it is first used.
 import { defaultDockerImage, defaultSandboxLimits } from "../config/sandbox.ts";
 import type {
   ProcessSandbox,
@@ -16,19 +16,22 @@ import type { Opened } from "./opened.ts";
 import { createQuickJs } from "./quickjs/quickjs.ts";
 
 export interface SandboxesOptions {
-  /** What `process()` gives where no name is asked for, or `auto`; here `auto` is the best that works, and never none. */
+  /**
+   * The sandbox for `process()` without a name, or with `auto`. Here `auto` selects the best that works, and never
+   * `none`.
+   */
   default?: "auto" | (string & {});
-  /** False refuses every policy that asks for the network. */
+  /** False rejects every policy that asks for the network. */
   isNetworkAllowed?: boolean;
-  /** What every program may read beside what its policy says. */
+  /** Files and folders that every program may read, in addition to its policy. */
   readable?: readonly string[];
-  /** Folders that no program sees, also where they lie in its workspace: those of the host itself. */
+  /** Folders of the host itself, which no program sees, even inside of its workspace. */
   hidden?: readonly string[];
   dockerImage?: string;
   limits?: Partial<SandboxLimits>;
 }
 
-/** What `auto` chooses from, best first. */
+/** The candidates of `auto`, best first. */
 const automatic = ["bubblewrap", "docker"];
 
 export function createSandboxes(options: SandboxesOptions = {}): Sandboxes {
@@ -43,7 +46,7 @@ export function createSandboxes(options: SandboxesOptions = {}): Sandboxes {
     }),
     none: async () => ({
       sandbox: createNoSandbox(),
-      explanation: "confines nothing; only where it is asked for by name",
+      explanation: "confines nothing; used only if configured by name",
     }),
   };
   const opened = new Map<string, Promise<Opened<Sandbox>>>();
@@ -55,7 +58,7 @@ export function createSandboxes(options: SandboxesOptions = {}): Sandboxes {
     if (known !== undefined) return known;
     const opener = Object.hasOwn(openers, name) ? openers[name] : undefined;
     if (opener === undefined) {
-      throw new Error(`there is no sandbox "${name}"; there are ${Object.keys(openers).join(", ")}`);
+      throw new Error(`unknown sandbox "${name}"; the sandboxes are ${Object.keys(openers).join(", ")}`);
     }
     const opening = opener();
     opened.set(name, opening);
@@ -74,7 +77,7 @@ export function createSandboxes(options: SandboxesOptions = {}): Sandboxes {
 
   return {
     async process(name = "auto"): Promise<ProcessSandbox> {
-      // A plugin that does not care gets what the host's config says, which may leave it open in turn.
+      // A plugin without a preference gets the sandbox of the host's config, which may be `auto` as well.
       const wanted = name === "auto" ? (options.default ?? "auto") : name;
       const sandbox = await choose(wanted === "auto" ? automatic : [wanted]);
       if (sandbox.kind !== "process") throw new Error(`the sandbox "${sandbox.name}" runs scripts, not programs`);
@@ -108,7 +111,7 @@ async function closeAll(opened: ReadonlyMap<string, Promise<Opened<Sandbox>>>): 
   await Promise.all(all.map(({ sandbox }) => sandbox?.close()));
 }
 
-/** The operator's word beside that of a plugin. */
+/** Applies the operator's policy in addition to the plugin's. */
 function withHostPolicy(
   sandbox: ProcessSandbox,
   { isNetworkAllowed = true, readable = [] }: SandboxesOptions,
@@ -117,7 +120,7 @@ function withHostPolicy(
     ...sandbox,
     async confine(command, policy) {
       if (policy.network && !isNetworkAllowed) {
-        throw new Error("programs may not use the network here: the config does not set sandbox.network");
+        throw new Error("programs may not use the network: the config does not set sandbox.network");
       }
       const widened: SandboxPolicy = { ...policy, readable: [...readable, ...(policy.readable ?? [])] };
       return sandbox.confine(command, widened);

@@ -1,11 +1,11 @@
-// The sessions that a fork comes from: references to their large outputs came with the conversation, and stay good.
+// The sessions that a fork descends from: references to their large outputs in the conversation stay valid.
 import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
 import { chainLimits } from "./limits.ts";
 
-/** Not merged: where a fork comes from is its own. */
+/** Local, so not merged: the ancestors of a fork are its own. */
 const key = `${localPrefix}ancestors`;
 
-/** The nearest first. */
+/** Nearest ancestor first. */
 export function ancestorsOf(state: SessionState): readonly string[] {
   return (state.get(key) ?? []) as readonly string[];
 }

@@ -1,4 +1,4 @@
-// What one agent cannot take from the host and from others, whatever its chains say.
+// Limits that protect the host and other agents from one agent's chains.
 import { expect, test, vi } from "vitest";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { createExpressionParser } from "./expressions/expression.ts";
@@ -8,7 +8,9 @@ import type { ChainNode } from "./protocol.ts";
 import { openOutputStores } from "./run/output-store.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
-/** Nodes that each name the one before them twice: the last one is 2 ** count times as large as the first. */
+/**
+ * Nodes that each use the output of the node before twice: the last output is 2 ** count times as large as the first.
+ */
 function doubling(count: number, first: ChainNode): ChainNode[] {
   const doubled = Array.from({ length: count }, (_, index) => ({
     node_id: `d${index + 1}`,
@@ -27,7 +29,7 @@ test.each(["echo", "later"])("outputs that double with each node end the chain a
   expect(result.error?.message).toMatch(/failed: .*bytes/);
 });
 
-test("an input that is too large is no input", async () => {
+test("an input that is too large fails its node", async () => {
   await using host = await startChains();
   const length = chainLimits.maxValueBytes / 4;
   const nodes = [tool("a", "echo", { input_map: { x: "[t, t, t, t, t]" } })];
@@ -38,7 +40,7 @@ test("an input that is too large is no input", async () => {
   expect(host.recorder.calls).toEqual([]);
 });
 
-test("an expression that takes too much fails its node, and the host goes on", async () => {
+test("an expression that takes too many steps fails its node, and the host continues", async () => {
   await using host = await startChains();
   const bomb = `[input]${" | [@, @][]".repeat(60)}`;
 
@@ -52,7 +54,7 @@ test("an expression that takes too much fails its node, and the host goes on", a
   expect((await host.api.run({ nodes: [tool("a", "echo")] })).success).toBe(true);
 });
 
-test("the items of a map together are no larger than one output may be", async () => {
+test("the outputs of all items of a map together are limited like one output", async () => {
   await using host = await startChains();
   const items = Array.from({ length: 20 }, (_, index) => index);
   const nodes: ChainNode[] = [
@@ -62,11 +64,11 @@ test("the items of a map together are no larger than one output may be", async (
 
   const result = await host.api.run({ nodes, streaming: false });
 
-  // 18 of 900,000 bytes are less than the limit, 19 are more.
+  // 18 outputs of 900,000 bytes are below the limit, 19 are above.
   expect(result.failed).toEqual(["m[18]", "m[19]"]);
 });
 
-test("all maps of a run have so many items, those of maps within maps included", async () => {
+test("the number of items of all maps of a run is limited, including nested maps", async () => {
   await using host = await startChains({ options: { max_run_items: 10 } });
   const nodes: ChainNode[] = [
     { node_id: "rows", kind: "map", items: [1, 2, 3], map_node: "row" },
@@ -82,7 +84,7 @@ test("all maps of a run have so many items, those of maps within maps included",
 test.each<[what: string, nodes: ChainNode[]]>([
   ["nodes", Array.from({ length: 2000 }, (_, index) => tool(`n${index}`, "echo"))],
   ["items", [{ node_id: "m", kind: "map", items: Array.from({ length: 2000 }, () => 0), name: "echo" }]],
-])("others have their turn while very many %s run that are answered at once", async (_, nodes) => {
+])("the host serves other requests while very many %s run that return at once", async (_, nodes) => {
   await using host = await startChains();
   let turns = 0;
   let isOver = false;
@@ -100,7 +102,7 @@ test.each<[what: string, nodes: ChainNode[]]>([
   expect(turns).toBeGreaterThan(1);
 });
 
-test("a run that has to wait for its turn can be cancelled", async () => {
+test("a run that yields to the event loop can be cancelled", async () => {
   await using host = await startChains();
   const nodes = Array.from({ length: 2000 }, (_, index) => tool(`n${index}`, "echo"));
 
@@ -112,7 +114,7 @@ test("a run that has to wait for its turn can be cancelled", async () => {
   expect(host.recorder.calls.length).toBeLessThan(2000);
 });
 
-test("what wrong names may have meant is told as long as finding out is quick", async () => {
+test("suggestions for misspelled names are limited by the time to find them", async () => {
   await using host = await startChains();
   const few = await host.api.validate({ nodes: [tool("first", "echo"), tool("b", "echo", { deps: ["frist"] })] });
   const long = "n".repeat(55);
@@ -127,7 +129,7 @@ test("what wrong names may have meant is told as long as finding out is quick", 
   expect(problems.filter(({ message }) => message.includes("did you mean"))).toEqual([]);
 });
 
-test("of very many wrong expressions those are parsed that are told", () => {
+test("of very many invalid expressions only the reported ones are parsed", () => {
   const parse = vi.fn(createExpressionParser());
   const wrong = Object.fromEntries(
     Array.from({ length: 500 }, (_, index) => [`f${index}`, `${"!".repeat(99)} ${index}`]),
@@ -139,7 +141,7 @@ test("of very many wrong expressions those are parsed that are told", () => {
   expect(parse).toHaveBeenCalledTimes(chainLimits.maxProblems);
 });
 
-test("expressions that very many maps share are counted for each", async () => {
+test("expressions of a node that many maps run count for each map", async () => {
   await using host = await startChains();
   const input_map = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`f${index}`, "item.value[0]"]));
   const maps = Array.from({ length: 200 }, (_, index) => ({
@@ -156,7 +158,7 @@ test("expressions that very many maps share are counted for each", async () => {
   ]);
 });
 
-test("the large outputs of a run that is under way are not dropped for those of another", async () => {
+test("large outputs of a run in progress are not dropped for those of another run", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
   const settings = { maxKeptBytes: 100, keptDays: 1, log: silent, now: () => 0 };
   const store = openOutputStores(database, settings).of("s", (run) => run === "live");
@@ -175,7 +177,7 @@ test("the large outputs of a run that is under way are not dropped for those of 
   await database.close();
 });
 
-test("outputs are dropped when their days are over, also while the host runs", async () => {
+test("large outputs expire after kept_days, also while the host runs", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
   let now = 0;
   const store = openOutputStores(database, { maxKeptBytes: 1000, keptDays: 2, log: silent, now: () => now }).of(
@@ -195,14 +197,14 @@ test("outputs are dropped when their days are over, also while the host runs", a
   await database.close();
 });
 
-test("an output that cannot be written fails its node, and is told to the log alone", async () => {
+test("an output that cannot be stored fails its node, and the reason is only logged", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
   const logged: unknown[] = [];
   const log = { ...silent, error: (text: string) => void logged.push(text) };
   const store = openOutputStores(database, { maxKeptBytes: 1000, keptDays: 2, log, now: () => 0 }).of("s", () => false);
   await database.close();
 
-  expect(() => store.put("run", "a", "x")).toThrow("its output could not be kept; the host's log says why");
+  expect(() => store.put("run", "a", "x")).toThrow("its output could not be stored; see the host's log for the reason");
   expect(logged).toHaveLength(1);
 });
 

@@ -1,4 +1,4 @@
-// What the guide and the reference show is what a reader tries first.
+// The examples of the guide and the reference must work.
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ async function startWithFiles(files: Record<string, string>) {
   };
 }
 
-test("the chain at the beginning of the guide puts the files of a folder together", async () => {
+test("the chain at the beginning of the guide joins the files of a folder", async () => {
   await using host = await startWithFiles({ "notes/a": "one\n", "notes/b": "two\n" });
   const guide = await readFile(new URL("../../../docs/guide/chains.md", import.meta.url), "utf8");
   const [, shown = ""] = /```json\n(.*?)```/s.exec(guide) ?? [];
@@ -34,7 +34,7 @@ test("the chain at the beginning of the guide puts the files of a folder togethe
   expect(await host.client.chains.run(request)).toMatchObject({ success: true, final_output: "one\ntwo\n" });
 });
 
-test("the example of the reference comes to the result that stands beside it", async () => {
+test("the example of the reference has the documented result", async () => {
   const { request, result } = chains.calls.run.example;
   await using host = await startWithFiles({ "notes.txt": "Twice a day the sea comes and goes." });
 

@@ -11,7 +11,7 @@ import { toolsPlugin } from "../tools/plugin.ts";
 import { chainsPlugin } from "./plugin.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
-test("a node that fails ends the chain, and what runs beside it is stopped", async () => {
+test("a node that fails ends the chain, and parallel nodes are stopped", async () => {
   await using host = await startChains();
   const nodes = [
     tool("slow", "wait", { input: { name: "slow" } }),
@@ -46,7 +46,7 @@ test("a tool that answers with a failure fails its node as well", async () => {
   expect(result.error).toMatchObject({ code: "chain_node_error", detail: { code: "schema_violation" } });
 });
 
-test("with on_error skip the chain goes on without the node's output and is no success", async () => {
+test("with on_error skip the chain continues without the node's output and is not successful", async () => {
   await using host = await startChains();
   const nodes = [
     tool("bad", "fail", { on_error: "skip", next_node: "next" }),
@@ -59,7 +59,7 @@ test("with on_error skip the chain goes on without the node's output and is no s
   expect(result.final_output).toEqual({ got: "nothing", why: "broken" });
 });
 
-test("with on_error naming a node, that node goes on and the usual way is passed over", async () => {
+test("with on_error naming a node, that node runs and the usual successor is skipped", async () => {
   await using host = await startChains();
   const nodes = [
     tool("try", "fail", { on_error: "rescue", next_node: "usual" }),
@@ -78,7 +78,7 @@ test("with on_error naming a node, that node goes on and the usual way is passed
   expect(fine).toMatchObject({ success: true, failed: [], skipped: ["rescue"] });
 });
 
-test("a failure that may pass is tried again, under the same id each time", async () => {
+test("a retryable failure is retried, with the same id each time", async () => {
   await using host = await startChains();
   const retry = { retries: 3, retry_delay: 0.001 };
 
@@ -88,7 +88,7 @@ test("a failure that may pass is tried again, under the same id each time", asyn
   expect(new Set(host.recorder.calls.map(({ id }) => id))).toEqual(new Set([`${result.run_id}:flaky`]));
 });
 
-test("retries end, and a failure that will not pass is not tried again", async () => {
+test("retries are limited, and a failure that is not retryable is not retried", async () => {
   await using host = await startChains();
   const retry = { retries: 2, retry_delay: 0.001 };
 
@@ -100,7 +100,7 @@ test("retries end, and a failure that will not pass is not tried again", async (
   expect([once.success, host.recorder.calls.length - times]).toEqual([false, 1]);
 });
 
-test("a node's time stops its work, and counts for each attempt", async () => {
+test("a node that times out is stopped, and the timeout applies to each attempt", async () => {
   await using host = await startChains();
 
   const result = await host.api.run({
@@ -111,7 +111,7 @@ test("a node's time stops its work, and counts for each attempt", async () => {
   expect(host.recorder.stopped).toEqual(["slow", "slow"]);
 });
 
-test("a node without a time has that of its tool, and one with it has its own, however tools are called", async () => {
+test("a node's timeout overrides the timeout of its tool, however the tool is called", async () => {
   const never = (name: string, timeoutMs: number) =>
     defineTool({ name, description: "Never ends.", input: z.object({}), timeoutMs, run: () => new Promise(() => {}) });
   const tools = [never("hasty", 30), never("patient", 60_000)];
@@ -126,7 +126,7 @@ test("a node without a time has that of its tool, and one with it has its own, h
   }
 });
 
-test("a tool that says in its result that it has failed fails its node, with its code", async () => {
+test("a tool whose result reports a failure fails its node, with its code", async () => {
   const fails = (name: string, error_code?: string) =>
     defineTool({
       name,
@@ -147,7 +147,7 @@ test("a tool that says in its result that it has failed fails its node, with its
   }
 });
 
-test("the whole chain's time stops all work, and what had ended is answered", async () => {
+test("a chain that times out stops all work, and answers with the outputs so far", async () => {
   await using host = await startChains();
   const nodes = [
     tool("quick", "echo", { input: { v: 1 } }),
@@ -165,7 +165,7 @@ test("the whole chain's time stops all work, and what had ended is answered", as
   await expect.poll(() => host.recorder.stopped).toEqual(["slow"]);
 });
 
-test("a very long time is no time that is over at once", async () => {
+test("a timeout beyond the range of timers does not fire at once", async () => {
   await using host = await startChains();
   const warnings: string[] = [];
   const note = (warning: Error) => void warnings.push(warning.name);
@@ -186,7 +186,7 @@ test("a very long time is no time that is over at once", async () => {
   expect(warnings).toEqual([]);
 });
 
-test("a cancelled request stops the chain, also while it waits to try again", async () => {
+test("a cancelled request stops the chain, also while it waits to retry", async () => {
   await using host = await startChains();
   for (const nodes of [
     [tool("slow", "wait", { input: { name: "slow" } }), tool("after", "echo", { deps: ["slow"] })],
@@ -204,7 +204,7 @@ test("a cancelled request stops the chain, also while it waits to try again", as
   expect(host.recorder.stopped).toEqual(["slow"]);
 });
 
-test("a run can be listed and cancelled by its id, and is answered with what it had come to", async () => {
+test("a run can be listed and cancelled by its id, and is answered with its outputs so far", async () => {
   await using host = await startChains();
   const nodes = [tool("a", "echo"), tool("slow", "wait", { deps: ["a"], input: { name: "slow" } })];
 
@@ -220,7 +220,7 @@ test("a run can be listed and cancelled by its id, and is answered with what it 
   await expect.poll(() => host.recorder.stopped).toEqual(["slow"]);
 });
 
-test("a fork of the session does not go on with the chain that the first one runs", async () => {
+test("a fork of the session does not continue the chain of the original session", async () => {
   await using host = await startChains();
   const running = host.api.run({
     nodes: [tool("a", "later"), tool("slow", "wait", { deps: ["a"], input: { name: "x" } })],
@@ -240,7 +240,7 @@ test("a fork of the session does not go on with the chain that the first one run
 
 const loose = z.looseObject({});
 
-test("a node has the time that the chain gives it, whatever its tool asks for", async () => {
+test("a node has the timeout of the chain, whatever its tool asks for", async () => {
   const greedy = defineTool({
     name: "greedy",
     description: "Asks for more time than it has.",
@@ -255,7 +255,7 @@ test("a node has the time that the chain gives it, whatever its tool asks for", 
   expect(error).toMatchObject({ code: "chain_node_error", detail: { code: "timeout" } });
 });
 
-test("a tool that cancels its own run is not told as done, and leaves no run behind", async () => {
+test("a tool that cancels its own run is not reported as done, and leaves no run behind", async () => {
   const cancelling = defineTool({
     name: "cancelling",
     description: "Cancels the chain that it is in.",
@@ -280,7 +280,7 @@ test("a tool that cancels its own run is not told as done, and leaves no run beh
   expect(await host.api.list({})).toMatchObject({ runs: [] });
 });
 
-test("a run whose request is cancelled while it begins is gone", async () => {
+test("a run whose request is cancelled while it starts is removed", async () => {
   await using host = await startChains();
   const controller = new AbortController();
   const nodes = [tool("first", "echo"), tool("waiting", "wait", { deps: ["first"] })];
@@ -289,7 +289,7 @@ test("a run whose request is cancelled while it begins is gone", async () => {
   expect(await host.api.list({})).toMatchObject({ runs: [] });
 });
 
-test("a map that fails at once keeps no timer", async () => {
+test("a map that fails at once leaves no timer", async () => {
   await using host = await startChains();
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
@@ -298,26 +298,23 @@ test("a map that fails at once keeps no timer", async () => {
   expect(timers()).toBeLessThan(before + 20);
 });
 
-test.each([false, true])(
-  "a node cannot call what the plugin that answers for tools denies (pure: %s)",
-  async (pure) => {
-    const danger = defineTool({
-      name: "danger",
-      description: "Not for all.",
-      input: z.object({}),
-      pure,
-      run: () => ({}),
-    });
-    const careful = toolsPlugin({ builtin: false, deny: ["danger"], exclusive: true, priority: 10 });
-    await using host = await startChains({ tools: [danger], plugins: [{ plugin: careful, name: "careful" }] });
+test.each([false, true])("a node cannot call a tool that the serving plugin denies (pure: %s)", async (pure) => {
+  const danger = defineTool({
+    name: "danger",
+    description: "Not for all.",
+    input: z.object({}),
+    pure,
+    run: () => ({}),
+  });
+  const careful = toolsPlugin({ builtin: false, deny: ["danger"], exclusive: true, priority: 10 });
+  await using host = await startChains({ tools: [danger], plugins: [{ plugin: careful, name: "careful" }] });
 
-    const { error } = await host.api.run({ nodes: [tool("a", "danger")] });
+  const { error } = await host.api.run({ nodes: [tool("a", "danger")] });
 
-    expect(error).toMatchObject({ node_id: "a", detail: { code: "tool_denied" } });
-  },
-);
+  expect(error).toMatchObject({ node_id: "a", detail: { code: "tool_denied" } });
+});
 
-test("a node's time ends a tool that blocks a thread, also one that is declared pure", async () => {
+test("a node's timeout ends a tool that blocks a thread, also a tool that is declared pure", async () => {
   await using folder = await mkdtempDisposable();
   const toolText = (name: string, run: string) => `{
     name: "${name}", description: "d", kind: "function", tags: [], version: "1.0.0", source: "", isPure: true,

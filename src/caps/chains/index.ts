@@ -1,4 +1,4 @@
-// The public subpath `a2e/chains`: the plugin, the table with its question of approval.
+// The public subpath `a2e/chains`: the plugin, and the table with its approval request.
 export { chainLimits } from "./limits.ts";
 export type { ChainsOptions } from "./options.ts";
 export { chainsPlugin } from "./plugin.ts";

@@ -5,47 +5,50 @@ export const chainLimits = {
   ...messageLimits,
   /** Nodes of one chain. */
   maxNodes: 2000,
-  /** Nodes of one run that work at once, items of its maps included, where the request does not say less. */
+  /** Nodes of one run that run at once, including items of its maps, unless the request asks for fewer. */
   maxParallel: 16,
   /** Items of one map. */
   maxItems: 10_000,
   /** Items of all maps of one run, those of maps within maps included. */
   maxRunItems: 100_000,
-  /** An output that takes more as JSON is kept by the host and answered as a reference. */
+  /** Bytes of an output as JSON; a larger output is kept by the host and sent as a reference. */
   maxInlineBytes: 64 * 1024,
-  /** All outputs of an answer together; those beyond are references as well. */
+  /** Bytes of all outputs of an answer together; further outputs are sent as references. */
   maxAnswerBytes: 1024 * 1024,
-  /** What the host keeps of large outputs for one session; the oldest go first. */
+  /** Bytes of large outputs that the host keeps for one session; the oldest are dropped first. */
   maxKeptBytes: 64 * 1024 * 1024,
-  /** How long it keeps them. */
+  /** How long large outputs are kept. */
   keptDays: 7,
   /** Input or output of one node, as JSON. */
   maxValueBytes: 16 * 1024 * 1024,
-  /** What the expressions of one node, or for one item of a map, may take: a step for each thing looked at or made. */
+  /** Steps that the expressions of one node, or of one item of a map, may take: one for each value read or created. */
   maxExpressionSteps: 1_000_000,
-  /** The same for all that a run does before others have their turn; a call counts as 100. */
+  /** Steps of a run before it yields to the event loop; a call counts as 100. */
   maxTurnSteps: 50_000,
-  /** Characters of what a node failed with, and bytes of its detail: there may be an error for each of very many items. */
+  /**
+   * Characters of a node's error text; maxErrorDetailBytes limits its detail. A map may have an error for each of very
+   * many items.
+   */
   maxErrorLength: 2000,
   maxErrorDetailBytes: 16 * 1024,
-  /** Problems of one chain that are told: whoever has this many will not read more. */
+  /** Problems of one chain that are reported. */
   maxProblems: 100,
-  /** Pairs of letters that are compared to find out what a wrong name of a chain may have meant. */
+  /** Pairs of characters that are compared to find the suggestion for a misspelled name. */
   maxHintSteps: 2_000_000,
-  /** Characters of all expressions of a chain; those of a node that maps run count for each map. */
+  /** Characters of all expressions of a chain; those of a node that several maps run count for each map. */
   maxExpressionsLength: 2 * 1024 * 1024,
-  /** The longest pause before a node is tried again. */
+  /** The longest delay before a retry. */
   maxRetryDelayMs: 60_000,
-  /** Output of one process that a node collects. */
+  /** Bytes of output of one process that a node collects. */
   maxProcBytes: 1024 * 1024,
-  /** Chains whose compiled form is remembered, for all sessions together. */
+  /** Compiled chains that are cached, for all sessions together. */
   maxPlans: 256,
-  /** Larger chains are compiled each time. */
+  /** Bytes of a chain that is cached; larger chains are compiled each time. */
   maxPlanBytes: 256 * 1024,
-  /** Events of a resumed run that wait for the request to come again. */
+  /** Events of a resumed run that are kept until its request is repeated. */
   maxMissedEvents: 1000,
-  /** Answers of resumed runs that wait for their agent, per session. */
+  /** Answers of resumed runs that are kept for their agent, per session. */
   maxKeptAnswers: 64,
-  /** Sessions that a fork comes from, one of another, whose large outputs it reads. */
+  /** Ancestors of a fork whose large outputs it can read. */
   maxAncestors: 64,
 } as const satisfies Record<string, number>;

@@ -1,4 +1,5 @@
-// A run that does not end at once: its time, those who wait for it, its place in the list of its session.
+// A run that does not end at once: its timeout, the requests that wait for it, and its entry in the list of its
+// session.
 import type { CallContext } from "../../host/call-context.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/capability.ts";
 import type { Plan } from "./plan/plan.ts";
@@ -11,10 +12,10 @@ import type { StateJournal } from "./run/state-journal.ts";
 
 export type RunRequest = RequestOf<(typeof chains.calls)["run"]>;
 export type RunResult = ResultInputOf<(typeof chains.calls)["run"]>;
-/** Of a run that was begun. */
+/** The result of a run that was started. */
 export type EndedResult = ResultOf<(typeof chains.calls)["run"]>;
 
-/** The kernel must not be the first to end a chain: it could not say what the chain had come to. */
+/** The chain's own timeout must fire before the kernel's, which could not report the outputs so far. */
 const graceMs = 2000;
 
 interface LiveRunParts {
@@ -41,13 +42,13 @@ export class LiveRun {
     if (timeout > 0) this.#stopTimer = port.startTimer(timeout * 1000, () => run.abort(timedOut(timeout)));
   }
 
-  /** Gives a request the time that the chain has, and a little more. */
+  /** Gives a request the timeout of the chain, plus a grace period. */
   allowTime(call: CallContext): void {
     const { timeout } = this.#parts.request;
     call.setTimeout(timeout === 0 ? Number.MAX_SAFE_INTEGER : timeout * 1000 + graceMs);
   }
 
-  /** The request of a resumed run has come again: it gets the answer. */
+  /** The request of a resumed run was repeated: it gets the answer. */
   join(call: CallContext): Promise<RunResult> {
     const { run, followers } = this.#parts;
     followers.add(call);
@@ -60,12 +61,12 @@ export class LiveRun {
     this.#parts.run.abort(error);
   }
 
-  /** False where it has ended meanwhile. */
+  /** False if the run has ended meanwhile. */
   leave(signal: AbortSignal): Promise<boolean> {
     return this.#parts.run.windDown(signal);
   }
 
-  /** The session ends, or is put back to what it was some other time. */
+  /** The session ends, or is restored to a snapshot. */
   close(): void {
     const { run, followers, journal } = this.#parts;
     if (followers.isAwaited) run.abort(putBack());
@@ -73,7 +74,7 @@ export class LiveRun {
     else run.suspend();
   }
 
-  /** It has ended. */
+  /** The run has ended. */
   release(): void {
     this.#stopTimer?.();
     this.#parts.port.close();

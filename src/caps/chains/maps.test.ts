@@ -5,7 +5,7 @@ import { startChains, tool } from "./start-chains.suite.ts";
 
 const list = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-test("a map runs a node for every item and keeps the order, so many at once", async () => {
+test("a map runs a node for every item, up to max_parallel at once, and keeps the order", async () => {
   await using host = await startChains();
   const nodes = [
     { node_id: "each", kind: "map", items_path: "input.names", map_node: "one", max_parallel: 3, next_node: "end" },
@@ -27,7 +27,7 @@ test("a map runs a node for every item and keeps the order, so many at once", as
   expect(result.outputs).not.toHaveProperty("one");
 });
 
-test("maps, maps within them and the nodes beside them have one limit together, and each gets its turn", async () => {
+test("maps, nested maps and parallel nodes share one limit, and each gets its turn", async () => {
   await using host = await startChains({ options: { max_parallel: 4 } });
   const { recorder } = host;
   const running = host.api.run({
@@ -53,7 +53,7 @@ test("maps, maps within them and the nodes beside them have one limit together, 
   expect(recorder.mostWaiting).toBe(4);
 });
 
-test("items that wait for others end with the time of their map, and with the run", async () => {
+test("waiting items end when their map times out, and when the run ends", async () => {
   await using host = await startChains({ options: { max_parallel: 2 } });
   const { recorder } = host;
   const wait = { input: { name: "x" } };
@@ -72,7 +72,7 @@ test("items that wait for others end with the time of their map, and with the ru
   expect(recorder.calls).toHaveLength(length + 1);
 });
 
-test("very many items that end at once go on after those that did not", async () => {
+test("very many items that end at once run after items that took a slot", async () => {
   await using host = await startChains({ options: { max_parallel: 2 } });
   const items = Array.from({ length: 2000 }, (_, index) => index);
   const running = host.api.run({
@@ -92,7 +92,7 @@ test("very many items that end at once go on after those that did not", async ()
   expect(host.recorder.calls).toHaveLength(4002);
 });
 
-test("the item reaches the node under both names, and alone where the node maps nothing", async () => {
+test("the item reaches the node under both names, and as its only input if the node maps none", async () => {
   await using host = await startChains();
   const nodes = [
     { node_id: "m", kind: "map", items_path: "$.items", map_node: "e" },
@@ -106,7 +106,7 @@ test("the item reaches the node under both names, and alone where the node maps 
   expect(outputs.plain).toEqual([{ item: 1 }, { item: 2 }]);
 });
 
-test("every item has an idempotency key of its own that says where it belongs", async () => {
+test("every item has its own idempotency key, with the path to it", async () => {
   await using host = await startChains();
 
   const { run_id } = await host.api.run({ nodes: [{ node_id: "m:1", kind: "map", items: [1, 2], name: "echo" }] });
@@ -114,7 +114,7 @@ test("every item has an idempotency key of its own that says where it belongs", 
   expect(host.recorder.calls.map(({ id }) => id)).toEqual([`${run_id}:m%3A1:0`, `${run_id}:m%3A1:1`]);
 });
 
-test("nodes have keys of their own, whatever they are called", async () => {
+test("nodes have distinct idempotency keys, whatever their ids", async () => {
   await using host = await startChains();
 
   await host.api.run({ nodes: [tool("b:c", "echo"), tool("b%3Ac", "echo")] });
@@ -122,7 +122,7 @@ test("nodes have keys of their own, whatever they are called", async () => {
   expect(new Set(host.recorder.calls.map(({ id }) => id)).size).toBe(2);
 });
 
-test("an item that fails fails the map, with the error of every item that did", async () => {
+test("an item that fails fails the map, with the errors of all failed items", async () => {
   await using host = await startChains();
   const nodes = [
     { node_id: "m", kind: "map", items: [[1], ["x"], [3]], map_node: "sum" },
@@ -135,7 +135,7 @@ test("an item that fails fails the map, with the error of every item that did", 
   expect(result.error?.detail.errors).toMatchObject({ 1: { code: "schema_violation" } });
 });
 
-test("with on_error skip the others go on, and the answer says which failed", async () => {
+test("with on_error skip the other items continue, and the answer lists the failed ones", async () => {
   await using host = await startChains();
   const nodes = [
     { node_id: "m", kind: "map", items: [[1], ["x"], [3]], map_node: "sum", next_node: "total" },
@@ -150,7 +150,7 @@ test("with on_error skip the others go on, and the answer says which failed", as
   expect(result.errors).toMatchObject({ "m[1]": { code: "schema_violation" } });
 });
 
-test("a map within a map, no items at all, and items that are no list", async () => {
+test("nested maps, empty lists and items that are not a list are handled", async () => {
   await using host = await startChains();
   const nested = [
     { node_id: "rows", kind: "map", items: [[1, 2], [3]], map_node: "row" },
@@ -167,10 +167,10 @@ test("a map within a map, no items at all, and items that are no list", async ()
 
   expect(grid.final_output).toEqual([[{ v: 1 }, { v: 2 }], [{ v: 3 }]]);
   expect(none).toMatchObject({ success: true, final_output: [] });
-  expect(wrong.error?.message).toBe('"m" failed: the items of "m" are no list but 5');
+  expect(wrong.error?.message).toBe('"m" failed: the items of "m" are not a list but 5');
 });
 
-test("a map waits for what the nodes that it runs wait for, however deep", async () => {
+test("a map waits for the dependencies of the nodes that it runs, at any depth", async () => {
   await using host = await startChains();
   const nodes = [
     { node_id: "rows", kind: "map", items: [[1]], map_node: "row" },
@@ -184,15 +184,15 @@ test("a map waits for what the nodes that it runs wait for, however deep", async
   expect(host.recorder.calls.map(({ tool }) => tool)).toEqual(["later", "echo"]);
 });
 
-test("more items than max_items are refused", async () => {
+test("more items than max_items are rejected", async () => {
   await using host = await startChains({ options: { max_items: 3 } });
 
   const result = await host.api.run({ nodes: [{ node_id: "m", kind: "map", items: list(4), name: "echo" }] });
 
-  expect(result.error?.message).toContain("4 items; the host takes 3 (max_items)");
+  expect(result.error?.message).toContain("4 items; the host allows 3 (max_items)");
 });
 
-test("the time of a map stops the items under way", async () => {
+test("a map that times out stops its running items", async () => {
   await using host = await startChains();
   const nodes = [
     { node_id: "m", kind: "map", items: list(4), map_node: "w", timeout: 0.05, max_parallel: 2 },
@@ -205,7 +205,7 @@ test("the time of a map stops the items under way", async () => {
   expect(host.recorder.stopped).toEqual(["w", "w"]);
 });
 
-test("items of a map within a map that fail are told with the way to them", async () => {
+test("failed items of a nested map are reported with their path", async () => {
   await using host = await startChains();
   const nodes = [
     { node_id: "rows", kind: "map", items: [[1], [2, "x"]], map_node: "row" },
@@ -246,7 +246,7 @@ describe("reduce", () => {
     ["sum", ["x"]],
     ["min", [1, "x"]],
     ["merge", [1]],
-  ])("by %s of what it cannot take fails", async (name, items) => {
+  ])("by %s of invalid items fails", async (name, items) => {
     await using host = await startChains();
 
     const result = await host.api.run({ nodes: [{ node_id: "r", kind: "reduce", name, items }] });
@@ -254,7 +254,7 @@ describe("reduce", () => {
     expect(result.error?.message).toMatch(new RegExp(`"r" failed: ${name} takes`));
   });
 
-  test("by a tool gets all items at once, and takes those of the nodes before it", async () => {
+  test("by a tool passes all items at once, by default the outputs of the nodes before it", async () => {
     await using host = await startChains();
     const nodes = [
       tool("a", "add", { input: { items: [1, 2] } }),

@@ -1,4 +1,4 @@
-// Whether what a plan names exists in a session: tools, skills, capabilities, fields of the initial input.
+// Checks whether the names in a plan exist in a session: tools, skills, capabilities, fields of the initial input.
 import type { CallOther } from "../../host/call-context.ts";
 import type { SessionContext } from "../../host/plugin.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
@@ -6,7 +6,7 @@ import type { Compiled, Names } from "./plan/compile.ts";
 import { ProblemList } from "./plan/problem-list.ts";
 import type { ChainProblem } from "./protocol.ts";
 
-/** Everything that is wrong with a chain in this session. Stays synchronous where no skill is named. */
+/** All problems of a chain in this session. Synchronous unless the chain names a skill. */
 export function findProblems(
   { names: plan, problems: known }: Compiled,
   input: JsonObject | undefined,
@@ -42,7 +42,7 @@ function addUnknownTool(problems: ProblemList, name: string, users: readonly str
   const known = context.tools.list().map((tool) => tool.name);
   const hint = problems.hint(name, known);
   for (const user of users)
-    problems.add("unknown_tool", `"${user}" names "${name.slice(0, 80)}", which is no tool${hint}`, user);
+    problems.add("unknown_tool", `"${user}" names "${name.slice(0, 80)}", which is not a tool${hint}`, user);
 }
 
 function addUnknownName(problems: ProblemList, name: string, users: readonly string[], plan: Names): void {
@@ -69,7 +69,7 @@ async function checkSkills(
     for (const user of users)
       problems.add(
         isSkill ? "unknown_skill" : "unknown_tool",
-        `"${user}" names "${name.slice(0, 80)}", which is ${isSkill ? "no skill" : "neither a tool nor a skill"}${hint}`,
+        `"${user}" names "${name.slice(0, 80)}", which is ${isSkill ? "not a skill" : "neither a tool nor a skill"}${hint}`,
         user,
       );
   }

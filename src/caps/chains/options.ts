@@ -7,17 +7,17 @@ import { chainLimits } from "./limits.ts";
 export const optionsSchema = z.strictObject({
   /** Nodes of one chain. */
   max_nodes: z.int().min(1).max(100_000).default(chainLimits.maxNodes),
-  /** Nodes of one run that work at once, items of its maps included. */
+  /** Nodes of one run that run at once, including items of its maps. */
   max_parallel: z.int().min(1).max(1000).default(chainLimits.maxParallel),
   /** Items of one map. */
   max_items: z.int().min(1).default(chainLimits.maxItems),
-  /** Items of all maps of one run, those of maps within maps included. */
+  /** Items of all maps of one run, including nested maps. */
   max_run_items: z.int().min(1).default(chainLimits.maxRunItems),
-  /** An output that takes more as JSON is answered as a reference. */
+  /** Bytes of an output as JSON; a larger output is sent as a reference. */
   max_inline_bytes: z.int().min(64).default(chainLimits.maxInlineBytes),
-  /** All outputs of an answer together. */
+  /** Bytes of all outputs of an answer together. */
   max_answer_bytes: z.int().min(64).default(chainLimits.maxAnswerBytes),
-  /** Large outputs kept for one session. */
+  /** Bytes of large outputs kept for one session. */
   max_kept_bytes: z.int().min(1024).default(chainLimits.maxKeptBytes),
   /** How long large outputs are kept. */
   kept_days: z.number().min(0).default(chainLimits.keptDays),

@@ -7,7 +7,7 @@ import { defineTool } from "../tools/definition/define-tool.ts";
 import { chains } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
-test("nodes run after what they wait for, however that is said", async () => {
+test("nodes run after their dependencies, in every spelling of a dependency", async () => {
   await using host = await startChains();
   const nodes = [
     tool("last", "echo", { input_map: { from: "third" } }),
@@ -45,7 +45,7 @@ test("independent nodes run at once, up to the limit of the request", async () =
   expect(host.recorder.mostWaiting).toBe(4);
 });
 
-test("the host's own limit holds against a request that wants more", async () => {
+test("the host's own limit overrides a request that asks for more", async () => {
   await using host = await startChains({ options: { max_parallel: 2 } });
   const nodes = Array.from({ length: 4 }, (_, index) => tool(`n${index}`, "wait", { input: { name: "all" } }));
 
@@ -59,7 +59,7 @@ test("the host's own limit holds against a request that wants more", async () =>
   expect(host.recorder.mostWaiting).toBe(2);
 });
 
-test("a diamond is no cycle, and its join runs once", async () => {
+test("a diamond is not a cycle, and its join runs once", async () => {
   await using host = await startChains();
   const nodes = [
     tool("a", "echo", { input: { v: 1 } }),
@@ -74,7 +74,7 @@ test("a diamond is no cycle, and its join runs once", async () => {
   expect(result.nodes_run).toBe(4);
 });
 
-test("a branch takes one way, passes the other over, and what joins both goes on", async () => {
+test("a branch takes one path, skips the other, and the node that joins both runs", async () => {
   await using host = await startChains();
   const nodes = [
     tool("count", "echo", { input: { n: 7 } }),
@@ -94,7 +94,7 @@ test("a branch takes one way, passes the other over, and what joins both goes on
   expect(phases).not.toContain("no start");
 });
 
-test("a node that a branch did not choose stays out although something that it reads has run", async () => {
+test("a node that a branch did not choose is skipped although another node that it reads has run", async () => {
   await using host = await startChains();
   const nodes = [
     tool("a", "echo", { input: { n: 1 } }),
@@ -109,7 +109,7 @@ test("a node that a branch did not choose stays out although something that it r
   expect(result.final_output).toEqual({ n: 1 });
 });
 
-test("gather lists what ran before it, in the order in which it names them", async () => {
+test("gather lists the outputs of its dependencies, in the order in which it names them", async () => {
   await using host = await startChains();
   const nodes = [
     tool("a", "later", { input: { v: "a" } }),
@@ -120,7 +120,7 @@ test("gather lists what ran before it, in the order in which it names them", asy
   expect((await host.api.run({ nodes })).final_output).toEqual([{ v: "b" }, { v: "a" }]);
 });
 
-test("of several last nodes the final output has each", async () => {
+test("if several nodes are last, the final output has all of them", async () => {
   await using host = await startChains();
 
   const result = await host.api.run({ nodes: [tool("a", "echo"), tool("b", "echo", { input: { x: 1 } })] });
@@ -128,7 +128,7 @@ test("of several last nodes the final output has each", async () => {
   expect(result.final_output).toEqual({ a: {}, b: { x: 1 } });
 });
 
-test("the documentation's names of node fields mean the same", async () => {
+test("the documentation's names of node fields are accepted", async () => {
   await using host = await startChains();
   const nodes = [
     { id: "read", type: "action", action: "echo", input: { output: "text" } },
@@ -138,7 +138,7 @@ test("the documentation's names of node fields mean the same", async () => {
   expect((await host.api.run({ nodes })).outputs).toEqual({ read: { output: "text" }, again: { text: "text" } });
 });
 
-test("an expression that reads everything finds what has ended, and waits for the nodes that it names", async () => {
+test("an expression that reads everything sees the outputs so far, and waits for the nodes that it names", async () => {
   await using host = await startChains();
   const nodes = [
     tool("named", "later", { input: { v: 1 } }),
@@ -161,7 +161,7 @@ test("an expression that reads everything finds what has ended, and waits for th
   );
 });
 
-test("a copy of a tool whose own function takes a context is given one, though the tool itself takes none", async () => {
+test("a copy of a pure tool whose own function takes a context gets a context", async () => {
   const plain = defineTool({ name: "plain", description: "P.", input: z.looseObject({}), run: () => ({ v: 1 }) });
   const ids: string[] = [];
   const wrapped: CatalogueTool = {
@@ -206,7 +206,7 @@ test("two hundred nodes one after the other keep their order", async () => {
   );
 });
 
-test("a chain that was sent before and has changed since is compiled anew", async () => {
+test("a chain that has changed since it was last sent is compiled again", async () => {
   await using host = await startChains();
   const chain = (v: number) => [tool("a", "echo", { input: { v } }), tool("b", "echo", { input_map: { v: "a.v" } })];
 
@@ -216,7 +216,7 @@ test("a chain that was sent before and has changed since is compiled anew", asyn
   expect(outputs).toEqual([{ v: 1 }, { v: 2 }, { v: 2 }, { v: 1 }]);
 });
 
-test("an agent in process that writes to its answer changes neither the rest of it nor the next one", async () => {
+test("an in-process agent that modifies its answer changes neither the rest of it nor the next answer", async () => {
   const shared = { list: [1] };
   const constant = defineTool({ name: "constant", description: "", input: z.object({}), run: () => shared });
   await using host = await startChains({ tools: [constant] });
@@ -225,7 +225,7 @@ test("an agent in process that writes to its answer changes neither the rest of 
     { node_id: "given", kind: "gather", input: { list: [1] } },
     { node_id: "both", kind: "gather", deps: ["a", "given"] },
   ];
-  // Without what tests have between an agent and its host, which hands over copies.
+  // Without the recorded wire of the tests, which copies messages.
   const transport = createDirectTransport(() => host.host.sessions.create());
   await using client = await A2EClient.connect({ transport, capabilities: ["tools", "chains"] });
   type Outputs = { a: typeof shared; given: typeof shared; both: (typeof shared)[] };

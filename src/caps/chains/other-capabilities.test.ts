@@ -1,4 +1,4 @@
-// Nodes that run programs and skills, with the real capabilities beside.
+// Nodes that run programs and skills, with the real capabilities.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ async function start() {
   });
 }
 
-test("a program is run to its end, with its input and what it wrote", async () => {
+test("a program is run to its end, with its input, and its output is collected", async () => {
   await using host = await start();
   const nodes = [
     { node_id: "say", kind: "proc", name: "echo", input: { args: ["hello"] } },
@@ -55,7 +55,7 @@ test("a program is run to its end, with its input and what it wrote", async () =
   expect(outputs.both).toMatchObject({ stdout: "out\n", stderr: "err\n" });
 });
 
-test("a program that does not read its input has ended well all the same, and of very much output some is kept", async () => {
+test("a program that does not read its input succeeds, and very large output is truncated", async () => {
   await using host = await start();
   const nodes = [
     { node_id: "deaf", kind: "proc", input: { cmd: ["true"], stdin: "nobody reads this" }, timeout: 20 },
@@ -70,7 +70,7 @@ test("a program that does not read its input has ended well all the same, and of
   expect((final_output as { length: number }).length).toBeLessThanOrEqual(chainLimits.maxProcBytes);
 });
 
-test("a program that fails, or does not start, fails its node", async () => {
+test("a program that fails or does not start fails its node", async () => {
   await using host = await start();
   const run = (cmd: string[]) => host.client.chains.run({ nodes: [{ node_id: "p", kind: "proc", input: { cmd } }] });
 
@@ -84,7 +84,7 @@ test("a program that fails, or does not start, fails its node", async () => {
   expect(missing.error?.message).toContain('"no-such-program-anywhere" did not start');
 });
 
-test("the time of a node, of the chain, and a cancellation all end the program", async () => {
+test("the timeout of a node, the timeout of the chain, and a cancellation each end the program", async () => {
   await using host = await start();
   const sleep = { node_id: "p", kind: "proc", input: { cmd: ["sleep", "60"] } };
   const { chains, proc } = host.client;
@@ -103,7 +103,7 @@ test("the time of a node, of the chain, and a cancellation all end the program",
   await expect.poll(running).toBe(0);
 });
 
-test("a skill is called by its kind, or as an action that no tool answers to", async () => {
+test("a skill is called by its kind, or as an action without a tool of that name", async () => {
   await using host = await start();
   const nodes = [
     { node_id: "s", kind: "skill", name: "greet", input: { who: "Ada" } },

@@ -13,7 +13,7 @@ import { type OutputStores, openOutputStores, toPage } from "./run/output-store.
 import { forgetAll } from "./run/state-journal.ts";
 import { SessionRuns, type Shared } from "./session-runs.ts";
 
-/** What a config makes of `type: chains`. */
+/** Creates the plugin for `type: chains` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof chains> {
   return createChainsPlugin(parseChainsOptions(options));
 }

@@ -1,8 +1,8 @@
-// How a chain ends that does not reach its end, worded once.
+// The errors of a chain that does not start or does not end, worded in one place.
 import type { A2EError } from "../../protocol/errors.ts";
 import { type ChainProblem, type ChainRunError, chains } from "./protocol.ts";
 
-/** Nothing has run: the first problem says what kind it is, and all are listed. */
+/** The chain was not started: the code is that of the gravest problem, and all problems are listed. */
 export function invalidChain(problems: readonly ChainProblem[]): ChainRunError {
   const code = (["chain_cycle", "bad_entry"] as const).find((known) =>
     problems.some((problem) => problem.code === known),
@@ -11,7 +11,7 @@ export function invalidChain(problems: readonly ChainProblem[]): ChainRunError {
   const more = problems.length === 1 ? "" : ` (and ${problems.length - 1} more)`;
   return {
     code: code ?? "chain_error",
-    message: `${first?.message ?? "the chain is wrong"}${more}`,
+    message: `${first?.message ?? "the chain is invalid"}${more}`,
     node_id: first?.node_id ?? "",
     detail: {},
     problems: [...problems],
@@ -28,11 +28,11 @@ export function timedOut(seconds: number): ChainRunError {
 }
 
 export function cancelledByAgent(): ChainRunError {
-  return { code: "cancelled", message: "the chain was cancelled by its agent", node_id: "", detail: {} };
+  return { code: "cancelled", message: "the agent cancelled the chain", node_id: "", detail: {} };
 }
 
 export function putBack(): ChainRunError {
-  const message = "the session was put back to a snapshot while the chain ran";
+  const message = "the session was restored to a snapshot while the chain ran";
   return { code: "cancelled", message, node_id: "", detail: {} };
 }
 

@@ -117,7 +117,7 @@ test("the limit on the result of a tool call holds for pure tools", async () => 
   expect(String(final_output).length).toBeLessThanOrEqual(1024);
 });
 
-test("an agent that did not negotiate tools cannot run a pure one through a chain", async () => {
+test("an agent that did not negotiate tools cannot run a pure tool through a chain", async () => {
   const { raw, run, seen } = await start({}, ["chains"]);
   await using _ = raw;
 
@@ -127,7 +127,7 @@ test("an agent that did not negotiate tools cannot run a pure one through a chai
   expect(seen).toEqual([]);
 });
 
-test("what a pure tool returns is copied, so that it may return the same object every time", async () => {
+test("the result of a pure tool is copied, so the tool may return the same object every time", async () => {
   const { raw, run } = await start();
   await using _ = raw;
   const { outputs } = await run("1", [tool("a", "shared"), tool("b", "shared")]);

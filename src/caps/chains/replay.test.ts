@@ -22,7 +22,7 @@ const stuck = defineTool({ name: "stuck", description: "Never ends.", input, run
 const database = () => createSqliteDatabase({ path: ":memory:" });
 const plugins = () => [toolsPlugin({ builtin: false, tools: [flaky, stuck] }), chainsPlugin()];
 
-test("a replay waits for no time that a chain waited: pauses before retries, the time of a map, its own", async () => {
+test("a replay does not wait for delays of retries, the timeout of a map, or the timeout of the chain", async () => {
   const stuckMap = { node_id: "map", kind: "map", items: [1, 2], name: "stuck", timeout: 0.8 };
   const talk = async (peer: RawPeer) => {
     const run = async (id: string, nodes: object[], more: object = {}) => {
@@ -37,6 +37,6 @@ test("a replay waits for no time that a chain waited: pauses before retries, the
     await askTool(peer, "4", "flaky");
   };
   const recorded = await record(plugins(), talk, { database: await database() });
-  // Less than any of them took.
+  // Less than any of the delays.
   expect(await replay(recorded, plugins(), { waitMs: 500, host: { database: await database() } })).toEqual(identical);
 });

@@ -1,11 +1,11 @@
-// Sessions that are put back to a snapshot while they run chains.
+// Sessions that are restored to a snapshot while they run chains.
 import { expect, test } from "vitest";
 import { core } from "../../protocol/core.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
 const nodes = [tool("a", "later"), tool("slow", "wait", { deps: ["a"], input: { name: "slow" } })];
 
-test("a chain that runs when its session is put back is stopped and answered, and does not run again", async () => {
+test("a chain that runs when its session is restored is stopped and answered, and does not run again", async () => {
   await using host = await startChains();
   const session = host.client.use(core);
   const running = host.api.run({ nodes });
@@ -17,7 +17,7 @@ test("a chain that runs when its session is put back is stopped and answered, an
 
   expect(await running).toMatchObject({
     success: false,
-    error: { code: "cancelled", message: "the session was put back to a snapshot while the chain ran" },
+    error: { code: "cancelled", message: "the session was restored to a snapshot while the chain ran" },
     outputs: { a: {} },
   });
   await new Promise((resolve) => setTimeout(resolve, 20));
@@ -26,7 +26,7 @@ test("a chain that runs when its session is put back is stopped and answered, an
   expect((await host.api.list()).runs).toEqual([]);
 });
 
-test("a chain that was under way in the snapshot, and has ended since, does not run again", async () => {
+test("a chain that was in progress in the snapshot and has ended since does not run again", async () => {
   await using host = await startChains();
   const session = host.client.use(core);
   const running = host.api.run({ nodes });

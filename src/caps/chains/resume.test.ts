@@ -1,4 +1,4 @@
-// What is left of a host that was killed is a database file; a copy of it, taken in mid run, is the same.
+// A killed host leaves its database file; a copy of it, taken during a run, is equivalent.
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ async function openHost(name: string) {
   return { host, recorder };
 }
 
-/** A client of a session, whose chains run under the id of an earlier run where one is named. */
+/** A client of a session, whose chains run under the id of an earlier run if one is named. */
 async function connect(host: A2EHost, sessionId?: string, id?: string) {
   const transport = createDirectTransport(async () => {
     const session = sessionId === undefined ? host.sessions.create() : await host.sessions.find(sessionId);
@@ -47,18 +47,18 @@ async function connect(host: A2EHost, sessionId?: string, id?: string) {
   return { client, api: { ...api, run } };
 }
 
-/** What a host of this name would leave if it were killed now, under another name. */
+/** Copies the database as a host of this name would leave it if it were killed now. */
 async function kill(name: string, leftName: string): Promise<void> {
-  // Lets the turn in which nodes ended be committed.
+  // Waits until the turn in which nodes ended is committed.
   await new Promise((resolve) => setTimeout(resolve, 20));
   for (const suffix of ["", "-wal", "-turns"])
     await copyFile(join(folder, name + suffix), join(folder, leftName + suffix));
 }
 
-/** Changes what a host has left. */
+/** Modifies the database that a host has left. */
 async function tamper(name: string, sql: string): Promise<void> {
   const open = () => createSqliteDatabase({ path: join(folder, name), durability: "process" });
-  // Closed in order, a journal leaves everything in tables.
+  // After a clean close, a journal has everything in tables.
   const left = await open();
   createSqlJournal(left);
   await left.close();
@@ -67,7 +67,7 @@ async function tamper(name: string, sql: string): Promise<void> {
   await database.close();
 }
 
-/** A run of these nodes, cut off while its node `wait` waits; what is left of it is in `second.sqlite`. */
+/** A run of these nodes that is interrupted while its node `wait` waits; its records are in `second.sqlite`. */
 async function cutOff(nodes: ChainNode[]) {
   const first = await openHost("first.sqlite");
   const { client, api } = await connect(first.host);
@@ -80,7 +80,7 @@ async function cutOff(nodes: ChainNode[]) {
   return { sessionId: client.sessionId, runId: run?.run_id ?? "" };
 }
 
-test("a run goes on by itself in another process, and its answer waits until its agent asks again", async () => {
+test("a run continues in another process, and its answer is kept until its agent repeats the request", async () => {
   const first = await openHost("first.sqlite");
   const { client, api } = await connect(first.host);
   const nodes = [
@@ -119,7 +119,7 @@ test("a run goes on by itself in another process, and its answer waits until its
   for (const { host } of [first, second]) await host.close(0);
 });
 
-test("a run that has ended leaves nothing in the state of its session", async () => {
+test("a run that has ended leaves no records in the state of its session", async () => {
   const { host, recorder } = await openHost("ended.sqlite");
   const { client, api } = await connect(host);
   const running = api.run({ nodes: [tool("a", "later"), tool("w", "wait", { deps: ["a"] })] });
@@ -138,7 +138,7 @@ test("a run that has ended leaves nothing in the state of its session", async ()
   await again.host.close(0);
 });
 
-test("items that had failed do not run again, and are told with the others", async () => {
+test("failed items do not run again, and are reported with the others", async () => {
   const { sessionId, runId } = await cutOff([
     { node_id: "rows", kind: "map", items: [[1, "x"], [2]], map_node: "row" },
     { node_id: "row", kind: "map", items_path: "item", map_node: "cell", on_error: "skip" },
@@ -160,7 +160,7 @@ test("items that had failed do not run again, and are told with the others", asy
   await second.host.close(0);
 });
 
-test("large outputs of items in maps within maps are each recalled as their own", async () => {
+test("large outputs of items in nested maps are each restored", async () => {
   const [one, other] = ["a".repeat(100), "b".repeat(100)];
   const first = await openHost("first.sqlite");
   const { client, api } = await connect(first.host);
@@ -200,8 +200,8 @@ test("large outputs of items in maps within maps are each recalled as their own"
   await second.host.close(0);
 });
 
-describe("an approval that nobody had given", () => {
-  /** A run that was cut off while its node `ok` waited for an approval. */
+describe("an approval that was pending", () => {
+  /** A run that was interrupted while its node `ok` waited for an approval. */
   async function cutOffAsking() {
     const first = await openHost("first.sqlite");
     const { client, api } = await connect(first.host);
@@ -229,7 +229,7 @@ describe("an approval that nobody had given", () => {
   const answer: AskHandler<typeof chains.asks.approve> = ({ message, data }) => ({
     approved: message === "Go on?" && data.v === 1,
   });
-  // The question waits for whoever connects.
+  // The question waits for the next connection.
   const agents: Record<string, (options: ClientOptions) => Promise<A2EClient>> = {
     "says what answers before it connects": async (options) => {
       const client = new A2EClient(options);
@@ -259,7 +259,7 @@ describe("an approval that nobody had given", () => {
   }
 });
 
-test("a node whose large output is no longer kept runs again, rather than to be read as nothing", async () => {
+test("a node whose large output is no longer stored runs again", async () => {
   const { sessionId, runId } = await cutOff([
     tool("big", "blow", { input: { length: 50 } }),
     tool("hold", "wait", { deps: ["big"] }),
@@ -277,7 +277,7 @@ test("a node whose large output is no longer kept runs again, rather than to be 
   await second.host.close(0);
 });
 
-test("what cannot be gone on with is given up, and its session opens all the same", async () => {
+test("a run that cannot be resumed is dropped, and its session opens", async () => {
   const { sessionId } = await cutOff([tool("a", "later"), tool("hold", "wait", { deps: ["a"] })]);
   await tamper("second.sqlite", "UPDATE session_state SET value = '5' WHERE key LIKE 'local:run:%'");
   const second = await openHost("second.sqlite");
@@ -289,7 +289,7 @@ test("what cannot be gone on with is given up, and its session opens all the sam
   await second.host.close(0);
 });
 
-test("a request that comes again is told what the run has done meanwhile", async () => {
+test("a repeated request receives the events that it missed", async () => {
   const { sessionId, runId } = await cutOff([
     tool("hold", "wait"),
     tool("next", "echo", { deps: ["hold"] }),
@@ -329,7 +329,7 @@ describe("a host that stops", () => {
     return { ...first, running, told, sessionId: client.sessionId, runId: run?.run_id ?? "" };
   }
 
-  test("leaves a chain to the next one, where its request is answered and no node that had ended runs again", async () => {
+  test("leaves a chain to the next host, where its request is answered and no node that had ended runs again", async () => {
     const first = await startRun();
     await first.host.close(30);
     const lost = await first.running;
@@ -345,7 +345,7 @@ describe("a host that stops", () => {
     expect(lost).toBe("connection_lost");
     expect(result).toMatchObject({ success: true, run_id: first.runId, nodes_run: 3, final_output: { v: 1 } });
     expect(second.recorder.calls.map(({ tool }) => tool)).toEqual(["wait", "echo"]);
-    // Numbered on: nobody has seen these before.
+    // Their numbers continue, because no client has seen these lines.
     expect([first.told, seqs]).toEqual([
       [1, 2, 3],
       [4, 5, 6, 7],
@@ -353,7 +353,7 @@ describe("a host that stops", () => {
     await second.host.close(0);
   });
 
-  test("lets nodes that run end first, and begins no other", async () => {
+  test("lets running nodes end first, and starts no other", async () => {
     const first = await startRun();
     const closing = first.host.close(5000);
     first.recorder.release("");
@@ -369,7 +369,7 @@ describe("a host that stops", () => {
     await second.host.close(0);
   });
 
-  test("leaves a chain that it has resumed itself, and one that runs a map, again and again", async () => {
+  test("leaves a chain that it has resumed itself, and a chain with a map, repeatedly", async () => {
     const items = ["x", "y"];
     const mapped = [
       { node_id: "m", kind: "map", items, map_node: "one", on_error: "skip" },
@@ -401,7 +401,7 @@ describe("a host that stops", () => {
   });
 });
 
-test("a node of a resumed run that says it was cancelled has failed, and the run goes on", async () => {
+test('a node of a resumed run that fails with "cancelled" has failed, and the run continues', async () => {
   const { sessionId, runId } = await cutOff([
     tool("hold", "wait", { on_error: "skip" }),
     tool("end", "echo", { deps: ["hold"], input_map: { why: "errors.hold.code" } }),

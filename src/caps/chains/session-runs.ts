@@ -1,4 +1,4 @@
-// The runs of one session: those that requests wait for, and those that were under way when the host was last killed.
+// The runs of one session: those that requests wait for, and those that were in progress when the host was last killed.
 import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/calls/checked-result.ts";
 import type { SessionContext } from "../../host/plugin.ts";
@@ -33,7 +33,7 @@ import {
 
 type RunList = ResultOf<(typeof chains.calls)["list"]>["runs"];
 
-/** What all sessions of a host share. */
+/** Shared by all sessions of a host. */
 export interface Shared {
   readonly options: ParsedChainsOptions;
   readonly plans: PlanCache;
@@ -45,19 +45,19 @@ export class SessionRuns {
   readonly #shared: Shared;
   readonly #outputs: OutputStore;
   readonly #live = new Map<string, LiveRun>();
-  /** Begun by another process and not yet gone on with. */
+  /** Started by another process and not resumed yet. */
   readonly #unfinished = new Map<string, UnfinishedRun>();
 
   constructor(context: SessionContext, shared: Shared, outputs: OutputStore) {
     this.#context = context;
     this.#shared = shared;
     this.#outputs = outputs;
-    // A session that is open already was put back to a snapshot: its requests have their answers.
+    // A session that is already open is being restored to a snapshot: its requests have their answers.
     if (context.session.granted?.has(chains.name) === true) forgetRuns(context.state);
     for (const unfinished of findUnfinished(context.state)) this.#unfinished.set(unfinished.runId, unfinished);
   }
 
-  /** Whether what the run has come to is still needed. */
+  /** Whether the records and outputs of the run are still needed. */
   isUnderWay(runId: string): boolean {
     return this.#live.has(runId) || this.#unfinished.has(runId);
   }
@@ -95,7 +95,7 @@ export class SessionRuns {
       return outcome.isOwn ? new CheckedResult(result) : result;
     }
     const answered = outcome.then((ended) => this.#toResult(request, runId, startedAt, ended));
-    // Cancelled by what it did at once: there is nobody left to tell it later.
+    // The run was cancelled by one of its own first calls, so the abort signal will not fire again.
     if (call.isEnded) {
       run.stop();
       return answered;
@@ -150,12 +150,14 @@ export class SessionRuns {
     return { chain_id, run_id, success, outputs, final_output, duration_ms, nodes_run, error, failed, skipped, errors };
   }
 
-  /** The session is open: goes on with what another process has begun. */
+  /** Resumes the runs of an earlier process, once the session is open. */
   resume(): void {
     for (const unfinished of [...this.#unfinished.values()]) this.#resume(unfinished);
   }
 
-  /** Never throws: nobody waits for it, and what cannot be gone on with must not keep its session from opening. */
+  /**
+   * Never throws: no request waits for it, and a run that cannot be resumed must not prevent its session from opening.
+   */
   #resume(unfinished: UnfinishedRun): void {
     const { runId, header } = unfinished;
     const { state, log } = this.#context;
@@ -164,7 +166,7 @@ export class SessionRuns {
     try {
       this.#goOn(unfinished, journal);
     } catch (error) {
-      log.error("a chain cannot be gone on with and is given up", { run: runId, error });
+      log.error("a chain cannot be resumed and is dropped", { run: runId, error });
       journal.clear();
     }
   }
@@ -173,9 +175,9 @@ export class SessionRuns {
     const { state, log, clock } = this.#context;
     const { started_at, ...request } = header as unknown as RunRequest & { started_at: number };
     const { plan } = this.#shared.plans.compile(request.nodes, request.entry_node);
-    // The host takes less than it did: the request is refused with the reason when it comes again.
+    // The host allows less than before: the request is rejected with the reason when it is repeated.
     if (plan === undefined) return journal.clear();
-    log.info("a chain goes on where it was", { chain: request.chain_id, finished: steps.size });
+    log.info("a chain is resumed", { chain: request.chain_id, finished: steps.size });
     const port = new SessionPort(this.#context, request.chain_id || runId, runId);
     const followers = new Followers();
     const emit = request.streaming ? createPhaseEmitter(clock, started_at, followers) : undefined;
@@ -185,7 +187,7 @@ export class SessionRuns {
       if (followers.isEmpty) keepAnswer(state, runId, result as unknown as JsonObject, chainLimits.maxKeptAnswers);
       return result;
     });
-    answered.catch((error: unknown) => log.error("a resumed chain broke", { run: runId, error }));
+    answered.catch((error: unknown) => log.error("a resumed chain failed", { run: runId, error }));
     const live = new LiveRun({ run, request, plan, port, journal, followers, answered, isResumed: true });
     void this.#watch(runId, live);
   }
@@ -205,7 +207,7 @@ export class SessionRuns {
     return live !== undefined;
   }
 
-  /** Leaves what is under way to the next host, once the nodes that run have ended or the time for that is over. */
+  /** Leaves runs in progress to the next host, once the running nodes have ended or the signal aborts. */
   async leave(signal: AbortSignal): Promise<string[]> {
     const left = await Promise.all(
       Array.from(this.#live, async ([runId, live]) => ((await live.leave(signal)) ? [runId] : [])),

@@ -16,14 +16,14 @@ import { chainsPlugin } from "./plugin.ts";
 import type { ChainNode } from "./protocol.ts";
 
 export interface Recorder {
-  /** Names and arguments of the calls, in the order in which they began. */
+  /** Names and arguments of the calls, in the order in which they started. */
   readonly calls: { tool: string; args: unknown; id: string }[];
-  /** How many `wait` calls are under way, and the most there were. */
+  /** The number of `wait` calls in progress, and the maximum so far. */
   waiting: number;
   mostWaiting: number;
-  /** Calls that were told to stop. */
+  /** Calls that were aborted. */
   readonly stopped: string[];
-  /** Lets the `wait` calls of this name go on. */
+  /** Lets the `wait` calls of this name return. */
   release(name: string): void;
   /** Lets them fail. */
   fail(name: string, error: Error): void;
@@ -137,9 +137,9 @@ interface ChainsHostOptions {
   options?: ChainsOptions;
   limits?: Partial<Limits>;
   plugins?: readonly (Plugin | PluginEntry)[];
-  /** Beside the recorded ones. */
+  /** In addition to the recorded ones. */
   tools?: readonly CatalogueTool[];
-  /** A second plugin answers for tools as well, so that none does so alone. */
+  /** A second plugin serves tools as well, so that neither is exclusive. */
   hasSecondTools?: boolean;
 }
 
@@ -155,7 +155,7 @@ export async function startChains(given: ChainsHostOptions = {}) {
   return { ...host, recorder, api: host.client.chains };
 }
 
-/** A node with the fields that most tests care about. */
+/** A node with the fields that most tests use. */
 export function tool(node_id: string, name: string, rest: Partial<ChainNode> = {}): ChainNode {
   return { node_id, kind: "tool", name, ...rest };
 }

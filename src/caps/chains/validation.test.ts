@@ -7,7 +7,7 @@ async function problemsOf(nodes: ChainNode[], entry_node = "", initial_input?: R
   const { problems, valid } = await host.api.validate({ nodes, entry_node, ...(initial_input && { initial_input }) });
   const run = await host.api.run({ nodes, entry_node, initial_input: initial_input ?? {} });
   expect(valid).toBe(problems.length === 0);
-  // What is wrong with a chain is the same whether it is asked or run, and nothing of it has run.
+  // validate and run report the same problems, and no node has run.
   if (problems.length > 0) {
     expect(run).toMatchObject({ success: false, nodes_run: 0, error: { problems } });
     expect(host.recorder.calls).toEqual([]);
@@ -15,7 +15,7 @@ async function problemsOf(nodes: ChainNode[], entry_node = "", initial_input?: R
   return { problems, error: run.error };
 }
 
-test("all problems are told at once, and nothing runs", async () => {
+test("all problems are reported at once, and nothing runs", async () => {
   const { problems, error } = await problemsOf(
     [
       tool("a", "echoo", { next_node: "bb", input_map: { x: "b.[", y: "length(" } }),
@@ -50,12 +50,12 @@ test("all problems are told at once, and nothing runs", async () => {
   expect(error?.code).toBe("bad_entry");
 });
 
-test("an unknown tool is told with the nearest name, for every node that names it", async () => {
+test("an unknown tool is reported with the nearest name, for every node that names it", async () => {
   const { problems, error } = await problemsOf([tool("a", "ecoh"), tool("b", "ecoh")]);
 
   expect(problems).toEqual([
-    { code: "unknown_tool", message: '"a" names "ecoh", which is no tool; did you mean "echo"?', node_id: "a" },
-    { code: "unknown_tool", message: '"b" names "ecoh", which is no tool; did you mean "echo"?', node_id: "b" },
+    { code: "unknown_tool", message: '"a" names "ecoh", which is not a tool; did you mean "echo"?', node_id: "a" },
+    { code: "unknown_tool", message: '"b" names "ecoh", which is not a tool; did you mean "echo"?', node_id: "b" },
   ]);
   expect(error?.code).toBe("chain_error");
 });
@@ -81,7 +81,7 @@ test.each<[name: string, nodes: ChainNode[], cycle: string[]]>([
     ],
     ["a", "b", "a"],
   ],
-])("nodes that wait for %s are a chain_cycle with the way round", async (_, nodes, cycle) => {
+])("nodes that wait for %s are a chain_cycle with its path", async (_, nodes, cycle) => {
   const { problems, error } = await problemsOf(nodes);
 
   expect(problems).toMatchObject([{ code: "chain_cycle", cycle }]);
@@ -98,7 +98,7 @@ test("maps that run each other are a cycle too", async () => {
   expect(problems).toMatchObject([{ code: "chain_cycle", cycle: ["m", "n", "m"] }]);
 });
 
-test("a node that the entry does not lead to is told, one that a reached node needs is not", async () => {
+test("a node that the entry does not lead to is reported, unless a reachable node needs it", async () => {
   const { problems } = await problemsOf(
     [
       tool("a", "echo", { next_node: "b" }),
@@ -116,11 +116,11 @@ test("a node that the entry does not lead to is told, one that a reached node ne
   ]);
 });
 
-test("no nodes at all are a bad entry", async () => {
+test("a chain without nodes is a bad entry", async () => {
   expect((await problemsOf([])).problems).toMatchObject([{ code: "bad_entry" }]);
 });
 
-test("a name that is neither a node nor in the initial input is told where that is given", async () => {
+test("a name that is neither a node nor in the initial input is reported if the initial input is given", async () => {
   const nodes = [tool("a", "echo", { input_map: { x: "$.nmae", y: "input.optional", z: "errors.a" } })];
   await using host = await startChains();
 
@@ -133,7 +133,7 @@ test("a name that is neither a node nor in the initial input is told where that 
   expect(filled.valid).toBe(true);
 });
 
-test("a valid chain is told by the steps at which its nodes can run", async () => {
+test("a valid chain is answered with the steps at which its nodes can run", async () => {
   await using host = await startChains();
   const nodes = [
     tool("d", "echo", { deps: ["b", "c"] }),
@@ -145,7 +145,7 @@ test("a valid chain is told by the steps at which its nodes can run", async () =
   expect(await host.api.validate({ nodes })).toMatchObject({ valid: true, levels: [["c", "a"], ["b"], ["d"]] });
 });
 
-test("what nodes need of other capabilities must be granted", async () => {
+test("the capabilities that nodes need must be granted", async () => {
   await using host = await startChains();
   const client = await host.connect({ capabilities: ["chains"] });
   const nodes = [
@@ -160,7 +160,7 @@ test("what nodes need of other capabilities must be granted", async () => {
   expect(problems.map(({ message }) => /"(\w+)"/.exec(message)?.[1])).toEqual(["tools", "proc", "skill"]);
 });
 
-test("more nodes than max_nodes, and numbers out of range, are refused", async () => {
+test("more nodes than max_nodes, and numbers out of range, are rejected", async () => {
   await using host = await startChains({ options: { max_nodes: 2 } });
   const many = await host.api.validate({ nodes: [tool("a", "echo"), tool("b", "echo"), tool("c", "echo")] });
   const numbers = await host.api.validate({
@@ -172,10 +172,10 @@ test("more nodes than max_nodes, and numbers out of range, are refused", async (
 });
 
 test.each([
-  ["a node that is no object", { nodes: [5] }],
-  ["an id that is no text", { nodes: [{ node_id: 5, kind: "tool" }] }],
-  ["nodes that are no list", { nodes: { a: {} } }],
-  ["a map of inputs that is no object", { nodes: [{ node_id: "a", kind: "tool", name: "echo", input_map: [] }] }],
+  ["a node that is not an object", { nodes: [5] }],
+  ["an id that is not a text", { nodes: [{ node_id: 5, kind: "tool" }] }],
+  ["nodes that are not a list", { nodes: { a: {} } }],
+  ["an input_map that is not an object", { nodes: [{ node_id: "a", kind: "tool", name: "echo", input_map: [] }] }],
 ])("%s is a schema violation", async (_, fields) => {
   await using host = await startChains();
 
@@ -183,7 +183,7 @@ test.each([
 });
 
 test.each(["__proto__", "constructor", "m[0]", "m[2][10]", "x".repeat(300), ""])(
-  "a node cannot be called %j",
+  "a node id cannot be %j",
   async (node_id) => {
     await using host = await startChains();
     const nodes = [JSON.parse(JSON.stringify({ kind: "tool", name: "echo", node_id })) as ChainNode];
@@ -192,7 +192,7 @@ test.each(["__proto__", "constructor", "m[0]", "m[2][10]", "x".repeat(300), ""])
   },
 );
 
-test("a node that a map runs leads nowhere: its targets would run at once", async () => {
+test("a node that a map runs must not have successors, which would run at once", async () => {
   const { problems } = await problemsOf([
     { node_id: "m", kind: "map", items: [1], map_node: "e" },
     tool("e", "later", { next_node: "end", on_error: "rescue" }),
@@ -214,19 +214,19 @@ test("a node that a map runs leads nowhere: its targets would run at once", asyn
   ]);
 });
 
-test("what a map cannot do is told: retries of its own, and a reduce of what is before it", async () => {
+test("a map cannot have retries of its own, nor run a reduce without items", async () => {
   const { problems } = await problemsOf([
     { node_id: "m", kind: "map", items: [1], map_node: "r", retries: 2 },
     { node_id: "r", kind: "reduce", name: "sum" },
   ]);
 
   expect(problems.map(({ message }) => message)).toEqual([
-    'a map is not tried again, its items are: set retries on "r"',
-    '"r" is run by a map and needs items_path: nothing is before it',
+    'a map itself is not retried, only its items are: set retries on "r"',
+    '"r" is run by a map and needs items_path, because no node comes before it',
   ]);
 });
 
-test("a chain begins at its entry: a node that only leads there is not reached", async () => {
+test("a chain starts at its entry: a node before it is unreachable", async () => {
   const chain = [tool("a", "echo", { next_node: "b" }), tool("b", "echo", { next_node: "c" }), tool("c", "echo")];
 
   const { problems } = await problemsOf(chain, "b");
@@ -235,7 +235,7 @@ test("a chain begins at its entry: a node that only leads there is not reached",
   expect(problems).toEqual([
     {
       code: "unreachable_node",
-      message: '"a" is not reached from entry_node "b": no way from there leads to it',
+      message: '"a" is not reached from entry_node "b": no path leads there',
       node_id: "a",
     },
   ]);

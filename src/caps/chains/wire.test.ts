@@ -9,7 +9,7 @@ import { defineTool, toolOutput } from "../tools/definition/define-tool.ts";
 import { chains, messageLimits } from "./protocol.ts";
 import { startChains, tool } from "./start-chains.suite.ts";
 
-test("a chain of the SDK, with all fields that its models fill in, runs and is told in its events", async () => {
+test("a chain of the SDK, with all fields that its models fill in, runs and sends its events", async () => {
   await using host = await startChains();
   const blank = {
     name: "",
@@ -81,7 +81,7 @@ test("a chain of the SDK, with all fields that its models fill in, runs and is t
   ]);
 });
 
-test("an error is an event with its text, and events are off where the agent does not want them", async () => {
+test("an error is an event with its text, and no events are sent with streaming off", async () => {
   await using host = await startChains();
   const nodes = [tool("bad", "fail", { on_error: "skip" })];
   const events: unknown[] = [];
@@ -97,7 +97,7 @@ test("an error is an event with its text, and events are off where the agent doe
 });
 
 test.each([false, true])(
-  "a node whose tool had more to say is marked when it is done (by message: %s)",
+  "a node whose tool result was truncated is marked in its done event (by message: %s)",
   async (byMessage) => {
     const long = defineTool({
       name: "long",
@@ -138,7 +138,7 @@ test.each<[text: JsonValue, error: unknown]>([
   ["no such tool", { code: "chain_error", message: "no such tool" }],
   ["", null],
   [null, null],
-])("a host that tells the error of a run as %j is understood", async (text, error) => {
+])("a host that sends the error of a run as %j is understood", async (text, error) => {
   const peer = new FakePeer();
   const client = await A2EClient.connect({ transport: peer.transport });
   const answered = client.rpc(chains.calls.run, { nodes: [] });
@@ -147,7 +147,7 @@ test.each<[text: JsonValue, error: unknown]>([
   expect(await answered).toMatchObject({ success: false, error });
 });
 
-test("an output too large for a message is answered as a reference and read by pages that cut no character", async () => {
+test("an output too large for a message is answered as a reference and read in pages that cut no character", async () => {
   await using host = await startChains({ options: { max_inline_bytes: 1000 } });
   const nodes = [
     tool("big", "blow", { input: { length: 500 } }),
@@ -172,7 +172,7 @@ test("an output too large for a message is answered as a reference and read by p
   expect(final_output).toEqual({ size: 1000 });
 });
 
-test("outputs that are too much together are references as well, and the oldest kept ones go first", async () => {
+test("outputs that are too large together are references as well, and the oldest stored outputs are dropped first", async () => {
   await using host = await startChains({ options: { max_answer_bytes: 2000, max_kept_bytes: 2048 } });
   const nodes = ["a", "b", "c", "d"].map((id) => tool(id, "blow", { input: { length: 150 } }));
 
@@ -185,7 +185,7 @@ test("outputs that are too much together are references as well, and the oldest 
   await expect(host.api.output({ run_id, node_id: "d" })).rejects.toMatchObject({ code: "unknown_output" });
 });
 
-test("a page is no longer than a message may hold", async () => {
+test("a page is not longer than a message may be", async () => {
   await using host = await startChains();
   const page = { run_id: "r", node_id: "n", limit: messageLimits.maxPageLength + 1 };
 
@@ -200,7 +200,7 @@ test("another session does not read a large output", async () => {
   await expect(other.chains.output({ run_id, node_id: "big" })).rejects.toMatchObject({ code: "unknown_output" });
 });
 
-test("a fork reads the large outputs of the sessions that it comes from, and they none of its own", async () => {
+test("a fork reads the large outputs of its ancestors, and they do not read those of the fork", async () => {
   await using host = await startChains({ options: { max_inline_bytes: 100 } });
   const forkOf = async (client: typeof host.client) => {
     const { session_id } = await client.use(core).fork();
@@ -221,7 +221,7 @@ test("a fork reads the large outputs of the sessions that it comes from, and the
   });
 });
 
-test("an approval waits for the agent and hands on what it says", async () => {
+test("an approval waits for the agent and passes its answer on", async () => {
   await using host = await startChains();
   const asked: unknown[] = [];
   host.client.onAsk(chains.asks.approve, async (request) => {
@@ -242,7 +242,7 @@ test("an approval waits for the agent and hands on what it says", async () => {
   expect(result.final_output).toEqual({ version: 2, by: "fine" });
 });
 
-test("what is not approved stops the chain, or goes the way that on_error names", async () => {
+test("a denied approval stops the chain, or continues with the node of on_error", async () => {
   await using host = await startChains();
   host.client.onAsk(chains.asks.approve, async () => ({ approved: false, comment: "too late" }));
   const ask = { node_id: "ok", kind: "approval" };
@@ -261,7 +261,7 @@ test("what is not approved stops the chain, or goes the way that on_error names"
   expect(host.recorder.calls).toHaveLength(1);
 });
 
-test("an approval has its time, and an agent that cannot be asked fails it", async () => {
+test("an approval can time out, and fails for an agent that cannot be asked", async () => {
   await using host = await startChains();
   const nodes = [{ node_id: "ok", kind: "approval", timeout: 0.05 }];
 
@@ -273,7 +273,7 @@ test("an approval has its time, and an agent that cannot be asked fails it", asy
   expect(late.error?.detail.code).toBe("timeout");
 });
 
-test("the time of a map ends the approvals that it waits for", async () => {
+test("a map that times out ends its pending approvals", async () => {
   await using host = await startChains();
   host.client.onAsk(chains.asks.approve, () => new Promise(() => {}));
   const nodes = [
@@ -286,7 +286,7 @@ test("the time of a map ends the approvals that it waits for", async () => {
   expect(result.error).toMatchObject({ code: "chain_node_error", node_id: "m", detail: { code: "timeout" } });
 });
 
-test("an approval without a time of its own waits as long as its chain", async () => {
+test("an approval without a timeout waits as long as its chain", async () => {
   await using host = await startChains({ limits: { askTimeoutMs: 20 } });
   host.client.onAsk(chains.asks.approve, async () => {
     await new Promise((resolve) => setTimeout(resolve, 60));
@@ -296,7 +296,7 @@ test("an approval without a time of its own waits as long as its chain", async (
   expect((await host.api.run({ nodes: [{ node_id: "ok", kind: "approval" }] })).success).toBe(true);
 });
 
-test("a node without a time of its own has that of its chain, not that of a call which names none", async () => {
+test("a node without a timeout has the timeout of its chain, not the default of a call", async () => {
   await using host = await startChains({ limits: { callTimeoutMs: 20 } });
   const running = host.api.run({ nodes: [tool("slow", "wait", { input: { name: "slow" } })] });
   await new Promise((resolve) => setTimeout(resolve, 60));
@@ -305,7 +305,7 @@ test("a node without a time of its own has that of its chain, not that of a call
   expect((await running).success).toBe(true);
 });
 
-test("what a handler throws at an approval is the node's error", async () => {
+test("an error of the approval handler is the node's error", async () => {
   await using host = await startChains();
   host.client.onAsk(chains.asks.approve, async () => {
     throw new A2EError("forbidden", "ask my owner");

@@ -1,4 +1,4 @@
-// The part of the bridge that all sessions share: the servers of the config, and what every server needs.
+// The part of the bridge that all sessions share: the servers of the config, and the environment of every server.
 import { AsyncResource } from "node:async_hooks";
 import type { PluginContext, SessionContext } from "../../host/plugin.ts";
 import { Authorization } from "./authorization/authorization.ts";
@@ -22,13 +22,13 @@ export class Bridge {
   readonly environment: BridgeEnvironment;
   readonly secrets: PluginContext["secrets"];
   /**
-   * Runs something in nobody's name. What servers do is not said by the request that starts or ends them, and a recording
-   * that had it so would be replayed in vain.
+   * Runs `work` outside of any call, so it is neither audited nor recorded. A server starts and ends on its own
+   * schedule; recorded as part of a call, it could not be replayed.
    */
   readonly aside: (work: () => void) => void = AsyncResource.bind((work: () => void) => work());
   /** Servers that every session uses, by id. */
   readonly shared: ReadonlyMap<string, BridgedServer>;
-  /** Servers of the config of which each session has its own. */
+  /** Servers of the config that each session connects to separately. */
   readonly perSession: readonly ServerConfig[];
   readonly #configTools: ToolCache;
   readonly #agentTools = new AgentToolCache();
@@ -69,15 +69,15 @@ export class Bridge {
     for (const server of this.shared.values()) server.start();
   }
 
-  /** A session begins to hear of the shared servers, until the returned function is called. */
+  /** Reports events of the shared servers to `listener` until the returned function is called. */
   listen(listener: ServerListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   /**
-   * The credentials of a session's agent: kept for its next session where it has a name that was checked, and else gone
-   * with this one.
+   * The credentials of a session's agent. They are stored for its next session if the agent is authenticated, and are
+   * lost with this session otherwise.
    */
   authorizationOf({ id, principal }: SessionContext["session"]): Authorization {
     const isKnown = principal.isAuthenticated && principal.id !== "";
@@ -86,8 +86,8 @@ export class Bridge {
   }
 
   /**
-   * The tools that a session's own server had the last time. A program has the same for all who start it in the same way;
-   * what a server elsewhere shows to one agent is that agent's alone.
+   * The cache with the last known tools of a session's own server. A program has the same tools for every session that
+   * starts it the same way; a remote server may show each agent different tools, so those are cached per owner.
    */
   toolCacheFor(config: ServerConfig, { owner }: Authorization): ToolCache {
     const isProgram = config.endpoint.transport === "stdio";
@@ -108,7 +108,7 @@ export class Bridge {
   }
 }
 
-/** A host may have been started without a database: then tokens and lists of tools last as long as it does. */
+/** A host may run without a database; then tokens and tool lists last as long as the process. */
 function isUsable(database: PluginContext["database"]): boolean {
   try {
     database.migrate("mcp", []);

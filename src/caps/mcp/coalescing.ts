@@ -1,5 +1,5 @@
-// Says the same thing at most once in a while: at once the first time, and once more at the end where it was said again
-// meanwhile. A server that says the same a thousand times a second is then heard a few times, and its last word is.
+// Limits how often the same report is made: the first is made at once, and repetitions within the interval become a
+// single report at its end. So a thousand equal notifications per second become a few, and the last is not lost.
 
 export class Coalescing {
   readonly #intervalMs: number;

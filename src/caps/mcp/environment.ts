@@ -1,4 +1,4 @@
-// What all servers of a bridge share.
+// The environment that all servers of a bridge share.
 import type { Logger } from "../../host/logger.ts";
 import type { OrphanGuard } from "../../machinery/processes/orphan-guard.ts";
 import type { Clock } from "../../protocol/envelope.ts";
@@ -9,8 +9,8 @@ export interface BridgeEnvironment {
   readonly log: Logger;
   readonly options: ParsedMcpOptions;
   readonly guard: OrphanGuard;
-  /** No server is connected to. */
+  /** True in a replay: then the bridge connects to no server. */
   readonly isReplay: boolean;
-  /** For all servers alike: what is under way for one may be what another waits for. */
+  /** Shared by all servers: a token refresh of one server may be the one that another waits for. */
   readonly fetch: typeof fetch;
 }

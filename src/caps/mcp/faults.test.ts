@@ -1,4 +1,4 @@
-// What servers do to a host, and that nobody notices but those who call them.
+// Faults of servers affect only the calls to them, and not the rest of the host.
 import { expect, test } from "vitest";
 import { referenceMcpCommand } from "../../conformance/reference-mcp.ts";
 import { ownServer, startBridge, waitFor } from "./start-bridge.suite.ts";
@@ -6,7 +6,7 @@ import { ownServer, startBridge, waitFor } from "./start-bridge.suite.ts";
 const hostile = (...flags: string[]) => ({ cmd: ownServer("hostile", ...flags) });
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
 
-test("a server that crashes in the middle of a call fails that call as retryable, and is back for the next", async () => {
+test("a server that crashes during a call fails that call as retryable, and works again for the next", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -17,7 +17,7 @@ test("a server that crashes in the middle of a call fails that call as retryable
   expect(textOf(await bridge.call("bad__echo", { text: "again" }))).toBe("again");
 });
 
-test("calls to a server that is down are refused at once, with the time at which to come back", async () => {
+test("calls to a server that is down are rejected at once, with the time after which to retry", async () => {
   await using bridge = await startBridge({ dead: hostile("--die") }, { initial_backoff_ms: 60_000 });
   const { error } = await bridge.status("dead", "error");
 
@@ -30,7 +30,7 @@ test("calls to a server that is down are refused at once, with the time at which
   });
 });
 
-test("a server that never answers ends with the time of the call, is told so, and serves others meanwhile", async () => {
+test("a call to a server that never answers times out, is cancelled at the server, and does not block other calls", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -64,7 +64,7 @@ test("a call that its agent cancels is cancelled at the server", async () => {
   );
 });
 
-test("a server that never gets ready is given up, and delays nobody else", async () => {
+test("a server that never becomes ready times out, and delays no other server", async () => {
   await using bridge = await startBridge({ mute: hostile("--mute"), good: hostile() }, { connect_timeout_ms: 4_000 });
 
   await bridge.status("good", "ready");
@@ -77,7 +77,7 @@ test("a server that never gets ready is given up, and delays nobody else", async
   expect((await bridge.status("mute", "error")).error).toContain("not ready within 4 s");
 });
 
-test("a server that ends at the question after its revision is asked in the old way", async () => {
+test("a server that exits at the probe for its revision is initialised in the old way", async () => {
   await using bridge = await startBridge({ old: hostile("--touchy") });
 
   const { mcp_version } = await bridge.status("old", "ready");
@@ -86,7 +86,7 @@ test("a server that ends at the question after its revision is asked in the old 
   expect(textOf(await bridge.call("old__echo", { text: "hello" }))).toBe("hello");
 });
 
-test("of a flood of notifications a part is dropped and counted, and the call is answered", async () => {
+test("some notifications of a flood are dropped and counted, and the call is answered", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -96,7 +96,7 @@ test("of a flood of notifications a part is dropped and counted, and the call is
   expect(dropped_notifications).toBeGreaterThan(10_000);
 });
 
-test("lines that are no messages are skipped; without end they end the connection", async () => {
+test("lines that are not messages are skipped; too many in a row end the connection", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -117,7 +117,7 @@ test("answers out of order reach their own callers", async () => {
   expect(answers.map(textOf)).toEqual(waits.map(String));
 });
 
-test("a result of ten megabytes is refused as too large, one beyond all bounds ends the connection", async () => {
+test("a result of ten megabytes is rejected as too large, and a result beyond the message limit ends the connection", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -129,7 +129,7 @@ test("a result of ten megabytes is refused as too large, one beyond all bounds e
   expect(textOf(await bridge.call("bad__echo", { text: "back" }))).toBe("back");
 });
 
-test("a server that changes its tools all the time changes the catalogue and is reported by pushes", async () => {
+test("changes of a server's tools reach the catalogue and are reported by pushes", async () => {
   await using bridge = await startBridge({ bad: hostile("--changing") });
   await bridge.status("bad", "ready");
   const changes: string[] = [];
@@ -141,7 +141,7 @@ test("a server that changes its tools all the time changes the catalogue and is 
   expect(textOf(await bridge.call("bad__echo", { text: "the same" }))).toBe("the same");
 });
 
-test("a server that has forgotten the connection is initialised again, and the call asked again", async () => {
+test("a server that has lost the connection is initialised again, and the call is repeated", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -151,7 +151,7 @@ test("a server that has forgotten the connection is initialised again, and the c
   expect((await bridge.status("bad", "ready")).reconnects).toBe(1);
 });
 
-test("what a server says on stderr never blocks it, is kept short, and shows no secret", async () => {
+test("stderr of a server never blocks it, is limited, and shows no secret", async () => {
   await using bridge = await startBridge({
     bad: { ...hostile(), env: { API_KEY: "s3cr3t-value" }, show_stderr: true },
   });
@@ -174,7 +174,7 @@ test("agents do not see the stderr of the host's own servers", async () => {
   expect((await bridge.status("bad", "ready")).stderr).toEqual([]);
 });
 
-test("an answer that no specification allows is told as mcp_protocol_error, wrong arguments as schema_violation", async () => {
+test("an invalid answer is reported as mcp_protocol_error, invalid arguments as schema_violation", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -185,14 +185,14 @@ test("an answer that no specification allows is told as mcp_protocol_error, wron
   });
 });
 
-test("a tool that the server no longer has is mcp_tool_not_found, and is taken from the list", async () => {
+test("a tool that the server no longer has is answered with mcp_tool_not_found, and is removed from the list", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
   await expect(bridge.call("bad__generation_0")).rejects.toMatchObject({ code: "mcp_tool_not_found" });
 });
 
-test("two tools of one name are one, and the second is reported", async () => {
+test("the second of two tools with the same name is left out and reported", async () => {
   await using bridge = await startBridge({ bad: hostile("--twins") });
 
   const { collisions, tools_count } = await bridge.status("bad", "ready");
@@ -201,7 +201,7 @@ test("two tools of one name are one, and the second is reported", async () => {
   expect(collisions).toContain("bad__echo");
 });
 
-test("of more tools than a server may have the first are taken, and the log says that there were others", async () => {
+test("tools beyond the limit are left out and logged", async () => {
   await using bridge = await startBridge({ bad: hostile("--many") });
 
   const { tools_count } = await bridge.status("bad", "ready");
@@ -211,7 +211,7 @@ test("of more tools than a server may have the first are taken, and the log says
   expect(logged?.fields).toMatchObject({ server: "bad", left_out: 24, limit: 1000 });
 });
 
-test("of twenty servers the bad ones do not show in the calls of the good ones", async () => {
+test("calls to good servers are not affected by bad servers among twenty", async () => {
   const bad = [["--die"], ["--mute"], ["--changing"], ["--deaf", "--child"]];
   const servers = Object.fromEntries(
     Array.from({ length: 20 }, (_, at) => [
@@ -233,7 +233,7 @@ test("of twenty servers the bad ones do not show in the calls of the good ones",
   expect(await Promise.all(crashing)).toEqual(Array(3).fill("mcp_transport_error"));
 });
 
-test("a subscription is made again after the server was away", async () => {
+test("a subscription is renewed after the server reconnected", async () => {
   await using bridge = await startBridge({ ref: { cmd: [...referenceMcpCommand] } });
   await bridge.status("ref", "ready");
   const uri = "ref://text";
@@ -251,7 +251,7 @@ test("a subscription is made again after the server was away", async () => {
   expect(updates).toEqual([{ uri }]);
 });
 
-test("a tool that has lost a session of its own is an error of the tool: the server is kept, the call made once", async () => {
+test("a tool that has lost its own session is an error of the tool: the connection is kept, and the call is made once", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
 
@@ -263,7 +263,7 @@ test("a tool that has lost a session of its own is an error of the tool: the ser
   expect((await bridge.status("bad", "ready")).reconnects).toBe(0);
 });
 
-test("a server that no longer reads is given up before what waits for it fills the host", async () => {
+test("a server that does not read its input is disconnected before its pending input fills the memory", async () => {
   await using bridge = await startBridge({ bad: hostile() }, { max_message_bytes: 100_000 });
   await bridge.status("bad", "ready");
   await bridge.call("bad__blind");
@@ -277,7 +277,7 @@ test("a server that no longer reads is given up before what waits for it fills t
   expect(textOf(await bridge.call("bad__echo", { text: "sees again" }))).toBe("sees again");
 });
 
-test("closing the host waits for the end of servers that were lost a moment before", async () => {
+test("closing the host waits for servers whose connection was lost a moment before", async () => {
   const bridge = await startBridge({ deaf: { ...hostile("--deaf"), auto_reconnect: false } });
   await bridge.status("deaf", "ready");
   const pid = Number(textOf(await bridge.call("deaf__pid")));
@@ -288,7 +288,7 @@ test("closing the host waits for the end of servers that were lost a moment befo
   expect(() => process.kill(pid, 0)).toThrow();
 });
 
-test("a flood of changes of the list reaches each agent a few times, and the last one is not lost", async () => {
+test("a flood of list changes reaches each agent a few times, including the last change", async () => {
   await using bridge = await startBridge({ bad: hostile() });
   await bridge.status("bad", "ready");
   const told: unknown[] = [];

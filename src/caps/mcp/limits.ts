@@ -3,74 +3,78 @@ import { messageLimits } from "./protocol.ts";
 
 export const mcpLimits = {
   ...messageLimits,
-  /** Characters of a tool's name in the catalogue: what the model providers take. */
+  /** Characters of a tool's name in the catalogue: the limit of the model providers. */
   maxToolNameLength: 64,
-  /** Tools taken from one server; later ones are left out and logged. */
+  /** Tools listed from one server; further tools are left out and logged. */
   maxTools: 1000,
-  /** Servers of agents whose tools are remembered for when they are opened again. */
+  /** Servers of agents whose tools are remembered for the next time that they are opened. */
   maxRememberedServers: 1000,
-  /** Bytes of one tool's schema; a larger one is shown as any object. */
+  /** Bytes of one tool's schema; a larger schema is replaced by one that allows any object. */
   maxSchemaBytes: 256 * 1024,
-  /** Characters of a description, of instructions and of a text that a server gives as an error. */
+  /** Characters of a description, of instructions and of an error text of a server. */
   maxTextLength: 16 * 1024,
   /** Servers that one session registers. */
   maxRegisteredServers: 16,
   /** Subscriptions of one session. */
   maxSubscriptions: 256,
-  /** One message of a server. A longer one ends the connection. */
+  /** Bytes of one message of a server. A longer message ends the connection. */
   maxMessageBytes: 32 * 1024 * 1024,
-  /** Messages taken from one server before others have their turn. */
+  /** Messages handled from one server before other work gets its turn. */
   maxMessagesPerTurn: 64,
-  /** Notifications taken from one server in a second; further ones are counted and dropped. */
+  /** Notifications accepted from one server per second; further ones are counted and dropped. */
   maxNotificationsPerSecond: 500,
-  /** Lines on a server's output that are no message, in a row; then the connection ends. */
+  /** Consecutive lines of a server's output that are not messages; then the connection ends. */
   maxUnreadableLines: 100,
-  /** Lines of stderr that are kept. */
+  /** Lines of a server's stderr that are kept. */
   maxStderrLines: 50,
-  /** Characters kept of each. */
+  /** Characters kept of each line. */
   maxStderrLineLength: 500,
-  /** Lines of stderr that are logged in a second. */
+  /** Lines of stderr that are logged per second. */
   maxStderrLinesPerSecond: 20,
-  /** Pages of a list that are counted. */
+  /** Pages of a list that are read to count its items. */
   maxCountedPages: 10,
-  /** Questions of one server to the agent at a time. */
+  /** Concurrent requests of one server to the agent. */
   maxAsks: 8,
-  /** Time of a connection to be opened, initialised and asked for its tools. */
+  /** Time to open a connection, initialise it and list its tools. */
   connectTimeoutMs: 30_000,
-  /** Time of the question whether a server speaks the stateless revision, where it does not answer at all. */
+  /** Time to wait for an answer to the probe for the stateless revision. */
   probeTimeoutMs: 3_000,
   /** Time of one request to a server. */
   requestTimeoutMs: 300_000,
-  /** How long a server may be silent before others are asked for what nobody in particular was asked for. */
+  /** How long a server may be silent before other servers are asked too, if the agent named no server. */
   maxSilenceMs: 1_000,
-  /** The longest that one that is being connected may take over its resources and prompts, before it is of use without. */
+  /** How long a new connection waits for lists of resources and prompts before the server is ready without them. */
   resourcesTimeoutMs: 5_000,
-  /** The longest that a timer can wait; a longer one would not wait at all. */
+  /** The longest delay of a timer; setTimeout fires at once for a longer delay. */
   maxTimerMs: 2 ** 31 - 1,
-  /** Between two looks at a task whose server does not say how often to look. */
+  /** Between two polls of a task if its server does not set an interval. */
   taskPollIntervalMs: 1_000,
-  /** The shortest and the longest between two looks, whatever the server says. */
+  /** Bounds of the interval between two polls, also if the server sets one. */
   minTaskPollIntervalMs: 50,
   maxTaskPollIntervalMs: 60_000,
-  /** How long a server may go on with a call that nobody waits for: as long, its questions may be about that one. */
+  /**
+   * How long a server may continue a call after its caller left; meanwhile its requests may still belong to that call.
+   */
   unansweredMs: 60_000,
   /** Between two pings. */
   pingIntervalMs: 30_000,
   pingTimeoutMs: 10_000,
-  /** Pings in a row without an answer after which an idle server is started anew. */
+  /** Consecutive unanswered pings after which an idle server is restarted. */
   maxMissedPings: 3,
-  /** How long the agent may take over a question of a server. */
+  /** How long the agent may take to answer a request of a server. */
   askTimeoutMs: 120_000,
-  /** The first wait before a reconnection; each doubles the one before. */
+  /** The delay before the first reconnection; each further delay is twice the last. */
   initialBackoffMs: 250,
   maxBackoffMs: 30_000,
-  /** A connection that lasted this long starts with the first wait again. */
+  /** After a connection has lasted this long, the next reconnection starts with the first delay again. */
   stableAfterMs: 10_000,
-  /** Between two times that the same change is told, or the same list asked for, so that a burst of them is one. */
+  /**
+   * Between two reports of the same change, and between two reads of the same list; repetitions in between are merged.
+   */
   resyncDelayMs: 100,
-  /** Time that a process has after its input was closed, and again after SIGTERM. */
+  /** Time that a process gets to exit after its input was closed, and again after SIGTERM. */
   stopGraceMs: 1_000,
-  /** Time that a server over a network has to take leave. */
+  /** Time that a remote server gets to end the connection cleanly. */
   goodbyeMs: 500,
   /** How long a user may take to authorise. */
   authorizationTimeoutMs: 15 * 60_000,

@@ -1,4 +1,4 @@
-// The bridge against servers that we did not write: every tool called, resources read, prompts rendered.
+// The bridge with third-party servers: every tool is called, resources are read, prompts rendered.
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ interface Result {
   structured?: unknown;
 }
 
-/** What a server lists to the SDK's own client, which can do what the bridge says that it can. */
+/** The tools that a server lists for the SDK's own client, with the capabilities of the bridge. */
 async function listNames([command, ...args]: readonly [string, ...string[]], env?: Record<string, string>) {
   const client = new Client({ name: "lister", version: "1.0.0" });
   client.registerCapabilities({ sampling: {}, elicitation: { form: {}, url: {} }, roots: {} });
@@ -40,7 +40,7 @@ async function listNames([command, ...args]: readonly [string, ...string[]], env
   }
 }
 
-/** A host with the everything server, and an agent that answers all of its questions. */
+/** A host with the everything server, and an agent that answers all of its requests. */
 async function startEverything() {
   const bridge = await startBridge({ every: everything });
   const { client } = bridge;
@@ -136,7 +136,7 @@ test("tools are listed with schema, annotations and source, and their progress i
   expect(progress).toEqual([1, 2, 3, 4].map((step) => ["progress", step, 4]));
 });
 
-test("a tool that fails is a result with its words, not an error of the call", async () => {
+test("a tool that fails is a result with its own text, not an error of the call", async () => {
   await using bridge = await startEverything();
 
   const result = await bridge.client.tools.call({ tool_name: "every__get-sum", arguments: { a: "two", b: 3 } });
@@ -171,7 +171,7 @@ test("resources are listed, read as text and as blob, and watched", async () => 
   await client.mcp.unsubscribeResource({ uri, server_id: "every" });
 });
 
-test("prompts are listed and rendered; one that there is not is mcp_prompt_not_found", async () => {
+test("prompts are listed and rendered; an unknown prompt is answered with mcp_prompt_not_found", async () => {
   await using bridge = await startEverything();
   const { mcp: api } = bridge.client;
 
@@ -196,7 +196,7 @@ test("prompts are listed and rendered; one that there is not is mcp_prompt_not_f
   await expect(api.getPrompt({ name: "args-prompt" })).rejects.toMatchObject({ code: "schema_violation" });
 });
 
-test("what a server logs reaches the agent", async () => {
+test("log messages of a server reach the agent", async () => {
   await using bridge = await startEverything();
 
   await bridge.client.mcp.subscribeResource({ uri: "demo://resource/dynamic/text/1" });
@@ -239,7 +239,7 @@ test("every tool of the filesystem server works, within the folder that it was g
   expect(await listNames(officialServer("filesystem", folder))).toEqual(steps.map(([tool]) => tool).toSorted());
 });
 
-test("every tool of the memory server works, and its data is where its environment says", async () => {
+test("every tool of the memory server works, and its data is in the folder of its environment", async () => {
   const file = join(folder, "memory.jsonl");
   await using bridge = await startBridge({ graph: { cmd: officialServer("memory"), env: { MEMORY_FILE_PATH: file } } });
   await bridge.status("graph", "ready");

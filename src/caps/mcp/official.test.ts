@@ -1,11 +1,11 @@
-// One server that we did not write; official.long.test.ts calls every tool of three of them.
+// One third-party server; official.long.test.ts calls every tool of three servers.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { officialServer, startBridge } from "./start-bridge.suite.ts";
 
-test("the official filesystem server reads a file through the bridge, within the folder that it was given", async () => {
+test("the official filesystem server reads a file through the bridge, within its configured folder", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-"));
   try {
     await writeFile(join(folder, "a.txt"), "one\ntwo\n");

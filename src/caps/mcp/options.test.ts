@@ -3,7 +3,7 @@ import { parseMcpOptions } from "./options.ts";
 
 const configOf = (settings: object) => parseMcpOptions({ servers: { s: settings }, base_dir: "/etc/a2e" }).servers[0];
 
-test("a program is spelled as a list, or as command and args, and runs where the config is", () => {
+test("a program is spelled as a list, or as command and args, and runs in the folder of the config", () => {
   const expected = { transport: "stdio", cmd: ["node", "server.mjs"], cwd: "/etc/a2e" };
 
   expect(configOf({ cmd: ["node", "server.mjs"] })?.endpoint).toMatchObject(expected);
@@ -21,7 +21,7 @@ test.each([
   expect(configOf(settings)?.endpoint.transport).toBe(transport);
 });
 
-test("nothing is allowed that nobody wrote: no questions, no registration, nothing shown of stderr", () => {
+test("by default nothing is allowed: no requests to agents, no registration, no stderr shown", () => {
   const { servers, registration } = parseMcpOptions({ servers: { s: { cmd: ["x"] } } });
 
   expect(servers[0]).toMatchObject({
@@ -38,7 +38,7 @@ test.each([
   [{ servers: { a: { url: "file:///etc", transport: "http" } } }, "servers.a"],
   [{ servers: { a: { cmd: ["x"], tools_allow_list: [] } } }, "tools_allow_list"],
   [{ severs: {} }, "severs"],
-])("options that cannot be right are refused by name: %j", (options, name) => {
+])("invalid options are rejected by name: %j", (options, name) => {
   expect(() => parseMcpOptions(options)).toThrow(name);
 });
 
@@ -46,11 +46,11 @@ test.each([
   [{ ping_interval_ms: 2 ** 31 }, "ping_interval_ms"],
   [{ connect_timeout_ms: 2 ** 31 }, "connect_timeout_ms"],
   [{ servers: { s: { cmd: ["x"], timeout: 3_000_000 } } }, "timeout"],
-])("a time that no timer can wait for is refused: %j", (options, name) => {
+])("a time longer than a timer can wait is rejected: %j", (options, name) => {
   expect(() => parseMcpOptions(options)).toThrow(name);
 });
 
-test("the file of an ID token is named from the folder of the config", () => {
+test("the path of an ID token is relative to the folder of the config", () => {
   const identity_provider = { issuer: "https://id.example", client_id: "a", id_token_file: "secrets/token" };
   const config = configOf({ url: "https://a.example/mcp", oauth: { grant: "identity_assertion", identity_provider } });
 

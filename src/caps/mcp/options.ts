@@ -10,25 +10,31 @@ const milliseconds = z.int().min(1).max(mcpLimits.maxTimerMs);
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
-  /** Servers by the id that their tools begin with. */
+  /** Servers by id; the names of their tools begin with it. */
   servers: z.record(serverIdSchema, serverSettings).default({}),
-  /** What agents may register themselves. Nothing by default: to name a program is to run it. */
+  /** Servers that agents may register. None by default: an agent that may name a program can run it. */
   registration: z
     .strictObject({
-      /** Each a program and its arguments, `*` for any characters within one; a last `...` for any further arguments. */
+      /**
+       * Each entry is a program and its arguments; `*` matches any characters within an argument, a last `...` any
+       * further arguments.
+       */
       commands: z.array(z.array(z.string()).min(1)).default([]),
       /** Names of environment variables that an agent may set for such a program. */
       env: z.array(z.string()).default([]),
-      /** Addresses, `*` for any characters. */
+      /** Addresses; `*` matches any characters. */
       urls: z.array(z.string()).default([]),
       max_servers: z.int().min(0).default(mcpLimits.maxRegisteredServers),
     })
     .prefault({}),
-  /** Where users are sent back to once they have authorised; the host listens there only while one is awaited. */
+  /**
+   * The address that users return to after they authorised; the host listens there only while an authorisation is
+   * pending.
+   */
   callback_url: z.url().default("http://127.0.0.1:7635/mcp/callback"),
   connect_timeout_ms: milliseconds.default(mcpLimits.connectTimeoutMs),
   ask_timeout_ms: milliseconds.default(mcpLimits.askTimeoutMs),
-  /** 0 for no pings. */
+  /** 0 disables pings. */
   ping_interval_ms: z.int().min(0).max(mcpLimits.maxTimerMs).default(mcpLimits.pingIntervalMs),
   ping_timeout_ms: milliseconds.default(mcpLimits.pingTimeoutMs),
   initial_backoff_ms: milliseconds.default(mcpLimits.initialBackoffMs),
@@ -58,7 +64,7 @@ export function parseMcpOptions(options: unknown): ParsedMcpOptions {
   return { ...parsed, servers };
 }
 
-/** What a config names is named from the folder that it is in. */
+/** Relative paths in a config are relative to the folder of the config. */
 function inFolder(config: ServerConfig, baseDir: string): ServerConfig {
   const { endpoint } = config;
   if (endpoint.transport === "stdio")

@@ -17,7 +17,7 @@ test.each([
   expect(matchesPattern(pattern, text)).toBe(expected);
 });
 
-test("a pattern made to be slow is not", () => {
+test("a pattern designed to be slow is matched quickly", () => {
   expect(matchesPattern("*a".repeat(1000), `${"a".repeat(100_000)}b`)).toBe(false);
 });
 
@@ -38,7 +38,7 @@ test.each([
   expect(isUriOnList(list, uri)).toBe(expected);
 });
 
-test("an empty list allows everything, and a list of one address that one", () => {
+test("an empty list allows everything, and a list with one address allows only that address", () => {
   expect(isUriOnList([], "any:thing")).toBe(true);
   expect([isUriOnList(["note:1"], "note:1"), isUriOnList(["note:1"], "note:2")]).toEqual([true, false]);
 });
@@ -57,7 +57,7 @@ test.each([
   ["*", "https://anywhere.test/", true],
   ["note:*", "note:1", true],
   ["notes://*/public/*", "notes://ada/private/public/1", false],
-])("%s has %s on it: %s", (pattern, uri, expected) => {
+])("the list %s allows %s: %s", (pattern, uri, expected) => {
   expect(isUriOnList([pattern], uri)).toBe(expected);
 });
 
@@ -65,7 +65,7 @@ test("a tool is called server__tool", () => {
   expect(toolNameOf("files", "read_file")).toBe("files__read_file");
 });
 
-test("a name that is too long or has other characters is changed, always to the same, and to one of its own", () => {
+test("a tool name that is too long or has other characters is always changed to the same unique name", () => {
   const long = "a".repeat(100);
   const names = [toolNameOf("s", long), toolNameOf("s", `${long}b`), toolNameOf("s", "a.b"), toolNameOf("s", "a b")];
 

@@ -1,7 +1,7 @@
 // The lists of names and addresses of a server's config. In them, `*` stands for any characters.
 import { createWildcard } from "../../machinery/validation/wildcard.ts";
 
-/** Every character but `*` stands for itself: a `?` is common in addresses. */
+/** Every character but `*` stands for itself, since `?` is common in addresses. */
 export function matchesPattern(pattern: string, text: string): boolean {
   return createWildcard(pattern)(text);
 }
@@ -12,8 +12,8 @@ export function isOnList(list: readonly string[], text: string): boolean {
 }
 
 /**
- * True where an address is on the list however often a server may decode it: `..` and its disguises must not lead out of
- * what is allowed.
+ * True if an address is on the list, however often a server may decode it: `..`, also percent-encoded, must not lead
+ * out of the allowed addresses.
  */
 export function isUriOnList(list: readonly string[], uri: string): boolean {
   if (list.length === 0) return true;
@@ -40,7 +40,7 @@ function matchesUri(pattern: string, uri: string): boolean {
   if (wanted === undefined) return matchesPattern(pattern, uri);
   const given = splitUri(uri);
   if (given === undefined) return false;
-  // `https://*` says nothing of a path, and means them all.
+  // `https://*` without a path allows every path.
   const path = wanted.path === "" && wanted.host.endsWith("*") ? "*" : wanted.path;
   return (
     matchesPattern(wanted.scheme, given.scheme) &&
@@ -54,7 +54,7 @@ function splitUri(uri: string): { scheme: string; host: string; path: string } |
   return scheme === undefined || host === undefined || path === undefined ? undefined : { scheme, host, path };
 }
 
-/** As the URL standard spells it, without `.` and `..`; as it is where it is no URL. */
+/** The URL as the URL standard normalises it, without `.` and `..`; unchanged if it is not a URL. */
 function normalUri(uri: string): string {
   return URL.canParse(uri) ? new URL(uri).href : uri;
 }

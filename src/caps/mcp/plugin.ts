@@ -1,4 +1,5 @@
-// The host side of the mcp capability: servers of the Model Context Protocol as tools, resources and prompts of a session.
+// The host side of the mcp capability: servers of the Model Context Protocol as tools, resources and prompts of a
+// session.
 import { type Plugin, plugin } from "../../host/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { Bridge } from "./bridge.ts";
@@ -8,7 +9,7 @@ import { type McpOptions, type ParsedMcpOptions, parseMcpOptions } from "./optio
 import { mcp } from "./protocol.ts";
 import { SessionBridge } from "./session-bridge.ts";
 
-/** What a config makes of `type: mcp`. */
+/** Creates the plugin for `type: mcp` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof mcp> {
   return createMcpPlugin(parseMcpOptions(options));
 }

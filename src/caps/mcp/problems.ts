@@ -1,4 +1,4 @@
-// The errors of this capability, worded once.
+// The errors of this capability, worded in one place.
 import type { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
@@ -7,7 +7,7 @@ import { mcp } from "./protocol.ts";
 
 export function serverNotFound(server_id: string, known: Iterable<string>): A2EError {
   const meant = nearest(server_id, known);
-  const hint = meant === undefined ? "mcp/server/list shows those there are" : `did you mean "${meant}"?`;
+  const hint = meant === undefined ? "mcp/server/list/req lists the servers" : `did you mean "${meant}"?`;
   const shown = server_id.slice(0, 64);
   return mcp.error("mcp_server_not_found", `there is no MCP server "${shown}" here; ${hint}`, {
     detail: { server_id: shown },
@@ -35,7 +35,7 @@ export function capabilityMissing(server_id: string, what: string): A2EError {
 }
 
 export function resourceNotFound(uri: string, server_id = ""): A2EError {
-  const where = server_id === "" ? "no MCP server of this session has" : `MCP server "${server_id}" does not give out`;
+  const where = server_id === "" ? "no MCP server of this session has" : `MCP server "${server_id}" does not have`;
   return mcp.error("mcp_resource_not_found", `${where} "${uri.slice(0, 500)}"`, {
     detail: { uri: uri.slice(0, 500), server_id },
   });
@@ -43,14 +43,15 @@ export function resourceNotFound(uri: string, server_id = ""): A2EError {
 
 export function promptNotFound(name: string, server_id = ""): A2EError {
   const shown = name.slice(0, 200);
-  const where = server_id === "" ? "no MCP server of this session" : `MCP server "${server_id}" not`;
-  return mcp.error("mcp_prompt_not_found", `prompt "${shown}": ${where} has it`, {
+  const where =
+    server_id === "" ? "no MCP server of this session has it" : `MCP server "${server_id}" does not have it`;
+  return mcp.error("mcp_prompt_not_found", `prompt "${shown}": ${where}`, {
     detail: { name: shown, server_id },
   });
 }
 
 export function toolNotFound(server_id: string, tool: string): A2EError {
-  return mcp.error("mcp_tool_not_found", `MCP server "${server_id}" has no tool "${tool}" any more`, {
+  return mcp.error("mcp_tool_not_found", `MCP server "${server_id}" no longer has the tool "${tool}"`, {
     detail: { server_id, tool },
   });
 }
@@ -62,7 +63,7 @@ export function badConfig(message: string): A2EError {
 export function registrationForbidden(what: string, option: string): A2EError {
   return mcp.error(
     "forbidden",
-    `this host does not let agents register ${what}; its operator can, with registration.${option}`,
+    `this host does not let agents register ${what}; its operator can allow it with registration.${option}`,
     { detail: { option: `registration.${option}` } },
   );
 }
@@ -75,7 +76,7 @@ export function samplingRefused(server_id: string, reason: string): A2EError {
   return mcp.error("mcp_sampling_refused", cut(reason), { detail: { server_id } });
 }
 
-/** What a server says may be of any length. */
+/** Texts of a server may be of any length. */
 export function cut(text: string, maxLength: number = mcpLimits.maxTextLength): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
 }

@@ -2,17 +2,17 @@ import * as z from "zod";
 import { call, capability, push } from "../../protocol/capability.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
 
-/** What a message may hold; the other limits of this capability are the host's. */
+/** The limits of messages; src/caps/mcp/limits.ts has the limits of the host. */
 export const messageLimits = {
-  /** Characters of a server's id: with the name of a tool behind it, it must fit into `maxToolNameLength`. */
+  /** Characters of a server's id: together with the name of a tool it must fit into `maxToolNameLength`. */
   maxServerIdLength: 32,
   maxUriLength: 8192,
 } as const satisfies Record<string, number>;
 
 const serverId = z.string().max(messageLimits.maxServerIdLength).default("");
 const uri = z.string().max(messageLimits.maxUriLength).default("");
-const cursor = z.string().default("").describe("From the last page; empty for the first.");
-const nextCursor = z.string().default("").describe("Empty where there is no further page.");
+const cursor = z.string().default("").describe("The next_cursor of the last page; empty for the first page.");
+const nextCursor = z.string().default("").describe("Empty if there is no further page.");
 
 const serverInfo = z.object({
   server_id: z.string(),
@@ -27,20 +27,23 @@ const serverInfo = z.object({
   prompts_count: z.int().default(0),
   last_ping_ms: z.number().default(0),
   error: z.string().default("").describe("Why it is not ready."),
-  connected_at: z.number().default(0).describe("Seconds since 1970; 0 where it is not connected."),
+  connected_at: z.number().default(0).describe("Seconds since 1970; 0 if it is not connected."),
   scope: z.string().default("shared").describe("shared by all sessions, or this session's own."),
-  instructions: z.string().default("").describe("What the server says about its use."),
+  instructions: z.string().default("").describe("The server's own instructions for its use."),
   calls: z.int().default(0).describe("Requests to it so far."),
-  failures: z.int().default(0).describe("Those of them that failed."),
+  failures: z.int().default(0).describe("Requests to it that failed."),
   in_flight: z.int().default(0),
   reconnects: z.int().default(0),
-  dropped_notifications: z.int().default(0).describe("Came faster than the host takes them."),
-  collisions: z.array(z.string()).default([]).describe("Its tools that are not in the catalogue: the name was taken."),
-  stderr: z.array(z.string()).default([]).describe("The last lines, for whoever may see them."),
+  dropped_notifications: z.int().default(0).describe("Notifications that the host dropped because they came too fast."),
+  collisions: z
+    .array(z.string())
+    .default([])
+    .describe("Names of its tools that are not in the catalogue because another tool has the name."),
+  stderr: z.array(z.string()).default([]).describe("The last lines of its stderr, if this agent may see them."),
   authorization_url: z
     .string()
     .default("")
-    .describe("Where a user lets the host in; to be finished with mcp/server/authorize/req."),
+    .describe("The address at which a user authorises the host; finish with mcp/server/authorize/req."),
 });
 
 const resource = z.object({
@@ -67,7 +70,7 @@ const resourceContent = z.object({
   mime_type: z.string().default("text/plain"),
   text: z.string().default(""),
   blob: z.string().default("").describe("Base64."),
-  type: z.string().default("text").describe("text or blob: which of the two it is."),
+  type: z.string().default("text").describe("text or blob: the field that holds the content."),
 });
 
 const prompt = z.object({
@@ -95,7 +98,7 @@ const exampleServer = {
 };
 
 export const serverPush = push("mcp/server/push", {
-  doc: "A notification of a server, under its own method; methods that begin with a2e/ are of the host itself.",
+  doc: "A notification of a server, with its own method; methods that begin with a2e/ come from the host itself.",
   payload: z.object({ server_id: z.string(), method: z.string(), params: jsonObject.default({}) }),
   example: {
     server_id: "files",
@@ -105,30 +108,36 @@ export const serverPush = push("mcp/server/push", {
 });
 
 export const mcp = capability("mcp", {
-  doc: "Servers of the Model Context Protocol behind this host: their tools are in tool/list, the rest is here.",
+  doc: "Servers of the Model Context Protocol behind this host: their tools are in tool/list, their resources and prompts are here.",
   errors: {
     mcp_server_not_found: { retryable: false, doc: "No server has this id." },
     mcp_server_unavailable: {
       retryable: true,
-      doc: "The server is down, coming back, or waits for an authorisation; `detail` says which.",
+      doc: "The server is down, reconnecting, or waits for an authorisation; see `detail`.",
     },
     mcp_tool_not_found: { retryable: false, doc: "The server no longer has this tool." },
     mcp_resource_not_found: { retryable: false, doc: "No server has this resource, or it is not on the allow list." },
     mcp_prompt_not_found: { retryable: false, doc: "No server has this prompt." },
-    mcp_transport_error: { retryable: true, doc: "The link to the server broke, or what it sent was unreadable." },
+    mcp_transport_error: {
+      retryable: true,
+      doc: "The connection to the server broke, or the server sent invalid messages.",
+    },
     mcp_protocol_error: { retryable: false, doc: "The server answered with an error; `detail.mcp_code` is its code." },
-    mcp_sampling_refused: { retryable: false, doc: "The agent, or the host's policy, gives the server no completion." },
-    mcp_capability_missing: { retryable: false, doc: "The server cannot do this." },
+    mcp_sampling_refused: {
+      retryable: false,
+      doc: "The agent, or the policy of the host, refused to give the server a completion.",
+    },
+    mcp_capability_missing: { retryable: false, doc: "The server does not support this." },
   },
   calls: {
     registerServer: call("mcp/server/register/req", "mcp/server/register/resp", {
-      doc: "Connects a server for this session, where the host's `registration` allows it.",
+      doc: "Connects a server for this session, if the host's `registration` allows it.",
       aliases: { "mcp/connect": "mcp/connect/resp" },
       mirrors: { info: "server" },
-      // Keys are in headers and variables, and in addresses and arguments too.
+      // Headers and variables hold keys; addresses and arguments may hold them too.
       concealed: ["config", "headers", "url", "cmd"],
       request: z.object({
-        config: jsonObject.default({}).describe("server_id, transport, cmd or url, and what else a server takes."),
+        config: jsonObject.default({}).describe("server_id, transport, cmd or url, and further settings of a server."),
         server_id: z.string().optional(),
         name: z.string().optional(),
         transport: z.string().optional(),
@@ -157,11 +166,11 @@ export const mcp = capability("mcp", {
       example: { request: { server_id: "files" }, result: { ok: true, server_id: "files" } },
     }),
     authorizeServer: call("mcp/server/authorize/req", "mcp/server/authorize/resp", {
-      doc: "Finishes an authorisation: with what the user was sent back with. An extension of ours.",
+      doc: "Finishes an authorisation with the callback address that the user's browser ended at. An extension of ours.",
       concealed: ["callback_url", "code", "state"],
       request: z.object({
         server_id: serverId,
-        callback_url: z.string().default("").describe("The whole address that the user's browser ended at."),
+        callback_url: z.string().default("").describe("The complete address that the user's browser ended at."),
         code: z.string().default("").describe("In place of callback_url, together with state."),
         state: z.string().default(""),
       }),
@@ -193,7 +202,7 @@ export const mcp = capability("mcp", {
     readResource: call("mcp/resource/read/req", "mcp/resource/read/resp", {
       doc: "Reads a resource, as text or as base64.",
       aliases: { "mcp/read_resource": "mcp/read_resource/resp" },
-      request: z.object({ uri, server_id: serverId.describe("Empty where the address alone says which server.") }),
+      request: z.object({ uri, server_id: serverId.describe("Empty to search all servers for it.") }),
       result: z.object({
         contents: z.array(resourceContent).default([]),
         server_id: z.string(),
@@ -205,7 +214,7 @@ export const mcp = capability("mcp", {
       },
     }),
     subscribeResource: call("mcp/resource/subscribe/req", "mcp/resource/subscribe/resp", {
-      doc: "Has changes of a resource told by mcp/server/push, also after the server was away.",
+      doc: "Subscribes to changes of a resource, sent as mcp/server/push, also after the server reconnected.",
       mirrors: { success: "ok" },
       request: z.object({ uri, server_id: serverId }),
       result: z.object({ ok: z.boolean(), error: z.string().default("") }),
@@ -234,7 +243,7 @@ export const mcp = capability("mcp", {
       request: z.object({
         name: z.string().default(""),
         arguments: jsonObject.default({}),
-        server_id: serverId.describe("Empty where one server alone has a prompt of this name."),
+        server_id: serverId.describe("Empty to search all servers for it."),
       }),
       result: z.object({
         description: z.string().default(""),
@@ -253,7 +262,7 @@ export const mcp = capability("mcp", {
   },
   asks: {
     sample: call("mcp/sample/req", "mcp/sample/resp", {
-      doc: "A server wants a completion of the agent's model. An `error`, or none of a handler, refuses it.",
+      doc: "A server requests a completion from the agent's model. An `error`, or an agent without a handler, refuses it.",
       aliases: { "mcp/sampling/req": "mcp/sampling/resp" },
       correlatedBy: "mcp_request_id",
       request: z.object({
@@ -288,7 +297,7 @@ export const mcp = capability("mcp", {
       },
     }),
     elicit: call("mcp/elicit/req", "mcp/elicit/resp", {
-      doc: "A server wants the user to fill in a form or to visit an address. An extension of ours.",
+      doc: "A server asks the user to fill in a form or to visit an address. An extension of ours.",
       correlatedBy: "mcp_request_id",
       request: z.object({
         server_id: z.string(),
@@ -297,7 +306,10 @@ export const mcp = capability("mcp", {
         message: z.string().default(""),
         requested_schema: jsonObject.default({}),
         url: z.string().default(""),
-        elicitation_id: z.string().default("").describe("Of an address to visit: names it when it is done with."),
+        elicitation_id: z
+          .string()
+          .default("")
+          .describe("Identifies an address to visit when its completion is reported."),
       }),
       result: z.object({
         server_id: z.string().default(""),
@@ -311,7 +323,7 @@ export const mcp = capability("mcp", {
       },
     }),
     listRoots: call("mcp/root/list/req", "mcp/root/list/resp", {
-      doc: "A server wants to know the folders and addresses that the agent works in.",
+      doc: "A server requests the folders and addresses that the agent works in.",
       aliases: { "mcp/roots/list/req": "mcp/roots/list/resp" },
       correlatedBy: "mcp_request_id",
       request: z.object({ server_id: z.string(), mcp_request_id: z.string().default("") }),

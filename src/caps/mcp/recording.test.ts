@@ -11,7 +11,7 @@ import { ownServer } from "./start-bridge.suite.ts";
 
 const newPath = useTemporaryFolder();
 
-test("what a session asked of servers that it registered is answered from the recording, without them", async () => {
+test("requests to servers that the session registered are answered from the recording, without the servers", async () => {
   const cmd = ownServer("hostile", "library", "--library");
   const database = () => createSqliteDatabase({ path: ":memory:" });
   const allowed = mcpPlugin({ registration: { commands: [cmd] }, ping_interval_ms: 0 });
@@ -37,7 +37,7 @@ test("what a session asked of servers that it registered is answered from the re
     },
     { database: await database() },
   );
-  // Nothing may be registered here: whatever is answered comes from the recording.
+  // Registration is not allowed here: all answers come from the recording.
   const report = await replay(recorded, [toolsPlugin({ builtin: false }), mcpPlugin()], {
     host: { database: await database() },
   });
@@ -54,7 +54,7 @@ test("what a session asked of servers that it registered is answered from the re
   expect(report).toEqual(identical);
 });
 
-test("a replay connects to none of the servers in its config, nor goes on with what was subscribed to there", async () => {
+test("a replay connects to no server of its config, and renews no subscription there", async () => {
   const folder = newPath();
   mkdirSync(folder);
   const countStarted = () => readdirSync(folder).length;

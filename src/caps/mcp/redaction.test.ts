@@ -41,13 +41,13 @@ test.each([
     "the key is ***",
   ],
 ] satisfies [ServerSettings, string, string][])(
-  "of %j no secret is shown, whole or in part",
+  "no secret of %j is shown, whole or in part",
   (settings, text, shown) => {
     expect(redactionOf(settings)(text)).toBe(shown);
   },
 );
 
-test("secrets are blotted out of all texts of a value", () => {
+test("secrets are removed from all texts of a value", () => {
   const redact = redactionOf({ cmd: ["serve"], env: { API_KEY: "abc-def-123" } });
 
   expect(redactValue({ "abc-def-123": [1, null, true, { tried: "abc-def-123!" }] }, redact)).toEqual({
@@ -55,7 +55,7 @@ test("secrets are blotted out of all texts of a value", () => {
   });
 });
 
-test("what is nested without end is cut, not followed", () => {
+test("a value that is nested too deeply is cut", () => {
   const redact = redactionOf({ cmd: ["serve"], env: { API_KEY: "abc-def-123" } });
   const nested = JSON.parse(`${"[".repeat(100_000)}"abc-def-123"${"]".repeat(100_000)}`);
 

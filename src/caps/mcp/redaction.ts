@@ -1,21 +1,21 @@
-// Keeps what a config hands to a server to prove who it is out of what is shown of that server's failures. What a tool
-// returns is not touched: most values of an environment are no secrets, and data with holes in it is of no use.
+// Removes credentials of a config from the texts that report a server's failures. Results of tools are not changed:
+// most values of an environment are not secrets, and data with holes is useless.
 import type { JsonValue } from "../../protocol/json.ts";
 import type { Endpoint, ServerConfig } from "./server-config.ts";
 
-/** Blots secrets out of a text that a server wrote. */
+/** Replaces secrets in a text that a server wrote. */
 export type Redaction = (text: string) => string;
 
 export function createRedaction({ endpoint }: ServerConfig): Redaction {
   const given = endpoint.transport === "stdio" ? secretsOfProgram(endpoint) : secretsOfRemote(endpoint);
   const secrets = [...new Set(given.flatMap(partsOf))]
     .filter((value) => value.length >= minSecretLength)
-    // A secret may be a part of another.
+    // The longest first: a secret may be part of another.
     .toSorted((one, other) => other.length - one.length);
   return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, "***"), text);
 }
 
-/** The same for every text in a value. */
+/** Applies the redaction to every text in a value. */
 export function redactValue<Value extends JsonValue>(value: Value, redact: Redaction): Value {
   const redacted = (inner: JsonValue, depth: number): JsonValue => {
     if (typeof inner === "string") return redact(inner);
@@ -27,16 +27,16 @@ export function redactValue<Value extends JsonValue>(value: Value, redact: Redac
   return redacted(value, 0) as Value;
 }
 
-/** Servers may nest without end, and whoever follows has no more room on the stack. */
+/** Servers may nest values without limit, and deep recursion would exhaust the stack. */
 const maxDepth = 200;
 
-/** Shorter values, as `true` or `8080`, say nothing and would blot out innocent text. */
+/** Shorter values, such as `true` or `8080`, are not secret and occur in ordinary text. */
 const minSecretLength = 6;
 
 type ProgramEndpoint = Extract<Endpoint, { transport: "stdio" }>;
 type RemoteEndpoint = Exclude<Endpoint, ProgramEndpoint>;
 
-/** Its variables; and of its arguments those that are called secrets, or that addresses have in them. */
+/** Its environment variables, and those arguments that are named like secrets or are addresses with secrets. */
 function secretsOfProgram({ cmd, env }: ProgramEndpoint): string[] {
   const named = cmd.flatMap((argument, at) => {
     const [, dashes, value] = secretName.exec(argument) ?? [];
@@ -46,7 +46,7 @@ function secretsOfProgram({ cmd, env }: ProgramEndpoint): string[] {
   return [...Object.values(env), ...named, ...cmd.flatMap(secretsInAddress)];
 }
 
-/** `--api-key abc`, `--api-key=abc`, and `API_KEY=abc` as programs that start others take it. */
+/** `--api-key abc`, `--api-key=abc`, and `API_KEY=abc` as launcher programs accept it. */
 const secretName = /^(-{0,2})[\w-]*(?:key|token|secret|password|credential|header)[\w-]*(?:=(.+))?$/is;
 
 function secretsOfRemote({ url, headers, oauth }: RemoteEndpoint): string[] {
@@ -55,14 +55,14 @@ function secretsOfRemote({ url, headers, oauth }: RemoteEndpoint): string[] {
   return [...Object.values(headers), ...keys, ...secretsInAddress(url.href)];
 }
 
-/** `Bearer abc` is shown as neither whole nor part, nor is a key of several lines, nor what an address has of secrets. */
+/** Also the parts of a value: the `abc` of `Bearer abc`, each line of a key, and the secrets in an address. */
 function partsOf(value: string): string[] {
   return [value, ...value.split(/\s+/), ...secretsInAddress(value)];
 }
 
 /**
- * The password, and the query: keys are handed over there too, whatever they are called. Both as they are meant and as they
- * are written, for an address is shown as it was written.
+ * The password and all query values, since keys are passed under any name. Both decoded and as written, because an
+ * error may show either.
  */
 function secretsInAddress(text: string): string[] {
   if (!URL.canParse(text)) return [];

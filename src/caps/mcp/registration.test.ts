@@ -1,4 +1,4 @@
-// Which servers agents may bring along, and what becomes of them.
+// Servers that agents register.
 import { expect, test } from "vitest";
 import { core } from "../../protocol/core.ts";
 import type { McpOptions } from "./options.ts";
@@ -8,7 +8,7 @@ const cmd = ownServer("hostile");
 const registration = { commands: [[...cmd, "..."]] };
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
 
-test("an agent registers a server that the operator allows, uses it, and takes it away", async () => {
+test("an agent registers a server that the operator allows, uses it, and unregisters it", async () => {
   await using bridge = await startBridge({}, { registration });
   const { client } = bridge;
 
@@ -26,7 +26,7 @@ test("an agent registers a server that the operator allows, uses it, and takes i
   expect(tools).toEqual([]);
 });
 
-test("a server that an agent registers is its session's own", async () => {
+test("a server that an agent registers belongs to its session only", async () => {
   await using bridge = await startBridge({}, { registration });
   const other = await bridge.connect();
 
@@ -70,7 +70,7 @@ test.each([
   [{ server_id: "a", transport: "http", url: "ftp://example.com" }, "url"],
   [{ server_id: "a", transport: "http", url: "https://user:pass@example.com" }, "credentials"],
   [{ server_id: "a", transport: "stdio" }, "cmd"],
-])("a config that cannot be right is a schema_violation that says what: %j", async (config, word) => {
+])("an invalid config is a schema_violation that names the setting: %j", async (config, word) => {
   await using bridge = await startBridge({}, { registration });
 
   const refused = bridge.client.mcp.registerServer({ config } as never);
@@ -78,7 +78,7 @@ test.each([
   await expect(refused).rejects.toMatchObject({ code: "schema_violation", message: expect.stringContaining(word) });
 });
 
-test("a registration that does not connect is an error and leaves nothing behind", async () => {
+test("a registration that cannot connect is an error and leaves nothing behind", async () => {
   await using bridge = await startBridge({}, { registration });
 
   const failed = bridge.client.mcp.registerServer({ config: { server_id: "mine", cmd: [...cmd, "--die"] } });
@@ -87,7 +87,7 @@ test("a registration that does not connect is an error and leaves nothing behind
   expect((await bridge.client.mcp.listServers({})).servers).toEqual([]);
 });
 
-test("servers of the config are not an agent's to remove, and a taken id is not given again", async () => {
+test("an agent cannot unregister a server of the config, and an id in use is rejected", async () => {
   await using bridge = await startBridge({ host: { cmd } }, { registration });
 
   await expect(bridge.client.mcp.unregisterServer({ server_id: "host" })).rejects.toMatchObject({ code: "forbidden" });
@@ -100,7 +100,7 @@ test("servers of the config are not an agent's to remove, and a taken id is not 
   });
 });
 
-test("what an agent hands to its server is not in the state of its session as it is", async () => {
+test("the settings of a registered server are encrypted in the state of the session", async () => {
   const secret = "sk-very-secret-0123456789";
   await using bridge = await startBridge({}, { registration: { ...registration, env: ["API_KEY"] } });
 
@@ -114,7 +114,7 @@ test("what an agent hands to its server is not in the state of its session as it
   expect(JSON.stringify([saved, await bridge.client.mcp.listServers({})])).not.toContain(secret);
 });
 
-test("servers registered at the same time are counted like those registered one after another", async () => {
+test("concurrent registrations count towards the limit like sequential ones", async () => {
   await using bridge = await startBridge({}, { registration: { ...registration, max_servers: 2 } });
 
   const outcomes = await Promise.allSettled(
@@ -126,7 +126,7 @@ test("servers registered at the same time are counted like those registered one 
   expect((await bridge.client.mcp.listServers({})).servers).toHaveLength(2);
 });
 
-test("a server registered while another one is being removed is still there when the session comes back", async () => {
+test("a server registered while another is being unregistered is still there when the session is recovered", async () => {
   await using bridge = await startBridge({}, { registration });
   const { mcp: api } = bridge.client;
   await api.registerServer({ config: { server_id: "deaf", cmd: [...cmd, "--deaf"] } });
@@ -141,7 +141,7 @@ test("a server registered while another one is being removed is still there when
   expect((await fork.mcp.listServers({})).servers.map(({ server_id }) => server_id)).toEqual(["kept", "deaf"]);
 });
 
-test("a server of the config is not an agent's to remove, whatever it is called", async () => {
+test("an agent cannot unregister a server of the config, whatever its id", async () => {
   await using bridge = await startBridge({ constructor: { cmd } });
   await bridge.status("constructor", "ready");
 

@@ -1,5 +1,5 @@
-// Which servers agents may bring along. To name a program is to run it, and to name an address is to send the host there:
-// nothing is allowed that the operator has not listed.
+// Checks which servers agents may register. An agent that names a program runs it, and an agent that names an address
+// makes the host connect to it: only programs and addresses that the operator has listed are allowed.
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ParsedMcpOptions } from "./options.ts";
@@ -8,10 +8,10 @@ import { badConfig, registrationForbidden } from "./problems.ts";
 import { mcp } from "./protocol.ts";
 import { type Endpoint, type ServerConfig, serverIdSchema, serverSettings, toServerConfig } from "./server-config.ts";
 
-/** Reads what an agent sent. Fields that no server has are left out: SDKs send more than they mean. */
+/** Parses the config of an agent. Unknown fields are ignored, since SDKs send further fields. */
 export function parseRegistration(given: JsonObject): { id: string; settings: JsonObject } {
   const known = Object.entries(given).filter(([key, value]) => key in serverSettings.shape && value !== null);
-  // Python's models fill in what their agent did not say.
+  // Models of the Python SDK send an empty `transport` if the agent gave none.
   const settings = Object.fromEntries(known.filter(([key, value]) => !(key === "transport" && value === "")));
   const id = typeof given.server_id === "string" && given.server_id !== "" ? given.server_id : createServerId(given);
   const parsed = serverIdSchema.safeParse(id);
@@ -43,23 +43,23 @@ export function toOwnConfig(id: string, given: JsonObject): ServerConfig {
   }
 }
 
-/** Throws where the operator does not let agents have this server. */
+/** Throws if the operator does not allow agents to register this server. */
 export function checkRegistration(endpoint: Endpoint, { registration }: ParsedMcpOptions): void {
   if (endpoint.transport !== "stdio") {
     if (registration.urls.length === 0 || !isUriOnList(registration.urls, endpoint.url.href))
       throw registrationForbidden("a server at this address", "urls");
-    // To name a file is to have the host read it, and to name an identity provider is to have it sent there.
+    // A named file would be read by the host, and a named identity provider would receive its content.
     if (endpoint.oauth?.identity_provider !== undefined)
-      throw mcp.error("forbidden", "oauth.identity_provider is for servers of the host's config alone");
+      throw mcp.error("forbidden", "oauth.identity_provider is allowed only for servers of the host's config");
     return;
   }
   if (!registration.commands.some((pattern) => isAllowedCommand(pattern, endpoint.cmd)))
-    throw registrationForbidden("a server that is this program", "commands");
+    throw registrationForbidden("a server that runs this program", "commands");
   // Variables such as NODE_OPTIONS or LD_PRELOAD make any program run anything.
   const unlisted = Object.keys(endpoint.env).find((name) => !registration.env.includes(name));
   if (unlisted !== undefined) throw registrationForbidden(`a server with the variable ${unlisted}`, "env");
-  // A program that is named without its folder, or a script, would be another one elsewhere.
-  if (endpoint.cwd !== "") throw registrationForbidden("a server with a folder of its own", "commands");
+  // In another folder, a program without a path or a script would be a different one.
+  if (endpoint.cwd !== "") throw registrationForbidden("a server with its own folder (cwd)", "commands");
 }
 
 function isAllowedCommand(pattern: readonly string[], cmd: readonly string[]): boolean {

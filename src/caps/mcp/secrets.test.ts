@@ -1,5 +1,5 @@
-// What proves who a server's user is, is shown to nobody: not in errors, lists, pushes and snapshots, not in the log, the
-// audit and recordings, and not on the disk.
+// Credentials of servers appear nowhere: not in errors, lists, pushes and snapshots, not in the log, the audit and
+// recordings, and not on the disk.
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { ownServer, waitFor } from "./start-bridge.suite.ts";
 const cmd = ownServer("hostile");
 const [configured, registered] = ["sk-of-the-config-0123456789", "sk-of-the-agent-0123456789"];
 
-test("secrets of servers are shown nowhere, whatever the servers do with them", async () => {
+test("credentials of servers appear nowhere, whatever the servers do with them", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-secrets-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const recordings = createMemoryRecordings();

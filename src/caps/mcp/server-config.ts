@@ -1,11 +1,11 @@
-// What makes a server known to the bridge, as it is written in a config or sent by an agent.
+// The settings of a server, as written in a config or sent by an agent.
 import * as z from "zod";
 import { mcpLimits } from "./limits.ts";
 
 export const transports = ["stdio", "sse", "http", "ws"] as const;
 export type TransportName = (typeof transports)[number];
 
-/** Other spellings in the field, each with ours. */
+/** Other spellings in use, each with ours. */
 const transportSpellings: Readonly<Record<string, TransportName>> = {
   streamable_http: "http",
   "streamable-http": "http",
@@ -23,37 +23,38 @@ export const serverIdSchema = z
   .regex(serverIdPattern, "expected letters, digits, - and single _, beginning with a letter or digit");
 
 const oauthSettings = z.strictObject({
-  /** Where this host is known to the authorisation server already; else it registers itself. */
+  /** If this host is already registered at the authorisation server; without it, the host registers itself. */
   client_id: z.string().min(1).optional(),
   client_secret: z.string().min(1).optional(),
-  /** In place of client_secret, for `client_credentials`: a key in PEM with which the host signs who it is. */
+  /** Instead of client_secret, for `client_credentials`: a PEM key with which the host signs its identity. */
   private_key: z.string().min(1).optional(),
   signing_algorithm: z.string().default("ES256"),
-  /** Address of a document about this client, for servers that read one in place of a registration. */
+  /** Address of a document about this client, for servers that read it instead of a registration. */
   client_metadata_url: z.url().optional(),
   scope: z.string().default(""),
   /**
-   * `client_credentials` needs no user, but a client_id and a client_secret or private_key. `identity_assertion` has an
-   * identity provider vouch for the user to the authorisation server, which knows the host by client_id and client_secret.
+   * `client_credentials` needs no user, but a client_id and a client_secret or private_key. With `identity_assertion`,
+   * an identity provider vouches for the user, and the authorisation server identifies the host by client_id and
+   * client_secret.
    */
   grant: z.enum(["authorization_code", "client_credentials", "identity_assertion"]).default("authorization_code"),
   identity_provider: z
     .strictObject({
       issuer: z.url(),
-      /** Where it exchanges tokens; found by its issuer where it is left out. */
+      /** The endpoint that exchanges tokens; discovered from the issuer by default. */
       token_endpoint: z.url().optional(),
       client_id: z.string().min(1),
       client_secret: z.string().min(1).optional(),
-      /** Holds an ID token of the user; read each time that one is needed, for whoever writes it renews it there. */
+      /** Holds an ID token of the user. It is read each time that a token is needed, so it may be renewed there. */
       id_token_file: z.string().min(1),
     })
     .optional(),
   /**
-   * The issuer that the authorisation server names in its metadata, where that is not the address the metadata is at, as
-   * with some servers of 2025-03-26. Any other is refused.
+   * The issuer that the authorisation server names in its metadata, if it differs from the address of the metadata, as
+   * with some servers of 2025-03-26. Any other issuer is rejected.
    */
   issuer: z.url().optional(),
-  /** Who is shown where to authorise: the agent, or only whoever reads the host's log. */
+  /** Who gets the address to authorise at: the agent, or only the operator, in the host's log. */
   authorize_by: z.enum(["agent", "operator"]).optional(),
 });
 
@@ -61,32 +62,32 @@ const oauthSettings = z.strictObject({
 export const serverSettings = z.strictObject({
   name: z.string().max(200).default(""),
   transport: z.enum([...transports, ...Object.keys(transportSpellings)]).optional(),
-  /** The program of a stdio server and its arguments; or `command` and `args`, as other hosts spell it. */
+  /** The program of a stdio server and its arguments; or `command` and `args`, as other hosts spell them. */
   cmd: z.array(z.string()).default([]),
   command: z.string().optional(),
   args: z.array(z.string()).default([]),
-  /** The folder it runs in, from that of the config. */
+  /** The folder that the program runs in, relative to the folder of the config. */
   cwd: z.string().default(""),
-  /** Added to HOME, LANG, PATH and the like; nothing else of the host's environment is handed on. */
+  /** Added to HOME, LANG, PATH and similar variables; nothing else of the host's environment is passed on. */
   env: z.record(z.string(), z.string()).default({}),
   url: z.string().default(""),
   headers: z.record(z.string(), z.string()).default({}),
-  /** Seconds that one request may take. */
+  /** Seconds until a request times out. */
   timeout: z
     .number()
     .positive()
     .max(mcpLimits.maxTimerMs / 1000)
     .default(mcpLimits.requestTimeoutMs / 1000),
   auto_reconnect: z.boolean().default(true),
-  /** Tools by name, `*` for any characters; empty for all. */
+  /** Names of tools, `*` for any characters; empty allows all. */
   tool_allow_list: z.array(z.string()).default([]),
-  /** Resources by address, `*` for any characters; empty for all. */
+  /** Addresses of resources, `*` for any characters; empty allows all. */
   resource_allow_list: z.array(z.string()).default([]),
   /** One connection for the host, or one for each session. */
   scope: z.enum(["shared", "session"]).default("shared"),
-  /** `lazy` starts it when it is first needed, provided that its tools are known from the last time. */
+  /** `lazy` starts the server when it is first needed, if its tools are known from an earlier start. */
   start: z.enum(["lazy", "eager"]).default("lazy"),
-  /** What the server may ask of the agent. */
+  /** The requests that the server may send to the agent. */
   permissions: z
     .strictObject({
       sampling: z.boolean().default(false),
@@ -94,9 +95,9 @@ export const serverSettings = z.strictObject({
       roots: z.boolean().default(false),
     })
     .prefault({}),
-  /** The least severe messages that the server is asked to log; forwarded by mcp/server/push. */
+  /** The least severe level of messages that the server is asked to log; sent to agents as mcp/server/push. */
   log_level: z.enum(logLevels).optional(),
-  /** Whether agents see the last lines of its stderr; by default only of servers that they registered themselves. */
+  /** Whether agents see the last lines of its stderr; by default only for servers that they registered. */
   show_stderr: z.boolean().optional(),
   oauth: oauthSettings.optional(),
 });
@@ -104,7 +105,7 @@ export const serverSettings = z.strictObject({
 export type ServerSettings = z.input<typeof serverSettings>;
 type ParsedSettings = z.output<typeof serverSettings>;
 
-/** Where the server is and how to get there. */
+/** The address or program of a server, and how to connect to it. */
 export type Endpoint =
   | { transport: "stdio"; cmd: readonly [string, ...string[]]; cwd: string; env: Readonly<Record<string, string>> }
   | {
@@ -131,7 +132,7 @@ export interface ServerConfig {
   readonly showsStderr: boolean;
 }
 
-/** Puts settings into shape. Throws an Error that says which of them is wrong. */
+/** Converts parsed settings. Throws an Error that names the invalid setting. */
 export function toServerConfig(id: string, settings: ParsedSettings, isOwn = false): ServerConfig {
   return {
     id,
@@ -155,7 +156,7 @@ function toEndpoint(settings: ParsedSettings): Endpoint {
   if (transport === "stdio") {
     const [command, ...args] = settings.command === undefined ? settings.cmd : [settings.command, ...settings.args];
     if (command === undefined || command === "") throw new Error("cmd: a stdio server needs a program to run");
-    if (settings.url !== "") throw new Error("url: a stdio server has none");
+    if (settings.url !== "") throw new Error("url: not allowed for a stdio server");
     return { transport, cmd: [command, ...args], cwd, env };
   }
   return { transport, url: toUrl(settings.url, transport), headers, oauth };
@@ -171,7 +172,8 @@ function toUrl(text: string, transport: TransportName): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !protocols.includes(url.protocol))
     throw new Error(`url: expected an address that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`);
-  // A password in an address ends up in logs, and one before an @ makes an address look like another.
-  if (url.username !== "" || url.password !== "") throw new Error("url: put credentials into headers, not here");
+  // A password in an address ends up in logs, and `user@` in front of a host makes an address look like another.
+  if (url.username !== "" || url.password !== "")
+    throw new Error("url: must not contain credentials, put them into headers");
   return url;
 }

@@ -16,8 +16,8 @@ import type { ServerListener } from "./server/listening.ts";
 import type { ServerConfig } from "./server-config.ts";
 
 /**
- * Servers that the session registered: `id` → sealed settings, for they may hold secrets. Local, as what follows is:
- * connections are not merged, so what a fork connected to must not replace what this session has.
+ * Servers that the session registered: `id` → sealed settings, since they may hold secrets. This key and the next are
+ * local: connections are not merged, so a merge must not replace this session's servers by those of a fork.
  */
 const registeredKey = `${localPrefix}registered`;
 /** `[server_id, uri]` of each subscription. */
@@ -58,7 +58,7 @@ export class SessionBridge implements ServerListener {
     return [...this.#bridge.shared.values(), ...this.#own.values()];
   }
 
-  /** Those that may have something to give, the ones that are ready first. */
+  /** Servers that may be able to answer, ready ones first. */
   get usable(): BridgedServer[] {
     const able = this.servers.filter(({ canBeReady }) => canBeReady);
     return [...able.filter(({ isReady }) => isReady), ...able.filter(({ isReady }) => !isReady)];
@@ -88,16 +88,16 @@ export class SessionBridge implements ServerListener {
     const config = toOwnConfig(id, settings);
     checkRegistration(config.endpoint, options);
     if (this.#own.has(id) || this.#bridge.shared.has(id))
-      throw mcp.error("schema_violation", `config.server_id: there is a server "${id}" already`);
+      throw mcp.error("schema_violation", `config.server_id: a server "${id}" exists already`);
     const { max_servers } = options.registration;
-    // Those that are only being registered count, or many at once would be too many.
+    // Servers that are still being registered count too, or concurrent registrations could exceed the limit.
     if (this.#own.size - this.#bridge.perSession.length >= max_servers)
       throw limitReached("registration.max_servers", max_servers);
     const server = this.#open(config);
     try {
       await server.ready(signal);
     } catch (error) {
-      // One that only waits for its user to authorise is there to be authorised.
+      // A server that only waits for its user to authorise stays registered.
       if (this.#authorization.pendingUrlFor(config) === "") {
         this.#own.delete(id);
         await server.close();
@@ -114,7 +114,7 @@ export class SessionBridge implements ServerListener {
     const registered = this.#registered();
     if (!Object.hasOwn(registered, id))
       throw registrationForbidden(`or remove the server "${id}" of its config`, "commands");
-    // All at once and before its end is waited for: others may come meanwhile, one of the same id too.
+    // All changes are made before the close is awaited: meanwhile a server with the same id may be registered.
     const { [id]: _, ...others } = registered;
     this.#own.delete(id);
     this.#context.state.set(registeredKey, others);
@@ -124,7 +124,8 @@ export class SessionBridge implements ServerListener {
 
   async authorize(id: string, params: URLSearchParams): Promise<ServerInfo> {
     const server = this.server(id);
-    if (!this.#own.has(id)) throw mcp.error("forbidden", `"${id}" is the host's: its operator authorises it`);
+    if (!this.#own.has(id))
+      throw mcp.error("forbidden", `"${id}" is a server of the host: only its operator can authorise it`);
     await this.#authorization.finish(server.config, params);
     return server.info();
   }
@@ -159,7 +160,7 @@ export class SessionBridge implements ServerListener {
     const server = this.server(id);
     if (!this.isSubscribed(id, uri)) return;
     this.#keepSubscriptions((serverId, watched) => serverId !== id || watched !== uri);
-    // It is ended by now: a server that cannot be told goes on to tell nobody.
+    // The subscription has ended for the agent; if the server cannot be reached, its notifications are ignored.
     await within(this.#endSubscription(server, uri), signal).catch(() => {});
   }
 
@@ -167,7 +168,7 @@ export class SessionBridge implements ServerListener {
     this.#stopListening();
     this.#authorization.close();
     const shared = this.#subscribed().filter(([id]) => !this.#own.has(id));
-    // A shared server goes on without this session; whether it hears of that must not hold up its end.
+    // A shared server continues without this session, so close() does not wait for it.
     for (const [id, uri] of shared) {
       const server = this.#bridge.shared.get(id);
       if (server !== undefined) void this.#endSubscription(server, uri).catch(() => {});
@@ -191,15 +192,16 @@ export class SessionBridge implements ServerListener {
     return server;
   }
 
-  /** The session was restored, recovered or forked: it has the servers it had, each with a connection of its own. */
+  /** Opens the servers of a restored, recovered or forked session, each with a new connection. */
   #reopen(id: string, sealed: string): void {
     const { environment, secrets, shared } = this.#bridge;
     try {
-      const text = secrets.unseal(sealed, this.#purposeOf(id)) ?? fail(new Error("it was sealed with another key"));
+      const text =
+        secrets.unseal(sealed, this.#purposeOf(id)) ?? fail(new Error("its settings were sealed with another key"));
       const config = toOwnConfig(id, JSON.parse(text) as JsonObject);
-      // The operator may have changed their mind since.
+      // The operator may have changed the config since.
       checkRegistration(config.endpoint, environment.options);
-      if (this.#own.has(id) || shared.has(id)) throw new Error("the config has a server of this id now");
+      if (this.#own.has(id) || shared.has(id)) throw new Error("the config now has a server with this id");
       this.#open(config);
     } catch (error) {
       environment.log.warn("a registered MCP server is not opened again", { server: id, error });
@@ -224,7 +226,7 @@ export class SessionBridge implements ServerListener {
     this.#context.state.set(subscribedKey, kept);
   }
 
-  /** Not bound to the session: a fork, or the same session under another host, must be able to read it. */
+  /** Not bound to the session: a fork, or the same session on another host, must be able to unseal it. */
   #purposeOf(id: string): string {
     return `mcp-server ${id}`;
   }

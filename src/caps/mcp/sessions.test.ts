@@ -1,4 +1,4 @@
-// What each session has of its servers, and what it keeps of them.
+// The servers of each session, and their state.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ test("a server of the config with scope session has a process for each session",
   expect(new Set(pids).size).toBe(2);
 });
 
-test("a shared server has one process, which the second host start shows without starting it", async () => {
+test("a shared server has one process, and after a restart of the host its tools are listed without starting it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-"));
   const start = async () =>
     startHost({
@@ -56,7 +56,7 @@ test("a shared server has one process, which the second host start shows without
   }
 });
 
-test("a fork has the servers of its session, each with a process of its own", async () => {
+test("a fork has the servers of its session, each with its own process", async () => {
   await using bridge = await startBridge({}, { registration });
   await bridge.client.mcp.registerServer({ config: { server_id: "mine", cmd, env: {} } });
   const original = textOf(await bridge.call("mine__pid"));
@@ -95,7 +95,7 @@ test("allow lists hide tools, and resources by their address", async () => {
   }
 });
 
-test("an agent that ends a subscription twice at once ends nobody else's", async () => {
+test("an agent that ends a subscription twice at once does not end the subscription of another", async () => {
   const uri = "ref://text";
   await using bridge = await startBridge({ ref: { cmd: [...referenceMcpCommand] } });
   await bridge.status("ref", "ready");
@@ -113,11 +113,11 @@ test("an agent that ends a subscription twice at once ends nobody else's", async
   expect(updates).toEqual([{ uri }]);
 });
 
-test("a session that begins while its server is away is told of changes once the server is there", async () => {
+test("a session that begins while its server is down receives changes once the server is up", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-"));
   const gate = join(folder, "open");
   const uri = "ref://text";
-  // A server that ends at once for as long as there is no such file.
+  // A server that exits at once while the file does not exist.
   const gated = ["/bin/sh", "-c", `[ -e "${gate}" ] && exec "$@"`, "sh", ...referenceMcpCommand];
   try {
     await writeFile(gate, "");
@@ -128,7 +128,7 @@ test("a session that begins while its server is away is told of changes once the
     await expect(bridge.call("ref__crash")).rejects.toMatchObject({ code: "mcp_transport_error" });
     await bridge.status("ref", "error");
 
-    // The fork has the subscription from the state of its session alone, which then has it no more.
+    // The fork has the subscription only in the state of its session.
     const { session_id: sessionId } = await bridge.client.rpc(core.calls.fork, {});
     const fork = await bridge.connect({ sessionId, agentId: bridge.client.agentId });
     await bridge.client.mcp.unsubscribeResource({ uri, server_id: "ref" });
@@ -147,7 +147,7 @@ test("a session that begins while its server is away is told of changes once the
   }
 });
 
-test("resources of a server that is not started yet are listed and read all the same", async () => {
+test("resources of a server that is not started yet are listed and read", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-mcp-"));
   const servers = { ref: { cmd: [...referenceMcpCommand] }, other: { cmd } };
   const start = async () =>
@@ -181,7 +181,7 @@ test("resources of a server that is not started yet are listed and read all the 
   }
 });
 
-test("the tools that a server has for one agent are not shown to another before it has asked itself", async () => {
+test("the tools that a server shows to one agent are not shown to another", async () => {
   await using bridge = await startBridge({}, { registration });
   await bridge.client.mcp.registerServer({ config: { server_id: "mine", cmd } });
   const kept = bridge.database.prepare("SELECT count(*) AS rows FROM mcp_tools").get();

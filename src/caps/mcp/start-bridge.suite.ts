@@ -1,4 +1,4 @@
-// A host with tools and the bridge, and servers to try it on; for the tests of this folder only.
+// A host with tools and the bridge, and test servers; only for the tests of this folder.
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
@@ -11,12 +11,12 @@ import type { ServerSettings } from "./server-config.ts";
 
 const require = createRequire(import.meta.url);
 
-/** A server of the MCP project, as it is installed. */
+/** An installed server of the MCP project. */
 export function officialServer(name: "everything" | "filesystem" | "memory", ...args: string[]): [string, ...string[]] {
   return [process.execPath, require.resolve(`@modelcontextprotocol/server-${name}/dist/index.js`), ...args];
 }
 
-/** A server of ours, which does what it is told, good or bad. */
+/** A test server whose behaviour is set by its arguments. */
 export function ownServer(name: string, ...args: string[]): [string, ...string[]] {
   return [process.execPath, fileURLToPath(new URL(`./fixtures/${name}.mjs`, import.meta.url)), ...args];
 }
@@ -37,7 +37,7 @@ export async function startBridge(servers: Record<string, ServerSettings>, optio
     ...started,
     database,
     call,
-    /** Waits for a server to have this status. */
+    /** Waits until a server has this status. */
     status: (server_id: string, status: string): Promise<ServerInfo> =>
       waitFor(async () => {
         const { servers } = await client.mcp.listServers({});
@@ -47,7 +47,7 @@ export async function startBridge(servers: Record<string, ServerSettings>, optio
   };
 }
 
-/** Looks until there is an answer, for what another process does in its own time. */
+/** Polls until there is a value, for changes that another process makes. */
 export async function waitFor<Value>(
   look: () => Value | undefined | Promise<Value | undefined>,
   what: string,

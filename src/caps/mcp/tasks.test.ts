@@ -1,4 +1,4 @@
-// Tools that run as tasks: in the revision of 2025-11-25, and by the extension of 2026-07-28.
+// Tools that run as tasks: in revision 2025-11-25, and in the extension of 2026-07-28.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -9,7 +9,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { mcp } from "./protocol.ts";
 import { ownServer, startBridge, waitFor } from "./start-bridge.suite.ts";
 
-/** The same server elsewhere: it goes on, with its tasks, when the way to it is cut. */
+/** The same server at a remote address: it continues, with its tasks, when the connection is lost. */
 async function startElsewhere(flags: readonly string[]) {
   const [command, ...args] = ownServer("tasks", ...flags);
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -31,7 +31,7 @@ async function startElsewhere(flags: readonly string[]) {
   return { url: `ws://127.0.0.1:${(door.address() as AddressInfo).port}`, cut };
 }
 
-/** The same behind a gateway of HTTP, which may answer in its place: with the status that `refuse` gives. */
+/** The same behind an HTTP gateway, which may answer in its place with the status that `refuse` returns. */
 async function startBehindGateway(flags: readonly string[], refuse: (method: string) => number | undefined) {
   const [command, ...args] = ownServer("tasks", ...flags);
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -70,7 +70,7 @@ describe.each([
     return bridge;
   };
 
-  test("a task is followed to its end, and what it says on the way is told as events", async () => {
+  test("a task is followed to its end, and its status changes are events", async () => {
     await using bridge = await start();
     const events: [string, unknown][] = [];
 
@@ -87,7 +87,7 @@ describe.each([
     ]);
   });
 
-  test("a task that fails is an error with the server's code, one whose tool fails a result", async () => {
+  test("a task that fails is an error with the server's code, and a task whose tool fails is a result", async () => {
     await using bridge = await start();
 
     await expect(bridge.call("slow__failing")).rejects.toMatchObject({
@@ -98,7 +98,7 @@ describe.each([
     expect(await bridge.call("slow__mistaken")).toMatchObject({ success: false, error: "it went wrong" });
   });
 
-  test("a task that the server withdraws, or no longer knows, ends the call", async () => {
+  test("a task that the server cancels or no longer has ends the call", async () => {
     await using bridge = await start();
 
     await expect(bridge.call("slow__withdrawn")).rejects.toMatchObject({ code: "mcp_protocol_error" });
@@ -108,7 +108,7 @@ describe.each([
     });
   });
 
-  test("a call that is cancelled, and one whose time is over, cancel their tasks", async () => {
+  test("a call that is cancelled and a call that times out cancel their tasks", async () => {
     await using bridge = await start();
     const controller = new AbortController();
     const cancelled = async () => JSON.parse(textOf(await bridge.call("slow__cancelled")) ?? "[]") as string[];
@@ -126,7 +126,7 @@ describe.each([
     expect(await cancelled()).toEqual(["task-1", "task-2"]);
   });
 
-  test("a task that needs something of the user has the agent asked", async () => {
+  test("a task that needs input from the user asks the agent", async () => {
     await using bridge = await start({ elicitation: true });
     const asked: unknown[] = [];
     const statuses: unknown[] = [];
@@ -145,7 +145,7 @@ describe.each([
     expect(statuses).toContain("input_required");
   });
 
-  test("the agent that is asked is the one whose task it is, whoever else is at work", async () => {
+  test("the agent that started the task is asked, even if other agents are busy", async () => {
     await using bridge = await start({ elicitation: true });
     const other = await bridge.connect();
     const asked: string[] = [];
@@ -167,7 +167,7 @@ describe.each([
     expect(asked).toEqual(["first"]);
   });
 
-  test("a task at a server elsewhere is followed on after the way to it was cut", async () => {
+  test("a task at a remote server is resumed after the connection was lost", async () => {
     const { url, cut } = await startElsewhere(flags);
     await using bridge = await startBridge({ slow: { url } });
     await bridge.status("slow", "ready");
@@ -190,11 +190,11 @@ describe.each([
       ["task-1", "half way"],
     ]);
     expect((await bridge.status("slow", "ready")).reconnects).toBe(1);
-    // The tool was called once: what it does must not be done again because the way was cut.
+    // The tool was called once: its work must not be repeated because the connection was lost.
     expect(textOf(await bridge.call("slow__begun"))).toBe('["task-1"]');
   });
 
-  test("a gateway that does not reach the server for a while is asked again, one that refuses is not", async () => {
+  test("requests to a gateway that cannot reach the server are retried, requests that it rejects are not", async () => {
     const refusals = [503, 502];
     const refuse = (method: string) => (method === "tasks/get" ? refusals.shift() : undefined);
     await using bridge = await startBridge({ slow: { url: await startBehindGateway(flags, refuse) } });
@@ -209,7 +209,7 @@ describe.each([
     });
   });
 
-  test("a gateway that lets no answer through is asked now and then, until the time of a request is over", async () => {
+  test("requests to a gateway that lets no answer through are retried until the request times out", async () => {
     let refused = 0;
     const url = await startBehindGateway(flags, (method) => {
       if (method !== "tasks/result" && method !== "tasks/update") return undefined;
@@ -229,7 +229,7 @@ describe.each([
     expect(refused).toBeLessThan(10);
   });
 
-  test("an answer that the cut kept from the server reaches it afterwards", async () => {
+  test("an answer of the agent that was lost with the connection is sent again", async () => {
     const { url, cut } = await startElsewhere(flags);
     await using bridge = await startBridge({ slow: { url, permissions: { elicitation: true } } });
     await bridge.status("slow", "ready");
@@ -246,7 +246,7 @@ describe.each([
     expect(textOf(data)).toBe(flags.length === 0 ? "chosen: answer 2" : "chosen: answer 1");
   });
 
-  test("a task whose server does not come back ends with the time of the call", async () => {
+  test("a task whose server does not return ends when the call times out", async () => {
     const { url, cut } = await startElsewhere(flags);
     await using bridge = await startBridge({ slow: { url } }, { initial_backoff_ms: 60_000, max_backoff_ms: 60_000 });
     await bridge.status("slow", "ready");
@@ -256,7 +256,7 @@ describe.each([
     await expect(lost).rejects.toMatchObject({ code: "timeout" });
   });
 
-  test("a task of a program is over with its program", async () => {
+  test("a task of a stdio server ends with its process", async () => {
     await using bridge = await start();
 
     const lost = bridge.client.tools.call(
@@ -267,12 +267,13 @@ describe.each([
     await expect(lost).rejects.toMatchObject({ code: "mcp_transport_error" });
   });
 
-  test("a task whose question is refused is over", async () => {
+  test("a task whose question is refused ends", async () => {
     await using bridge = await start({ elicitation: true });
 
     await expect(bridge.call("slow__asking")).rejects.toMatchObject({ code: "mcp_sampling_refused" });
 
-    // In the older revision the server hears of the refusal and decides; in the newer one only this says it.
+    // In the older revision the server receives the refusal and decides; in the newer revision the task has to be
+    // cancelled.
     const expected = flags.length === 0 ? "[]" : '["task-1"]';
     await waitFor(
       async () => (textOf(await bridge.call("slow__cancelled")) === expected ? true : undefined),
@@ -281,7 +282,7 @@ describe.each([
   });
 });
 
-test("progress of a task is told for as long as it runs", async () => {
+test("progress of a task is reported for as long as it runs", async () => {
   await using bridge = await startBridge({ slow: { cmd: ownServer("tasks") } });
   await bridge.status("slow", "ready");
   const progress: unknown[] = [];

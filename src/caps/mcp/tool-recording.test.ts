@@ -1,4 +1,4 @@
-// Recorded sessions that used the tools of servers: replayed without them, whatever they did.
+// Recorded sessions that used tools of servers: replayed without the servers.
 import { expect, test } from "vitest";
 import { RawPeer, startRawHost } from "../../host/session/raw-session.suite.ts";
 import type { Message } from "../../protocol/envelope.ts";
@@ -19,7 +19,7 @@ function plugins(options: Parameters<typeof mcpPlugin>[0] = {}) {
   ];
 }
 
-/** Asks under an id of its own. */
+/** Sends a request with its own id. */
 function asking(peer: RawPeer) {
   let count = 0;
   return async (type: string, fields: object = {}): Promise<Message> => {
@@ -29,7 +29,7 @@ function asking(peer: RawPeer) {
   };
 }
 
-/** Lists tools until there is one of this name, and returns the last list. */
+/** Lists tools until the named tool is there, and returns the last list. */
 async function untilListed(ask: ReturnType<typeof asking>, wanted: string): Promise<string[]> {
   for (;;) {
     const { tools } = await ask("tool/list/req");
@@ -39,7 +39,7 @@ async function untilListed(ask: ReturnType<typeof asking>, wanted: string): Prom
   }
 }
 
-test("tools that servers offered, and what came of calls of them, are those of the recording", async () => {
+test("the tools of servers and the results of their calls are replayed from the recording", async () => {
   const env = { API_KEY: "sk-not-to-be-seen" };
   const options = { servers: { shared: { cmd, env }, mine: { cmd, scope: "session" as const } } };
   const recorded = await record(plugins(options), async (peer) => {
@@ -71,7 +71,7 @@ test("tools that servers offered, and what came of calls of them, are those of t
   expect(await replay(recorded, plugins(options), { mustRunTools: true })).toEqual(identical);
 });
 
-test("tools that came, changed and went are there as long as they were", async () => {
+test("tools that were added, changed and removed are there for the same part of the replay", async () => {
   const options = { registration: { commands: [[...cmd, "..."]] } };
   const recorded = await record(plugins(options), async (peer) => {
     const ask = asking(peer);
@@ -91,11 +91,11 @@ test("tools that came, changed and went are there as long as they were", async (
     await askTool(peer, "4", "books__echo", { arguments: { text: "again" } });
   });
   expect(await replay(recorded, plugins())).toEqual(identical);
-  // A thousand tools are written down once each time they come, and not once for each that came.
+  // A thousand tools are recorded once per change of the list, not once per tool.
   expect(recorded.text.split("\n").filter((line) => line.startsWith('["tools"')).length).toBeLessThan(10);
 });
 
-test("what servers asked in the middle of a call is not asked again, and its answers are taken", async () => {
+test("requests of servers during a call are not sent again in a replay; the recorded answers are used", async () => {
   const permissions = { sampling: true, elicitation: true, roots: true };
   const options = {
     servers: { on: { cmd: officialServer("everything"), permissions }, late: { cmd, permissions } },
@@ -125,7 +125,7 @@ test("what servers asked in the middle of a call is not asked again, and its ans
     expect(await silent).toMatchObject({ data: { error: expect.stringContaining("timeout") } });
     peer.send({ type: "mcp/sample/resp", id: "answer-2", req_id: second, content, model: "m" });
     expect(await peer.answer("answer-2")).toMatchObject({ code: "invalid_message" });
-    // Nobody waits for this one any more when its answer comes.
+    // The caller has left when this answer arrives.
     await askTool(peer, "3", "late__ask_later", { arguments: { ms: 1, text: "late" }, timeout: 0.1 });
     peer.send({
       type: "mcp/sample/resp",

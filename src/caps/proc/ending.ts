@@ -1,4 +1,4 @@
-// How a process ended, in the words of both dialects.
+// How a process ended, in the terms of both dialects.
 import type { ProcessExit } from "../../host/ports/sandbox.ts";
 import { signalNumber } from "./group/signals.ts";
 import type { FeedEvent } from "./output/feed.ts";
@@ -7,12 +7,12 @@ import type { ProcStatus } from "./protocol.ts";
 /** Why the host ended a process. */
 export type EndReason = "timeout" | "output_limit" | "session_ended";
 
-/** Node makes exit code 0 of a signal that it has no name for. Of one that was sent from here, more is known. */
+/** Node reports exit code 0 for a signal without a name. For a signal that this host sent, the name is known. */
 export function nameSignal(exit: ProcessExit, report: string, signal: NodeJS.Signals | undefined): ProcessExit {
   return exit.code === 0 && report === "" && signal !== undefined ? { code: null, signal } : exit;
 }
 
-/** `cause` is why it ended where that was not its own doing; `wasAsked` where a signal from here ended it. */
+/** `cause` is the reason if the host or a limit ended it; `wasAsked` is true if a signal of this host did. */
 export function judgeEnd({ code, signal }: ProcessExit, cause: string, wasAsked: boolean) {
   const how = { exit_code: code, signal: signal ?? "", error: cause };
   if (cause === "timeout") return { status: "timeout", state: "timedout", ...how };
@@ -24,7 +24,7 @@ export function judgeEnd({ code, signal }: ProcessExit, cause: string, wasAsked:
     : { status: "failed", state: "crashed", ...how };
 }
 
-/** On the stream on which peers of the SDK look for it. */
+/** On the stream that peers of the SDK read it from. */
 export function toEndEvent({ exit_code, signal, status, state, error }: ProcStatus): FeedEvent {
   const code = exit_code ?? -signalNumber(signal);
   const stream_type = signal === "" ? (code === 0 ? "stdout" : "stderr") : "killed";

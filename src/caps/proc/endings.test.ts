@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { linux, testWith } from "../../testing/needs.suite.ts";
 import { dataOf, isAlive, startProc, whenGone } from "./proc-host.suite.ts";
 
-/** A script that says the ids of a child and a grandchild of its own, all of which would sleep on. */
+/** A script that prints the ids of a child and a grandchild; all of them sleep. */
 const family = "sleep 300 & echo $!; sh -c 'sleep 300 & echo $!; wait' & wait";
 
 async function pidsFrom(
@@ -16,7 +16,7 @@ async function pidsFrom(
 }
 
 test.each(["SIGTERM", "term", "15", 15, "SIGUSR1", "SIGINT", "SIGHUP", "SIGKILL", "SIGALRM"])(
-  "the signal %s ends a process that does nothing about it, and is told exactly",
+  "the signal %s ends a process that does not handle it, and is reported by its name",
   async (signal) => {
     await using host = await startProc();
     const { proc_id } = await host.run(["sleep", "300"]);
@@ -35,7 +35,7 @@ test.each(["SIGTERM", "term", "15", 15, "SIGUSR1", "SIGINT", "SIGHUP", "SIGKILL"
 );
 
 testWith(linux).each(["SIGRTMIN", "rtmin+1", 35, "SIGRTMAX"])(
-  "the real-time signal %s ends a process as any other does, and is told by its name",
+  "the real-time signal %s ends a process, and is reported by its name",
   async (signal) => {
     await using host = await startProc();
     const { proc_id } = await host.run(["sleep", "300"]);
@@ -47,7 +47,7 @@ testWith(linux).each(["SIGRTMIN", "rtmin+1", 35, "SIGRTMAX"])(
   },
 );
 
-testWith(linux)("a real-time signal that a process handles is its own to answer", async () => {
+testWith(linux)("a process that handles a real-time signal decides how it ends", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("trap 'exit 0' 36; echo ready; while :; do sleep 0.01; done");
   await host.event(() => host.textOf(proc_id).includes("ready"));
@@ -56,7 +56,7 @@ testWith(linux)("a real-time signal that a process handles is its own to answer"
   expect(dataOf(await host.end(proc_id))).toMatchObject({ exit_code: 0, signal: "", status: "completed" });
 });
 
-test("a signal that a process handles is its own to answer", async () => {
+test("a process that handles a signal decides how it ends", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh(
     "trap 'echo got usr2' USR2; trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done",
@@ -69,7 +69,7 @@ test("a signal that a process handles is its own to answer", async () => {
   expect(dataOf(await host.end(proc_id))).toMatchObject({ code: 5, exit_code: 5, signal: "", state: "crashed" });
 });
 
-test("what is no signal is refused, and what is none that ends is not waited for", async () => {
+test("an unknown signal is rejected, and kill does not wait for a signal that does not end processes", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["sleep", "300"]);
 
@@ -79,7 +79,7 @@ test("what is no signal is refused, and what is none that ends is not waited for
   expect(await host.api.kill({ proc_id, signal: "CONT" })).toMatchObject({ ok: true, state: "running" });
 });
 
-test("the old spelling of kill is answered in its own family", async () => {
+test("the old spelling of kill is answered in the same spelling", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["sleep", "300"]);
   const { proc } = await import("./protocol.ts");
@@ -97,7 +97,7 @@ test("a signal reaches the whole group", async () => {
   await whenGone(pid, ...pids);
 });
 
-test("what a process leaves behind in its group goes with it", async () => {
+test("processes that are left in the group are killed when their leader ends", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("sleep 300 >/dev/null 2>&1 & echo $!");
   const [left = 0] = await pidsFrom(host, proc_id, 1);
@@ -107,7 +107,7 @@ test("what a process leaves behind in its group goes with it", async () => {
   await whenGone(left);
 });
 
-test("a process whose output others hold open ends all the same, and they with it", async () => {
+test("a process whose output is held open by others ends, and the others are killed", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("sleep 300 & echo $!; exit 4");
   const [left = 0] = await pidsFrom(host, proc_id, 1);
@@ -116,7 +116,7 @@ test("a process whose output others hold open ends all the same, and they with i
   await whenGone(left);
 });
 
-test("a process that takes too long is asked to end, and then ended", async () => {
+test("a process that times out gets SIGTERM, and then SIGKILL", async () => {
   await using host = await startProc();
   const polite = await host.sh("trap 'echo bye; exit 0' TERM; while :; do sleep 0.01; done", { timeout: 0.2 });
   const stubborn = await host.sh("trap '' TERM; while :; do sleep 0.01; done", { timeout: 0.2 });
@@ -137,14 +137,14 @@ test("a process that takes too long is asked to end, and then ended", async () =
   expect(await host.api.status({ proc_id: stubborn.proc_id })).toMatchObject({ state: "timedout", error: "timeout" });
 });
 
-test("no process may ask for more time than the host gives", async () => {
+test("a process cannot ask for a longer timeout than the host allows", async () => {
   await using host = await startProc({ max_timeout_seconds: 0.1 });
   const { proc_id } = await host.run(["sleep", "300"], { timeout: 1000 });
 
   expect(dataOf(await host.end(proc_id))).toMatchObject({ state: "timedout" });
 });
 
-test("a process that is stopped still ends in time", async () => {
+test("a stopped process can time out", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["sleep", "300"], { timeout: 0.3 });
   await host.api.kill({ proc_id, signal: "SIGSTOP" });
@@ -152,14 +152,14 @@ test("a process that is stopped still ends in time", async () => {
   expect(dataOf(await host.end(proc_id))).toMatchObject({ state: "timedout" });
 });
 
-test("a process that writes more than it may is ended", async () => {
+test("a process that writes more than its limit is ended", async () => {
   await using host = await startProc({ max_output_bytes: 100_000 });
   const { proc_id } = await host.run(["cat", "/dev/zero"]);
 
   expect(dataOf(await host.end(proc_id))).toMatchObject({ status: "failed", state: "crashed", error: "output_limit" });
 });
 
-test("nobody gets more of a process than it may write, also of one that does not let itself be ended", async () => {
+test("output beyond the limit is not passed on, also from a process that does not end", async () => {
   await using host = await startProc({ max_output_bytes: 100_000 });
   const { proc_id } = await host.sh("trap '' TERM; exec cat /dev/zero");
   await host.end(proc_id);
@@ -168,28 +168,28 @@ test("nobody gets more of a process than it may write, also of one that does not
   expect(host.textOf(proc_id)).toHaveLength(100_000);
 });
 
-test("a process that writes just what it may is left in peace", async () => {
+test("a process that writes exactly its limit is not ended", async () => {
   await using host = await startProc({ max_output_bytes: 1000 });
   const { proc_id } = await host.run(["head", "-c", "1000", "/dev/zero"]);
 
   expect(dataOf(await host.end(proc_id))).toMatchObject({ code: 0, status: "completed", error: "" });
 });
 
-test.each([128, 129, 130, 137, 143, 255])("exit code %i is no signal", async (code) => {
+test.each([128, 129, 130, 137, 143, 255])("exit code %i is not reported as a signal", async (code) => {
   await using host = await startProc();
   const { proc_id } = await host.sh(`exit ${code}`);
 
   expect(dataOf(await host.end(proc_id))).toMatchObject({ code, exit_code: code, signal: "", status: "failed" });
 });
 
-test("a process that ends by a signal of its own is no kill", async () => {
+test("a process that ends by its own signal is not reported as killed", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("kill -SEGV $$");
 
   expect(dataOf(await host.end(proc_id))).toMatchObject({ signal: "SIGSEGV", exit_code: null, state: "crashed" });
 });
 
-test("two hundred processes, ten of them at a time, are each told to have ended once", async () => {
+test("each of two hundred processes, ten at a time, is reported as ended once", async () => {
   await using host = await startProc({ max_procs: 50 });
   const ids = new Set<string>();
   for (let round = 0; round < 20; round++) {
@@ -204,7 +204,7 @@ test("two hundred processes, ten of them at a time, are each told to have ended 
   expect((await host.api.status()).procs.length).toBeLessThanOrEqual(80);
 });
 
-test("a process that closes its output and lives on is running", async () => {
+test("a process that closes its output and continues is running", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("exec >&- 2>&-; exec sleep 300");
   const read = await host.api.read({ proc_id, wait_ms: 50 });
@@ -213,7 +213,7 @@ test("a process that closes its output and lives on is running", async () => {
   expect((await host.api.status({ proc_id })).state).toBe("running");
 });
 
-test("what leaves its group and its session is found by its mark", async () => {
+test("a process that leaves its group and session is found by its mark", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("setsid sh -c 'echo $$; exec sleep 300' & wait");
   const [escaped = 0] = await pidsFrom(host, proc_id, 1);
@@ -223,7 +223,7 @@ test("what leaves its group and its session is found by its mark", async () => {
   await whenGone(escaped);
 });
 
-test("what leaves its group is found also after its process has ended", async () => {
+test("a process that left its group is also found after its parent has ended", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("setsid sh -c 'sleep 300' >/dev/null 2>&1 & echo $!; sleep 0.1");
   const [escaped = 0] = await pidsFrom(host, proc_id, 1);

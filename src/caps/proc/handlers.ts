@@ -1,4 +1,4 @@
-// What a session does with its processes.
+// The handlers of the proc capability for one session.
 import type { CallContext } from "../../host/call-context.ts";
 import type { Handlers, SessionContext } from "../../host/plugin.ts";
 import type { RequestOf } from "../../protocol/capability.ts";
@@ -15,7 +15,7 @@ import type { Workshop } from "./start/workshop.ts";
 
 type Calls = (typeof proc)["calls"];
 
-/** Runs something apart from the call that asked for it. */
+/** Runs `work` outside of the call that asked for it. */
 export type Outside = <Result>(work: () => Result) => Result;
 
 interface HandlerParts {
@@ -33,7 +33,7 @@ export function createHandlers({ context, workshop, table, outside }: HandlerPar
   const owner = () => context.session.principal.id;
 
   const follow = (process: ManagedProcess, reqId: string, cursor: number) => {
-    // The answer leaves in this turn; whatever the process says comes after it.
+    // The answer is sent in this turn, events only after it.
     outside(() =>
       setImmediate(() => {
         if (!table.isClosed) process.follow(audience, reqId, cursor);
@@ -52,7 +52,7 @@ export function createHandlers({ context, workshop, table, outside }: HandlerPar
         const started = await outside(() => workshop.spawn(request, origin));
         if ("problem" in started) return refused(started.problem);
         if (call.isEnded || table.isClosed) {
-          // Nobody will learn of it.
+          // The agent will not receive the id of the process.
           started.terminate("session_ended");
           await table.whenTerminated(started);
           return refused("the call has ended");
@@ -71,7 +71,8 @@ export function createHandlers({ context, workshop, table, outside }: HandlerPar
       const { pendingInput } = process.child;
       if (pendingInput === undefined) return { ...answer, ok: false, error: "its input is closed" };
       const bytes = Buffer.from(data, encoding);
-      if (encoding === "base64" && !isBase64(data, bytes)) return { ...answer, ok: false, error: "data is no base64" };
+      if (encoding === "base64" && !isBase64(data, bytes))
+        return { ...answer, ok: false, error: "data is not valid base64" };
       if (pendingInput > 0 && pendingInput + bytes.length > procLimits.maxPendingInputBytes)
         return {
           ...answer,
@@ -138,7 +139,7 @@ function refused(error: string) {
   return { ok: false, error };
 }
 
-/** Others may have been faster: whoever is refused must not find a process that runs all the same. */
+/** Another call may have taken the last place: a rejected spawn must not leave a running process. */
 function detachOrEnd(process: ManagedProcess, owner: string, workshop: Workshop): void {
   try {
     workshop.detach(process, owner);
@@ -148,7 +149,7 @@ function detachOrEnd(process: ManagedProcess, owner: string, workshop: Workshop)
   }
 }
 
-/** Answers as soon as there is something to read, nothing more will come, or the wait is over. */
+/** Answers as soon as there is output, the process has ended, or the wait is over. */
 async function read(request: RequestOf<Calls["read"]>, call: CallContext, table: ProcessTable) {
   const process = table.get(request.proc_id);
   const waitUntil = performance.now() + request.wait_ms;
@@ -178,12 +179,12 @@ function nextChange(process: ManagedProcess, withinMs: number, signal: AbortSign
   });
 }
 
-/** Buffer takes whatever it is given and leaves out what it does not know. */
+/** Buffer.from() skips characters that are not base64, so it is compared with the result. */
 function isBase64(text: string, bytes: Buffer): boolean {
   return withoutPadding(bytes.toString("base64")) === withoutPadding(text.replace(/\s+/g, ""));
 }
 
-/** No pattern: one that looks for the end from every sign takes time that grows with the square of their number. */
+/** Without a regular expression, which would take quadratic time. */
 function withoutPadding(text: string): string {
   let end = text.length;
   while (text[end - 1] === "=") end -= 1;

@@ -1,5 +1,5 @@
-// A host in a process of its own, to be killed: starts processes that would all sleep on, one of them after it has left its
-// group, one detached, one on a terminal, and says their ids.
+// A host in its own process, to be killed: starts processes that sleep, one outside of its group, one detached, one on
+// a terminal, and prints their ids.
 import { readdirSync, readFileSync } from "node:fs";
 import { A2EClient } from "../../client/client.ts";
 import { A2EHost } from "../../host/host.ts";
@@ -21,7 +21,7 @@ const transport = createDirectTransport(() => host.sessions.create());
 const client = await A2EClient.connect({ transport, capabilities: ["proc"], agentId: "killed" });
 const api = client.use(proc);
 
-/** Of this process alone: other runs of this test on the machine have sleepers of their own. */
+/** Unique to this process: other runs of this test on the machine have their own sleepers. */
 const word = String(1_000_000 + process.pid);
 const escaping = `setsid sh -c 'trap "" HUP TERM; sleep ${word}' & sh -c 'trap "" HUP TERM; sleep ${word}; true' & wait`;
 const started = [
@@ -32,7 +32,7 @@ const started = [
 ];
 const problem = started.find(({ ok }) => !ok)?.error;
 
-/** Every process of this machine that sleeps so long, wherever it is. */
+/** Every process of this machine that sleeps for this time. */
 function sleepers(): number[] {
   return readdirSync("/proc")
     .map(Number)

@@ -1,4 +1,4 @@
-// Without the recorded wire of other tests, which keeps everything.
+// Without the recorded wire of other tests, which keeps all messages.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,13 +33,13 @@ async function startBare(options: ProcOptions = {}) {
   };
 }
 
-/** What is in use, and not merely not collected yet. */
+/** Memory in use after a garbage collection. */
 function usedBytes(): number {
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
 }
 
-test("a gigabyte passes and leaves nothing behind", async () => {
+test("a gigabyte of output is passed on and leaves nothing in memory", async () => {
   await using bare = await startBare();
   const transport = createDirectTransport(() => bare.host.sessions.create());
   const client = await A2EClient.connect({ transport, capabilities: ["proc"] });
@@ -62,7 +62,7 @@ test("a gigabyte passes and leaves nothing behind", async () => {
   await client.disconnect();
 });
 
-/** Sends a request as a line and returns its answer, reading no further than that. */
+/** Sends a request as a line and reads up to its answer. */
 async function ask(session: Session, type: string, fields: object): Promise<Record<string, unknown>> {
   const id = `${type} ${session.lastSeq} ${Math.random()}`;
   const reader = session.attach(session.lastSeq, () => {});
@@ -80,7 +80,7 @@ async function ask(session: Session, type: string, fields: object): Promise<Reco
   }
 }
 
-test("an agent that takes nothing costs a bounded log and a ring, and reads the newest by its cursor", async () => {
+test("an agent that receives nothing costs a bounded log and a ring, and reads the newest output by its cursor", async () => {
   await using bare = await startBare({ stall_ms: 50 });
   const session = bare.host.sessions.create();
   await ask(session, "handshake/req", { agent_id: "slow", agent_caps: ["proc"] });
@@ -102,7 +102,7 @@ test("an agent that takes nothing costs a bounded log and a ring, and reads the 
   expect([(chunks as { bytes: number }[])[0]?.bytes, eof]).toEqual([mebibyte, true]);
 });
 
-test("a process waits for an agent that is slow, and loses nothing to it", async () => {
+test("a process waits for a slow agent, and no output is lost", async () => {
   await using bare = await startBare();
   const session = bare.host.sessions.create();
   await ask(session, "handshake/req", { agent_id: "slow", agent_caps: ["proc"] });

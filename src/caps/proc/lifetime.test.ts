@@ -10,7 +10,7 @@ import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { watchResources } from "../../testing/leaks.ts";
 import { dataOf, isAlive, startProc, whenGone } from "./proc-host.suite.ts";
 
-test("what a session started ends with it, however stubborn", async () => {
+test("the processes of a session end with it, even if they ignore signals", async () => {
   const watch = watchResources();
   await using host = await startProc();
   const polite = await host.api.spawn({ cmd: ["sleep", "300"] });
@@ -23,7 +23,7 @@ test("what a session started ends with it, however stubborn", async () => {
   await watch.expectNothingLeft();
 });
 
-test("a process that starts while its session ends does not outlive it", async () => {
+test("a process that is being started while its session ends does not outlive it", async () => {
   await using host = await startProc();
   const other = await host.connect({ agentId: "hasty" });
   const spawning = other.proc
@@ -37,7 +37,7 @@ test("a process that starts while its session ends does not outlive it", async (
   if (pid > 0) await whenGone(pid);
 });
 
-test("a call that is cancelled leaves no process", async () => {
+test("a cancelled call leaves no process", async () => {
   await using host = await startProc();
   const controller = new AbortController();
   const spawning = host.api.spawn({ cmd: ["sleep", "300"] }, { signal: controller.signal });
@@ -49,7 +49,7 @@ test("a call that is cancelled leaves no process", async () => {
   }
 });
 
-test("a detached process goes on after its session, in reach of its agent and of nobody else, and ends with the host", async () => {
+test("a detached process continues after its session, only its agent can reach it, and it ends with the host", async () => {
   const host = await startProc();
   const first = await host.connect({ agentId: "worker" });
   const { proc_id, pid } = await first.proc.spawn({ cmd: ["cat"], detached: true });
@@ -72,7 +72,7 @@ test("a detached process goes on after its session, in reach of its agent and of
   await whenGone(pid);
 });
 
-test("a process is detached later, and taken back by another session, which then gets what it writes", async () => {
+test("a running process can be detached and attached to another session, which then receives its output", async () => {
   await using host = await startProc();
   const first = await host.connect({ agentId: "worker" });
   const { proc_id, pid } = await first.proc.spawn({ cmd: ["cat"] });
@@ -97,7 +97,7 @@ test("a process is detached later, and taken back by another session, which then
   await whenGone(pid);
 });
 
-test("so many processes may be detached, and none where it is not allowed or could not be found again", async () => {
+test("the number of detached processes is limited, and a host or an agent without a name may have none", async () => {
   await using host = await startProc({ max_detached: 1 });
   const spawn = { cmd: ["sleep", "300"], detached: true };
   expect((await host.api.spawn(spawn)).ok).toBe(true);
@@ -112,7 +112,7 @@ test("so many processes may be detached, and none where it is not allowed or cou
   expect((await strict.api.spawn(spawn)).error).toContain("not allowed");
 });
 
-test("a session that takes processes over has no more of them than it may", async () => {
+test("a session that attaches processes stays within its limit", async () => {
   await using host = await startProc({ max_procs: 1 });
   const first = await host.run(["sleep", "300"]);
   await host.api.detach(first);
@@ -121,7 +121,7 @@ test("a session that takes processes over has no more of them than it may", asyn
 
   await expect(host.api.attach(first)).rejects.toMatchObject(limit);
   expect(await host.api.status(first)).toMatchObject({ state: "running", detached: true });
-  // One that it has already needs no further place.
+  // A process that the session already holds needs no further place.
   expect((await host.api.attach(second)).ok).toBe(true);
   await host.api.kill({ ...second, signal: "SIGKILL" });
   await host.end(second.proc_id);
@@ -129,7 +129,7 @@ test("a session that takes processes over has no more of them than it may", asyn
   await expect(host.api.spawn({ cmd: ["true"] })).rejects.toMatchObject(limit);
 });
 
-test("a process that another session has taken over leaves its place to others", async () => {
+test("a process that another session has attached no longer counts", async () => {
   await using host = await startProc({ max_procs: 1 });
   const { proc_id } = await host.api.spawn({ cmd: ["sleep", "300"], detached: true });
   const other = await host.connect({ agentId: "tester" });
@@ -138,7 +138,7 @@ test("a process that another session has taken over leaves its place to others",
   expect((await host.api.spawn({ cmd: ["sleep", "300"] })).ok).toBe(true);
 });
 
-test("a process that was to be detached and may not be does not run all the same", async () => {
+test("a process that cannot be detached as requested does not run", async () => {
   await using host = await startProc({ max_detached: 1 });
   const detached = { cmd: ["sleep", "300"], detached: true };
   const spawns = await Promise.allSettled([1, 2, 3].map(() => host.api.spawn(detached)));
@@ -149,7 +149,7 @@ test("a process that was to be detached and may not be does not run all the same
   expect((await host.api.status()).procs).toHaveLength(1);
 });
 
-test("a fork of a session has no part in its processes, and may negotiate processes of its own", async () => {
+test("a fork does not share the processes of its session, and may negotiate its own", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["sleep", "300"]);
   const { session_id, capabilities } = await host.client.use(core).fork();
@@ -163,7 +163,7 @@ test("a fork of a session has no part in its processes, and may negotiate proces
   expect((await host.api.status({ proc_id })).state).toBe("running");
 });
 
-test("after a host has gone, a session that comes back is told truly what became of its processes", async () => {
+test("after a restart of the host, a recovered session reports how its processes ended", async () => {
   const folder = await mkdtemp(join(tmpdir(), "a2e-proc-"));
   const start = async () => {
     const database = await createSqliteDatabase({ path: join(folder, "db.sqlite") });
@@ -175,7 +175,7 @@ test("after a host has gone, a session that comes back is told truly what became
     await first.end(ended.proc_id);
     const running = await first.api.spawn({ cmd: ["sleep", "300"] });
     const { sessionId } = first.client;
-    // As a host goes down that keeps its sessions: its agents have not said goodbye.
+    // A host shutdown that keeps its sessions: the agents have not disconnected.
     await first.host.close(0);
     await first.close().catch(() => {});
     await whenGone(running.pid);
@@ -224,7 +224,7 @@ test.each(["none", "bubblewrap"])("nothing outlives a host that is killed: sandb
   }
 });
 
-test("a process that one session of an agent takes over from another ends with the one that has it", async () => {
+test("a process that one session of an agent attaches from another ends with the session that holds it", async () => {
   await using host = await startProc();
   const first = await host.connect({ agentId: "worker" });
   const second = await host.connect({ agentId: "worker" });
@@ -238,7 +238,7 @@ test("a process that one session of an agent takes over from another ends with t
   await whenGone(pid);
 });
 
-test("of processes that have ended, so much output is kept, and of more of them how they ended", async () => {
+test("the output of ended processes is limited, and the status of further ones is kept", async () => {
   await using host = await startProc();
   const ids: string[] = [];
   for (let count = 0; count < 10; count++) {
@@ -254,10 +254,10 @@ test("of processes that have ended, so much output is kept, and of more of them 
   await expect(host.api.read({ proc_id: oldest })).rejects.toMatchObject({ code: "proc_dead" });
 });
 
-/** Starts a child that leaves its group, says its id, and ends with its input. */
+/** Starts a child that leaves its group, prints its id, and ends with its input. */
 const leaving = "setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1' & read line";
 
-test("what a detached process leaves behind ends with it once its session is gone", async () => {
+test("descendants of a detached process end with it if its session is gone", async () => {
   await using host = await startProc();
   const first = await host.connect({ agentId: "worker" });
   const { proc_id } = await first.proc.spawn({ cmd: ["sh", "-c", leaving], detached: true });
@@ -270,7 +270,7 @@ test("what a detached process leaves behind ends with it once its session is gon
   await whenGone(escaped);
 });
 
-test("what a process left behind ends with the session that has taken the process over", async () => {
+test("descendants of a process end with the session that has attached the process", async () => {
   await using host = await startProc();
   const first = await host.connect({ agentId: "worker" });
   const { proc_id } = await first.proc.spawn({ cmd: ["sh", "-c", leaving], detached: true });

@@ -11,7 +11,7 @@ async function startWriter(isAwaited: boolean) {
   let isPaused = false;
   let events: ChildEvents | undefined;
   const child = {
-    // No process has it: what signals the group of this one finds nobody.
+    // An unused id: signals to its group reach no process.
     pid: 2 ** 22 - 1,
     pause: () => {
       isPaused = true;
@@ -70,7 +70,7 @@ async function startWriter(isAwaited: boolean) {
   return { written, write, end };
 }
 
-test("what a process writes before its agent follows it waits, and none of it is lost", async () => {
+test("output before the agent follows the process is kept, and nothing is lost", async () => {
   const { written, write, end } = await startWriter(true);
   const before = write(100);
   const events: ReadEvent[] = [];
@@ -83,7 +83,7 @@ test("what a process writes before its agent follows it waits, and none of it is
   expect(events.filter(({ kind, data }) => kind === "status" && "gap" in (data as object))).toEqual([]);
 });
 
-test("a process that nobody is going to follow is not kept waiting", async () => {
+test("a process without a future follower is not paused", async () => {
   const { written, write, end } = await startWriter(false);
   expect(write(100)).toBe(100);
   expect(written.ring.keptBytes).toBe(ringBytes);

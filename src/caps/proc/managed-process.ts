@@ -1,4 +1,4 @@
-// One process from its start to its end: what it writes is kept, its time is counted, and its end is told exactly once.
+// One process from its start to its end: keeps its output, enforces its timeout, and reports its end exactly once.
 import type { ProcessExit } from "../../host/ports/sandbox.ts";
 import type { Child, ChildEvents } from "./child/child.ts";
 import { type EndReason, judgeEnd, nameSignal, toEndEvent } from "./ending.ts";
@@ -10,15 +10,18 @@ import { OutputRing } from "./output/output-ring.ts";
 import type { ProcessOptions } from "./process-options.ts";
 import type { ProcStatus, StreamName } from "./protocol.ts";
 
-/** How much of the end of stderr a sandbox is shown to judge by. */
+/** Bytes at the end of stderr that a sandbox gets for its verdict. */
 const verdictBytes = 4096;
 
 export class ManagedProcess {
   readonly id: string;
   readonly ring: OutputRing;
-  /** Goes on when the session ends that holds it. */
+  /** Continues when the session that holds it ends. */
   isDetached = false;
-  /** The session that ends it; another one may take it over. None where it was detached and that session has ended. */
+  /**
+   * The session that ends this process; another session may take it over. Undefined if it was detached and that session
+   * has ended.
+   */
   holder: object | undefined;
   readonly #options: ProcessOptions;
   readonly #startedAt: number;
@@ -44,7 +47,7 @@ export class ManagedProcess {
     this.#startedAt = options.clock.now() / 1000;
   }
 
-  /** Starts it by this function, which is given whom to tell. Rejects where it cannot be started. */
+  /** Starts the process with `startChild`, which gets the event listeners. Rejects if it cannot be started. */
   async start(startChild: (events: ChildEvents) => Promise<Child>): Promise<void> {
     const { timeoutMs, isOnTerminal, mark, limits } = this.#options;
     this.#child = await startChild({
@@ -67,7 +70,7 @@ export class ManagedProcess {
     return this.#child;
   }
 
-  /** Whether a sandbox sees to it that nothing of it is left. */
+  /** Whether a sandbox ends all processes that are left. */
   get isConfined(): boolean {
     return this.#options.sandbox !== "none";
   }
@@ -98,7 +101,7 @@ export class ManagedProcess {
     };
   }
 
-  /** From now on an agent is told what it writes, beginning at the cursor. Another audience than before takes its place. */
+  /** Sends output from the cursor on to an agent. Replaces the last audience. */
   follow(audience: Audience, reqId: string, cursor: number): void {
     this.unfollow();
     const { limits } = this.#options;
@@ -122,24 +125,24 @@ export class ManagedProcess {
     this.#resume();
   }
 
-  /** Calls back whenever something was written or the process has ended. Returns what ends it. */
+  /** Calls `listener` after each output and after the end. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** False where nobody is left to get it. */
+  /** False if no process is left to receive it. */
   signal(signal: Signal): boolean {
     if (isDeadly(signal)) this.#sentSignals.add(signal.number);
     return this.#group?.signal(signal.number) ?? false;
   }
 
-  /** SIGTERM, a while to act on it, SIGKILL. */
+  /** SIGTERM, then SIGKILL after the grace period. */
   terminate(reason: EndReason): void {
     if (this.hasEnded || this.#reason !== undefined) return;
     this.#reason = reason;
     this.#group?.signal(signalNumber("SIGTERM"));
-    // A process that was stopped would not notice.
+    // A stopped process would not handle the SIGTERM.
     this.#group?.signal(signalNumber("SIGCONT"));
     if (this.#exit === undefined) this.#after(this.#options.limits.graceMs, () => this.kill());
   }
@@ -160,7 +163,7 @@ export class ManagedProcess {
     });
   }
 
-  /** At once, and whatever it does. */
+  /** Kills it at once. */
   kill(): void {
     if (!this.hasEnded) this.#group?.kill();
   }
@@ -169,7 +172,7 @@ export class ManagedProcess {
     const { maxOutputBytes } = this.#options.limits;
     const room = maxOutputBytes > 0 ? maxOutputBytes - this.ring.end : bytes.length;
     if (bytes.length > room) this.terminate("output_limit");
-    // What comes while it is being ended is read, so that it can end, and kept by nobody.
+    // Output beyond the limit is read, so that the process can end, and discarded.
     if (room === 0) return;
     this.ring.append(stream, bytes.subarray(0, room));
     this.#feed?.pump();
@@ -180,7 +183,7 @@ export class ManagedProcess {
     this.#tell();
   }
 
-  /** Whether more of what it writes would push out what somebody still wants. */
+  /** Whether further output would overwrite output that a reader still needs. */
   get #isBehind(): boolean {
     if (this.#feed !== undefined) return this.#feed.isBehind;
     return this.#isAwaited && this.ring.keptBytes > this.ring.maxBytes / 2;
@@ -219,12 +222,12 @@ export class ManagedProcess {
     const exit = this.#exit ?? { code: null, signal: null };
     const ended = confinement.exitOf(nameSignal(exit, report, this.#group?.unnamedSignal), report);
     const wasAsked = this.#reason !== undefined || this.#wasSent(ended.signal);
-    // A signal from here would look like a crash.
+    // A signal of this host would look like a crash to the sandbox.
     const verdict = wasAsked
       ? undefined
       : await confinement.verdict({ ...ended, stderr: this.#lastErrors() }).catch(() => undefined);
     const isFull = verdict !== undefined && confinement.isWorkspaceFull?.() === true;
-    // Its end is not told before nothing of it is left.
+    // The end is reported only when all processes are gone.
     await confinement.release().catch(() => {});
     const cause = this.#reason ?? (isFull ? "workspace_limit" : verdict) ?? "";
     this.#end = { ...judgeEnd(ended, cause, wasAsked), ended_at: this.#options.clock.now() / 1000 };
@@ -242,10 +245,10 @@ export class ManagedProcess {
     return signal !== null && this.#sentSignals.has(signalNumber(signal));
   }
 
-  /** One thing at a time: the end of its time, then that of its grace. */
+  /** One timer: first for the timeout, then for the grace period. */
   #after(delayMs: number, act: () => void): void {
     clearTimeout(this.#timer);
-    // A timer cannot wait longer than this.
+    // The longest delay of a timer.
     this.#timer = setTimeout(act, Math.min(delayMs, 2 ** 31 - 1));
   }
 

@@ -5,7 +5,7 @@ import { parsePluginOptions, pluginEntryFields } from "../../machinery/options/p
 import { ConfigError } from "../../machinery/options/problem.ts";
 import { procLimits } from "./limits.ts";
 
-/** Programs that read, print or wait. None of them starts another one or writes a file. */
+/** Programs that read, print or wait. None of them starts another program or writes a file. */
 const defaultCommands = [
   "cat",
   "cut",
@@ -25,7 +25,7 @@ const defaultCommands = [
   "wc",
 ];
 
-/** Variables by which a program that is allowed can be made to run another one's code before its own. */
+/** Variables that make an allowed program run other code before its own. */
 const defaultDeniedEnv = [
   "LD_*",
   "DYLD_*",
@@ -56,7 +56,7 @@ const defaultDeniedEnv = [
   "GIT_*",
 ];
 
-/** A path that is not absolute would be one from where the agent says that it is. */
+/** A relative path would be resolved against the working directory that the agent chooses. */
 const command = z
   .string()
   .min(1)
@@ -66,16 +66,18 @@ const mebibytes = z.int().min(1);
 
 /** @public The generator writes the reference page from it. */
 export const optionsSchema = z.strictObject({
-  /** What may be run: names, absolute paths, `*` for everything; objects with patterns for the arguments. */
+  /** Programs that may be run: names, absolute paths, `*` for all; objects with patterns for the arguments. */
   allowed_commands: z
     .array(z.union([command, z.strictObject({ command, args: z.array(z.string()).optional() })]))
     .default(defaultCommands),
-  /** What confines processes: `auto` is the best that works here. `none` must be asked for by name. */
+  /**
+   * The sandbox of processes: `auto` selects the best that works on this machine. `none` must be configured explicitly.
+   */
   sandbox: z.string().min(1).default("auto"),
-  /** Whether processes reach the network. */
+  /** Whether processes can use the network. */
   network: z.boolean().default(false),
   workspace_access: z.enum(["read", "write"]).default("write"),
-  /** Further files and folders that processes may read. */
+  /** Further files and folders that processes can read. */
   readable: z.array(z.string().min(1)).default([]),
   sandbox_limits: z
     .strictObject({
@@ -88,15 +90,15 @@ export const optionsSchema = z.strictObject({
       open_files: z.int().min(8).optional(),
     })
     .prefault({}),
-  /** Variables of the host that processes get; all others stay with the host. */
+  /** Variables of the host that processes get; all others are withheld. */
   inherit_env: z.array(z.string().min(1)).default(["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"]),
   /** Variables that every process gets. */
   env: z.record(z.string(), z.string()).default({}),
   /** Names, with `*`, that agents may not set. */
   denied_env: z.array(z.string().min(1)).default(defaultDeniedEnv),
-  /** Whether agents get processes on terminals. */
+  /** Whether agents may start processes on terminals. */
   pty: z.boolean().default(true),
-  /** Whether agents may let processes go on after their session. */
+  /** Whether agents may let processes continue after their session. */
   detach: z.boolean().default(true),
   max_procs: z.int().min(1).default(procLimits.maxProcs),
   max_procs_total: z.int().min(1).default(procLimits.maxProcsTotal),
@@ -106,7 +108,10 @@ export const optionsSchema = z.strictObject({
   timeout_seconds: z.number().min(0.001).default(procLimits.timeoutSeconds),
   max_timeout_seconds: z.number().min(0.001).default(procLimits.maxTimeoutSeconds),
   grace_seconds: z.number().min(0).max(60).default(procLimits.graceSeconds),
-  /** How long a process waits for an agent that takes nothing, on a host that counts what agents have not taken. */
+  /**
+   * How long a process waits for an agent that receives nothing, on a host that tracks which output agents have
+   * received.
+   */
   stall_ms: z.int().min(0).default(procLimits.stallMs),
   ...pluginEntryFields,
 });
@@ -114,7 +119,7 @@ export const optionsSchema = z.strictObject({
 export type ProcOptions = z.input<typeof optionsSchema>;
 export type ParsedProcOptions = z.output<typeof optionsSchema>;
 
-/** The SDK's spelling of the one option that it has. */
+/** The SDK's spelling of its only option. */
 const otherSpelling = "ALLOWED_COMMANDS";
 const source = "options of the proc plugin";
 
@@ -123,7 +128,7 @@ export function parseProcOptions(options: Record<string, unknown>): ParsedProcOp
   if (commands === undefined) return parsePluginOptions(optionsSchema, rest, source);
   if (rest.allowed_commands !== undefined)
     throw new ConfigError(
-      [{ path: otherSpelling, message: "says the same as allowed_commands: give one of them" }],
+      [{ path: otherSpelling, message: "means the same as allowed_commands: set only one of them" }],
       source,
     );
   return parsePluginOptions(optionsSchema, { ...rest, allowed_commands: commands }, source);

@@ -6,13 +6,13 @@ import { OutputRing } from "./output/output-ring.ts";
 import { readOutput } from "./output/read-output.ts";
 import { dataOf, startProc } from "./proc-host.suite.ts";
 
-/** Of one to four bytes. */
+/** Characters of one to four bytes. */
 const character = fc.constantFrom("a", "\0", "é", "€", "\u2028", "😀", "\u{10ffff}");
 
 const bytesOf = (chunk: { text?: unknown; base64?: unknown }) =>
   typeof chunk.base64 === "string" ? Buffer.from(chunk.base64, "base64") : Buffer.from(String(chunk.text));
 
-test("characters are never cut, however slowly they come", async () => {
+test("characters are never cut, however slowly their bytes arrive", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh(
     'for b in 303 251 342 202 254 360 237 230 200; do printf "\\\\$b"; sleep 0.02; done',
@@ -25,7 +25,7 @@ test("characters are never cut, however slowly they come", async () => {
   expect(host.events.some((event) => dataOf(event).base64 !== undefined)).toBe(false);
 });
 
-test("bytes that are no text arrive exactly", async () => {
+test("bytes that are not text arrive exactly", async () => {
   await using host = await startProc();
   const bytes = Buffer.from(Array.from({ length: 1024 }, (_, index) => (index * 37) & 0xff));
   await writeFile(join(host.folder, "bytes"), bytes);
@@ -38,7 +38,7 @@ test("bytes that are no text arrive exactly", async () => {
   expect(Buffer.concat(chunks.map(bytesOf))).toEqual(bytes);
 });
 
-test("a character that is never completed is told in the end", async () => {
+test("an incomplete character is sent at the end", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("printf 'a\\342\\202'");
   await host.end(proc_id);
@@ -51,7 +51,7 @@ test("a character that is never completed is told in the end", async () => {
   ]);
 });
 
-test("output is read from any offset, of one stream or of both", async () => {
+test("output is read from any offset, from one stream or both", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("printf one; sleep 0.05; printf two >&2; sleep 0.05; printf three");
   await host.end(proc_id);
@@ -81,7 +81,7 @@ test("output is read from any offset, of one stream or of both", async () => {
   expect(await read({ cursor: 999 })).toEqual([[], 11, true, 0]);
 });
 
-test("a reader that comes too late is told how much it missed", async () => {
+test("a reader whose offset is gone learns how much it missed", async () => {
   await using host = await startProc({ ring_bytes: 1024 });
   const { proc_id } = await host.sh("seq 1 2000");
   await host.end(proc_id);
@@ -93,7 +93,7 @@ test("a reader that comes too late is told how much it missed", async () => {
   expect([next_cursor, eof]).toEqual([whole.length, true]);
 });
 
-test("a read waits for output, for the end, or for as long as it was told to", async () => {
+test("a read waits for output, for the end, or for wait_ms", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["cat"], { events: false });
   const waiting = host.api.read({ proc_id, wait_ms: 10_000 });
@@ -111,7 +111,7 @@ test("a read waits for output, for the end, or for as long as it was told to", a
   expect(host.events).toEqual([]);
 });
 
-test("reads that wait do not keep an agent from ending what they wait for", async () => {
+test("waiting reads do not prevent an agent from ending the process", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["sleep", "300"]);
   const reads = Array.from({ length: 8 }, () => host.api.read({ proc_id, wait_ms: 60_000 }));
@@ -120,7 +120,7 @@ test("reads that wait do not keep an agent from ending what they wait for", asyn
   for (const { eof } of await Promise.all(reads)) expect(eof).toBe(true);
 });
 
-test("an agent that was cut off reads on from its cursor and gets every byte once", async () => {
+test("an agent that reconnects continues from its cursor and gets every byte once", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.02; done");
   await host.event(() => host.textOf(proc_id).includes("line 2"));
@@ -136,7 +136,7 @@ test("an agent that was cut off reads on from its cursor and gets every byte onc
   expect(text).toBe(Array.from({ length: 8 }, (_, index) => `line ${index + 1}\n`).join(""));
 });
 
-test("whatever the size of reads, they add up to what was written and cut no character", () => {
+test("reads of any size add up to the whole output and cut no character", () => {
   const write = fc.tuple(
     fc.constantFrom("stdout" as const, "stderr" as const),
     fc.string({ unit: character, maxLength: 12 }),
@@ -166,7 +166,7 @@ test("whatever the size of reads, they add up to what was written and cut no cha
   );
 });
 
-test("input that a process does not read is refused beyond a bound, and the host is none the larger", async () => {
+test("input that a process does not read is rejected beyond a limit, and does not fill the host's memory", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["sleep", "300"]);
   const data = "x".repeat(512 * 1024);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { dataOf, startProc } from "./proc-host.suite.ts";
 
-test("a process is started by its arguments, and what it writes and how it ends come after the answer", async () => {
+test("a process is started by its arguments, and its output and end come after the answer", async () => {
   await using host = await startProc();
   const answer = await host.api.spawn({ cmd: ["echo", "$HOME; a  b"] });
   const end = await host.end(answer.proc_id);
@@ -21,7 +21,7 @@ test("a process is started by its arguments, and what it writes and how it ends 
   ]);
 });
 
-test("stdout and stderr come apart, each in its order", async () => {
+test("stdout and stderr are separate, each in order", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done; exit 3");
   const end = await host.end(proc_id);
@@ -41,16 +41,16 @@ test.each([
   [{ cmd: ["echo"], cwd: "no/such/folder" }, "folder"],
   [{ cmd: ["echo"], cwd: "/dev/null" }, "folder"],
   [{ cmd: ["echo", "a\0b"] }, "zero byte"],
-  [{ cmd: ["echo"], env: { "A=B": "c" } }, "no name of a variable"],
+  [{ cmd: ["echo"], env: { "A=B": "c" } }, "not a valid variable name"],
   [{ cmd: ["echo"], env: { LD_PRELOAD: "/tmp/evil.so" } }, "not allowed"],
   [{ cmd: ["echo"], stdin_mode: "inherit" }, "stdin_mode"],
   [{ cmd: ["echo"], stdin_mode: "constructor" }, "stdin_mode"],
   [{ cmd: ["cat"], stdin_mode: "null", pty: true }, "terminal"],
   [{ cmd: ["./script"] }, ""],
   [{ cmd: ["./script"], pty: true }, "/no/such/interpreter"],
-])("what cannot be started is answered, with the reason: %j", async (request, reason) => {
+])("a process that cannot be started is answered with the reason: %j", async (request, reason) => {
   await using host = await startProc();
-  // A file without the interpreter that it names fails only when it is executed.
+  // A file whose interpreter is missing fails only when it is executed.
   await writeFile(join(host.folder, "script"), "#!/no/such/interpreter\n");
   await chmod(join(host.folder, "script"), 0o755);
 
@@ -62,7 +62,7 @@ test.each([
   expect((await host.api.status()).procs).toEqual([]);
 });
 
-test("only what the list allows is run, by its name or its path, and never by a link that borrows a name", async () => {
+test("only allowed programs run, by name or path, and never by a link that borrows a name", async () => {
   await using host = await startProc({
     allowed_commands: ["echo", "/usr/bin/env", { command: "ls", args: ["-*", "*.txt"] }],
   });
@@ -86,17 +86,17 @@ test("only what the list allows is run, by its name or its path, and never by a 
   expect(outputs.every((text) => text === "")).toBe(true);
 });
 
-test("both spellings of the list are taken, but not both at once", async () => {
+test("both spellings of the list are accepted, but not both at once", async () => {
   const { parseProcOptions } = await import("./options.ts");
 
   expect(parseProcOptions({ ALLOWED_COMMANDS: ["git"] }).allowed_commands).toEqual(["git"]);
   expect(parseProcOptions({ allowed_commands: ["git"] }).allowed_commands).toEqual(["git"]);
   expect(parseProcOptions({}).allowed_commands).not.toContain("sh");
-  expect(() => parseProcOptions({ ALLOWED_COMMANDS: ["a"], allowed_commands: ["a"] })).toThrow("give one of them");
+  expect(() => parseProcOptions({ ALLOWED_COMMANDS: ["a"], allowed_commands: ["a"] })).toThrow("set only one of them");
   expect(() => parseProcOptions({ alowed_commands: [] })).toThrow("allowed_commands");
 });
 
-test("a command by a path that is not absolute is refused in a config: it would be the agent's to choose", async () => {
+test("a config with a relative path as a command is rejected, because the agent chooses the working directory", async () => {
   const { parseProcOptions } = await import("./options.ts");
 
   for (const command of ["bin/run", "./run", "../run"]) {
@@ -105,7 +105,7 @@ test("a command by a path that is not absolute is refused in a config: it would 
   }
 });
 
-test("a command that is too long to keep is shortened in its status, and run whole", async () => {
+test("a long command is shortened in its status, and run completely", async () => {
   await using host = await startProc();
   const argument = "x".repeat(100_000);
   const { proc_id } = await host.run(["sh", "-c", 'echo $(printf %s "$1" | wc -c) "$2"', "sh", argument, "last"]);
@@ -118,7 +118,7 @@ test("a command that is too long to keep is shortened in its status, and run who
   expect(cmd.at(-1)).toBe("…");
 });
 
-test("of the host's environment a process gets what is named, and of the agent's what is not denied", async () => {
+test("a process gets the named variables of the host, and variables of the agent that are not denied", async () => {
   process.env.A2E_TEST_SECRET = "secret";
   process.env.A2E_TEST_SHARED = "shared";
   await using host = await startProc({ inherit_env: ["PATH", "A2E_TEST_SHARED"], env: { FIXED: "1", OWN: "host" } });
@@ -142,7 +142,7 @@ test("of the host's environment a process gets what is named, and of the agent's
   }
 });
 
-test("a process runs in the workspace, or in the folder of it that is named", async () => {
+test("a process runs in the workspace, or in the named folder of it", async () => {
   await using host = await startProc();
   await mkdir(join(host.folder, "inner"));
   const pwd = async (cwd: string) => {
@@ -156,7 +156,7 @@ test("a process runs in the workspace, or in the folder of it that is named", as
   expect(await pwd("/tmp")).toBe("/tmp");
 });
 
-test("what is written reaches the input, as text or as bytes, until its end", async () => {
+test("written data reaches the input, as text or as bytes, until it is closed", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["od", "-An", "-tx1"]);
 
@@ -169,7 +169,7 @@ test("what is written reaches the input, as text or as bytes, until its end", as
   await expect(host.api.write({ proc_id, data: "x" })).rejects.toMatchObject({ code: "proc_dead" });
 });
 
-test("what is no base64 is written nowhere", async () => {
+test("invalid base64 is rejected and not written", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["cat"]);
   for (const data of ["no base64!", "A", "AAA*"])
@@ -180,7 +180,7 @@ test("what is no base64 is written nowhere", async () => {
   expect(host.textOf(proc_id)).toBe("hi");
 });
 
-test("what only looks like base64 takes no longer to refuse than anything else", async () => {
+test("rejecting text that resembles base64 takes linear time", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["cat"]);
   const data = `${"=".repeat(400_000)}x`;
@@ -189,7 +189,7 @@ test("what only looks like base64 takes no longer to refuse than anything else",
   expect(await host.api.write({ proc_id, data: "aGk=\n", encoding: "base64" })).toMatchObject({ ok: true, bytes: 2 });
 });
 
-test("a process without input sees its end at once", async () => {
+test("a process without input reads the end of its input at once", async () => {
   await using host = await startProc();
   const { proc_id } = await host.run(["cat"], { stdin_mode: "null" });
   const end = await host.end(proc_id);
@@ -197,7 +197,7 @@ test("a process without input sees its end at once", async () => {
   expect(dataOf(end).code).toBe(0);
 });
 
-test("a status is told in both shapes, for one and for all", async () => {
+test("a status has the fields of both dialects, for one process and for all", async () => {
   await using host = await startProc();
   const { proc_id, pid } = await host.sh("exit 7");
   await host.end(proc_id);
@@ -227,7 +227,7 @@ test("a status is told in both shapes, for one and for all", async () => {
   expect(await host.api.status({ proc_id: "nobody" })).toMatchObject({ proc_id: "nobody", status: "not_found" });
 });
 
-test("a process that is not known is unknown_proc to whoever wants something of it", async () => {
+test("calls for an unknown process are answered with unknown_proc", async () => {
   await using host = await startProc();
   const proc_id = "nobody";
   const { api } = host;
@@ -243,7 +243,7 @@ test("a process that is not known is unknown_proc to whoever wants something of 
     await expect(asking).rejects.toMatchObject({ code: "unknown_proc", message: expect.stringContaining("not found") });
 });
 
-test("no more processes run at once than a session and a host may have", async () => {
+test("the number of running processes is limited per session and per host", async () => {
   await using host = await startProc({ max_procs: 2, max_procs_total: 3 });
   const spawn = { cmd: ["sleep", "60"] };
   const [first] = await Promise.all([host.api.spawn(spawn), host.api.spawn(spawn)]);

@@ -9,7 +9,7 @@ import { ProcessTable } from "./process-table.ts";
 import { proc } from "./protocol.ts";
 import { Workshop } from "./start/workshop.ts";
 
-/** What a config makes of `type: proc`. */
+/** Creates the plugin for `type: proc` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof proc> {
   return createProcPlugin(parseProcOptions(options));
 }
@@ -20,17 +20,18 @@ export function procPlugin(options: ProcOptions = {}): Plugin<typeof proc> {
 
 function createProcPlugin(options: ParsedProcOptions): Plugin<typeof proc> {
   let workshop: Workshop | undefined;
-  // Bound to no call: what processes do is on nobody's behalf.
+  // Bound outside of any call: processes do not run on behalf of a call.
   const outside: Outside = AsyncResource.bind((work) => work());
   return plugin(proc, {
     exclusive: options.exclusive,
     stateVersion: 1,
-    // A process that runs cannot be copied: a fork begins without the capability, and its agent may negotiate it anew.
+    // A running process cannot be copied: a fork starts without the capability, and its agent may negotiate it again.
     forking: "refused",
     ...(options.priority === undefined ? {} : { priority: options.priority }),
 
     setup(context) {
-      // Drawn by the system and not by the host's own source: it must be one that no other host on this machine has.
+      // From the system and not from the host's own random source: it must differ from every other host on this
+      // machine.
       workshop = new Workshop(options, context, process.env, randomUUID().replaceAll("-", ""));
     },
 

@@ -1,4 +1,4 @@
-// The errors of this capability, worded once.
+// The errors of this capability, worded in one place.
 import type { A2EError } from "../../protocol/errors.ts";
 import { type ProcStatus, proc } from "./protocol.ts";
 
@@ -18,12 +18,12 @@ export function procDead({ proc_id, status, state, exit_code, signal }: ProcStat
 export function procLimit(limit: "max_procs" | "max_procs_total" | "max_detached", count: number): A2EError {
   const whose =
     limit === "max_procs" ? "of this session" : limit === "max_detached" ? "that are detached" : "of this host";
-  return proc.error("proc_limit", `${count} processes ${whose} are running, and no more may at once`, {
+  return proc.error("proc_limit", `${count} processes ${whose} are running, which is the limit (${limit})`, {
     detail: { limit, max: count },
   });
 }
 
 export function unknownSignal(given: string | number): A2EError {
-  const message = `there is no signal "${String(given).slice(0, 32)}"`;
+  const message = `unknown signal "${String(given).slice(0, 32)}"`;
   return proc.error("schema_violation", `signal: ${message}`, { detail: { issues: [{ path: "signal", message }] } });
 }

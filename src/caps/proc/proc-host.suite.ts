@@ -1,4 +1,4 @@
-// A host with the proc plugin alone, for the tests of this folder.
+// A host with only the proc plugin, for the tests of this folder.
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { proc } from "./protocol.ts";
 
 type HostOptions = Omit<TestHostOptions<[ReturnType<typeof procPlugin>]>, "plugins">;
 
-/** Unconfined and with everything allowed, unless the test says otherwise. */
+/** Without a sandbox and with every command allowed, unless the test says otherwise. */
 export async function startProc(options: ProcOptions = {}, hostOptions: HostOptions = {}) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "a2e-proc-")));
   const host = await startHost({
@@ -28,7 +28,7 @@ export async function startProc(options: ProcOptions = {}, hostOptions: HostOpti
     events.push(event);
     for (const wake of [...waiters]) wake();
   });
-  /** The first event that fits, of those that have come or will. */
+  /** The first matching event, among past and future events. */
   const event = async (fits: (event: Message) => boolean): Promise<Message> => {
     for (;;) {
       const found = events.find(fits);
@@ -42,7 +42,7 @@ export async function startProc(options: ProcOptions = {}, hostOptions: HostOpti
       });
     }
   };
-  /** Rejects where it cannot be started. */
+  /** Rejects if it cannot be started. */
   const run = async (cmd: string[], more: object = {}) => {
     const { ok, proc_id, error, pid } = await host.client.proc.spawn({ cmd, ...more });
     if (!ok) throw new Error(error);
@@ -62,7 +62,7 @@ export async function startProc(options: ProcOptions = {}, hostOptions: HostOpti
     events,
     event,
     run,
-    /** Runs a script of sh. */
+    /** Runs a shell script. */
     sh: (script: string, more: object = {}) => run(["sh", "-c", script], more),
     /** How it ended. */
     end: (proc_id: string) => event((one) => one.proc_id === proc_id && dataOf(one).code !== undefined),
@@ -80,7 +80,7 @@ export function dataOf(event: Message): Record<string, unknown> {
   return event.data as Record<string, unknown>;
 }
 
-/** Whether a process of this id is there; one that has ended and was not waited for is not. */
+/** Whether a process with this id exists; zombies do not count. */
 export async function isAlive(pid: number): Promise<boolean> {
   const { readFile } = await import("node:fs/promises");
   try {
@@ -91,7 +91,7 @@ export async function isAlive(pid: number): Promise<boolean> {
   }
 }
 
-/** Resolves once none of them is there. */
+/** Resolves when all of them are gone. */
 export async function whenGone(...pids: number[]): Promise<void> {
   for (const pid of pids) while (await isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -1,4 +1,4 @@
-// What a process is told when it is made.
+// The settings of one process.
 import type { Confinement } from "../../host/ports/sandbox.ts";
 import type { Clock } from "../../protocol/envelope.ts";
 
@@ -23,12 +23,12 @@ export interface ProcessOptions {
   readonly confinement: Confinement;
   readonly sandbox: string;
   readonly isOnTerminal: boolean;
-  /** An agent is about to follow it: what it writes before that waits, rather than being lost to what comes after it. */
+  /** An agent is about to follow it: until then the process waits and its output is not overwritten. */
   readonly isAwaited: boolean;
-  /** What finds it where it has left its group. */
+  /** The mark by which it is found outside of its group. */
   readonly mark: string;
   readonly clock: Clock;
   readonly limits: ProcessLimits;
-  /** It is over, and nothing of it is left. */
+  /** The process has ended, and all its descendants are gone. */
   onEnded(): void;
 }

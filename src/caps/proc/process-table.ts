@@ -1,4 +1,4 @@
-// The processes of one session: those that run, those that have ended, and records of those that a host took with it.
+// The processes of one session: running, ended, and records of processes that ended with an earlier host.
 import type { SessionContext } from "../../host/plugin.ts";
 import { localPrefix, type SessionState } from "../../host/session/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
@@ -9,7 +9,7 @@ import { procDead, procLimit, unknownProc } from "./problems.ts";
 import type { ProcStatus } from "./protocol.ts";
 import type { Workshop } from "./start/workshop.ts";
 
-/** Merging must leave them alone: a process belongs to the session that started it. */
+/** Local, so not merged: a process belongs to the session that started it. */
 const recordPrefix = `${localPrefix}proc:`;
 
 type TableContext = Pick<SessionContext, "state" | "session" | "nextId">;
@@ -17,15 +17,15 @@ type TableContext = Pick<SessionContext, "state" | "session" | "nextId">;
 export class ProcessTable {
   readonly #workshop: Workshop;
   readonly #state: SessionState;
-  /** Whose detached processes this session reaches; empty for an agent without a name, which has none. */
+  /** The agent whose detached processes this session can reach; empty for an agent without a name, which has none. */
   readonly #owner: () => string;
   /** In the order of their start. */
   readonly #own = new Map<string, ManagedProcess>();
-  /** Known only by their status, without output. */
+  /** Processes of which only the status is known, without output. */
   readonly #lost = new Map<string, ProcStatus>();
-  /** Names all that this session ever starts. */
+  /** Identifies all processes that this session ever starts. */
   readonly family: string;
-  /** Whether anything ran without a sandbox: what that left behind is looked for in the end. */
+  /** Whether any process ran without a sandbox: then left-over processes are searched for at the end. */
   #hasUnconfined = false;
   readonly #starting = new Set<Promise<unknown>>();
   #isClosed = false;
@@ -42,7 +42,7 @@ export class ProcessTable {
     return this.#isClosed;
   }
 
-  /** A process that ran when this was written cannot be running now: it went with its host, or with its session. */
+  /** A process that was running when this was written cannot be running now: it ended with its host or session. */
   #recall(value: JsonValue): void {
     const record = value as unknown as ProcStatus;
     const wasRunning = record.status === "running";
@@ -53,7 +53,7 @@ export class ProcessTable {
     if (wasRunning) this.#state.set(recordPrefix + record.proc_id, status as unknown as JsonValue);
   }
 
-  /** Holds a place while `work` starts a process. */
+  /** Reserves a place while `work` starts a process. */
   starting<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#checkRoom();
     const starting = work();
@@ -61,7 +61,10 @@ export class ProcessTable {
     return starting.finally(() => this.#starting.delete(starting));
   }
 
-  /** Throws where this session may have no more. One that it has, or that has ended, needs no place. */
+  /**
+   * Throws if this session may have no more processes. A process that it already holds, or that has ended, needs no
+   * place.
+   */
   checkRoomFor(process: ManagedProcess): void {
     if (!process.hasEnded && !this.#holds(process)) this.#checkRoom();
   }
@@ -77,7 +80,7 @@ export class ProcessTable {
     return process.holder === this && !process.isDetached;
   }
 
-  /** From now on this session ends it. */
+  /** Adds the process; from now on this session ends it. */
   add(process: ManagedProcess): void {
     const isNew = this.#own.get(process.id) !== process;
     process.holder = this;
@@ -94,13 +97,15 @@ export class ProcessTable {
     this.#forgetOldest();
   }
 
-  /** Keeps what is known of it. */
+  /** Persists the status of the process. */
   write(process: ManagedProcess): void {
     if (process.holder !== this || !this.#own.has(process.id)) return;
     this.#state.set(recordPrefix + process.id, process.status() as unknown as JsonValue);
   }
 
-  /** A process of this session, or a detached one of its agent. Throws `unknown_proc`, and `proc_dead` for a record. */
+  /**
+   * A process of this session, or a detached process of its agent. Throws `unknown_proc`, and `proc_dead` for a record.
+   */
   get(id: string): ManagedProcess {
     const found = this.find(id);
     if (found !== undefined) return found;
@@ -108,7 +113,7 @@ export class ProcessTable {
     throw lost === undefined ? unknownProc(id) : procDead(lost);
   }
 
-  /** The same, where it still runs. */
+  /** The same, but throws `proc_dead` if it has ended. */
   getRunning(id: string): ManagedProcess {
     const process = this.get(id);
     if (process.hasEnded) throw procDead(process.status());
@@ -133,7 +138,7 @@ export class ProcessTable {
   #forgetOldest(): void {
     const ended = [...this.#own.values()].filter(({ hasEnded }) => hasEnded);
     let bytes = ended.reduce((sum, { ring }) => sum + ring.keptBytes, 0);
-    // The newest keeps its output, however much that is.
+    // The newest process keeps its output, even if it is above the limit.
     for (const process of ended.slice(0, -1)) {
       if (bytes <= procLimits.maxEndedBytes) break;
       bytes -= process.ring.keptBytes;
@@ -148,12 +153,12 @@ export class ProcessTable {
     }
   }
 
-  /** Resolves when a process has ended that was told to, or when nothing can end it. */
+  /** Resolves when a terminated process has ended, or cannot be ended. */
   whenTerminated(process: ManagedProcess): Promise<void> {
     return process.whenEnded(this.#workshop.options.grace_seconds * 1000 + procLimits.lingerMs);
   }
 
-  /** Ends everything that was not detached on purpose. */
+  /** Ends every process that is not detached. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const all = [...this.#own.values()].filter(({ holder }) => holder === this);
@@ -162,12 +167,12 @@ export class ProcessTable {
     for (const process of all) if (process.isDetached) process.holder = undefined;
     for (const process of own) process.terminate("session_ended");
     await Promise.all(own.map((process) => this.whenTerminated(process)));
-    // Those that came too late end themselves.
+    // Processes that were still being started end themselves.
     await Promise.allSettled(this.#starting);
     if (!this.#hasUnconfined) return;
     const spared = this.#workshop.marksBeside(this);
     const prefix = this.#workshop.markOf(this.family);
-    // Those that were taken over bear the name of the session that started them.
+    // Processes that were taken over have the mark of the session that started them.
     const held = new Set(own.map(({ mark }) => mark));
     killMarked((mark) => (mark.startsWith(prefix) || held.has(mark)) && !spared.has(mark));
   }

@@ -1,12 +1,12 @@
-// The table of processes. What peers of either dialect read of a status is in one answer.
+// The table of processes. An answer contains the status in the words of both dialects.
 import * as z from "zod";
 import { call, capability, push } from "../../protocol/capability.ts";
 
-/** What a message may hold; the other limits of this capability are the host's. */
+/** The limits of messages; src/caps/proc/limits.ts has the limits of the host. */
 const messageLimits = {
-  /** Arguments of a command, its name included. */
+  /** Arguments of a command, including its name. */
   maxArguments: 4096,
-  /** Bytes that one read returns, before they are made text. */
+  /** Bytes that one read returns, before conversion to text. */
   maxReadBytes: 1024 * 1024,
   /** How long one read waits for output. */
   maxReadWaitMs: 60_000,
@@ -14,9 +14,9 @@ const messageLimits = {
   maxTerminalSide: 1000,
 } as const satisfies Record<string, number>;
 
-/** As the SDK names them; `timeout` is the word for a process whose time was over. */
+/** The SDK's words; `timeout` is a process that timed out. */
 const statusWords = "running, completed, failed, killed, timeout, not_found";
-/** As the documentation names them. */
+/** The documentation's words. */
 const stateWords = "running, stopped, crashed, timedout";
 
 const id = z.string().max(256);
@@ -26,19 +26,19 @@ export type StreamName = (typeof streams)[number];
 const statusFields = {
   proc_id: z.string().default(""),
   status: z.string().describe(`${statusWords}.`),
-  state: z.string().default("").describe(`${stateWords}; empty for a process that is not known, and for all.`),
-  error: z.string().default("").describe("Why it ended, where that was not its own doing; empty otherwise."),
+  state: z.string().default("").describe(`${stateWords}; empty for an unknown process, and in an answer about all.`),
+  error: z.string().default("").describe("Why the host or a limit ended it; empty otherwise."),
   cmd: z.array(z.string()).default([]),
   cwd: z.string().default(""),
   pid: z.int().default(0),
-  exit_code: z.int().nullable().default(null).describe("Null while it runs, and where a signal ended it."),
-  signal: z.string().default("").describe("The signal that ended it; empty where none did."),
+  exit_code: z.int().nullable().default(null).describe("Null while it runs, and if a signal ended it."),
+  signal: z.string().default("").describe("The signal that ended it; empty if none did."),
   started_at: z.number().default(0),
   ended_at: z.number().nullable().default(null),
-  stdout_bytes: z.int().default(0).describe("Written so far."),
-  stderr_bytes: z.int().default(0).describe("Written so far."),
-  detached: z.boolean().default(false).describe("Goes on after its session."),
-  sandbox: z.string().default("").describe("What confines it."),
+  stdout_bytes: z.int().default(0).describe("Bytes written so far."),
+  stderr_bytes: z.int().default(0).describe("Bytes written so far."),
+  detached: z.boolean().default(false).describe("Continues after its session."),
+  sandbox: z.string().default("").describe("The sandbox that confines it."),
 };
 
 const procStatus = z.object(statusFields);
@@ -46,10 +46,10 @@ export type ProcStatus = z.output<typeof procStatus>;
 
 const outputChunk = z.object({
   stream_type: z.enum(streams),
-  offset: z.int().describe("Of its first byte, in its own stream."),
+  offset: z.int().describe("The offset of its first byte in its own stream."),
   bytes: z.int(),
   text: z.string().default("").describe("UTF-8, never cut inside a character."),
-  base64: z.string().optional().describe("In place of `text` where the bytes are no UTF-8."),
+  base64: z.string().optional().describe("Instead of `text`, if the bytes are not UTF-8."),
 });
 
 const signalName = z
@@ -60,7 +60,7 @@ const spawnResult = {
   proc_id: z.string().default(""),
   ok: z.boolean(),
   pid: z.int().default(0),
-  error: z.string().default("").describe("What is wrong, where `ok` is false."),
+  error: z.string().default("").describe("The reason, if `ok` is false."),
 };
 
 const exampleId = "9c1d7f40b2a34e0f8a6b5c4d3e2f1a0b";
@@ -79,11 +79,11 @@ const exampleStatus = {
 };
 
 export const readEvent = push("proc/read/event", {
-  doc: "What a process wrote, and in the end how it ended. `req_id` is that of the spawn, whose answer always comes first.",
+  doc: "Output of a process, and finally its end. `req_id` is the id of the spawn request, whose answer always comes first.",
   payload: z.object({
     kind: z.string().default("status").describe("`log` for output, `status` for the end and for a gap."),
     req_id: z.string().default(""),
-    seq: z.int().default(0).describe("Counts the events of one process, from 1."),
+    seq: z.int().default(0).describe("The number of the event of this process, from 1."),
     proc_id: z.string().default(""),
     stream_type: z
       .string()
@@ -94,8 +94,8 @@ export const readEvent = push("proc/read/event", {
     data: z
       .looseObject({
         text: z.string().optional().describe("Output as UTF-8, never cut inside a character."),
-        base64: z.string().optional().describe("Output that is no UTF-8."),
-        offset: z.int().optional().describe("Of the first byte of the output, in its own stream."),
+        base64: z.string().optional().describe("Output that is not UTF-8."),
+        offset: z.int().optional().describe("The offset of the first byte in its own stream."),
         code: z.int().optional().describe("The end: the exit code, or the number of the signal below 0."),
         exit_code: z.int().nullable().optional(),
         signal: z.string().optional(),
@@ -104,11 +104,13 @@ export const readEvent = push("proc/read/event", {
         error: z
           .string()
           .optional()
-          .describe("The end: timeout, out_of_memory, workspace_limit, sandbox_crash, … or nothing."),
+          .describe(
+            "The end: timeout, out_of_memory, workspace_limit, sandbox_crash, …; empty if the process ended by itself.",
+          ),
         gap: z
           .object({ from: z.int(), to: z.int() })
           .optional()
-          .describe("Offsets in all of the output that were written over before this agent took them."),
+          .describe("Offsets in the whole output that were overwritten before this agent received them."),
       })
       .default({}),
   }),
@@ -127,33 +129,55 @@ export const proc = capability("proc", {
   spellings: ["procs"],
   event: "proc/read/event",
   errors: {
-    unknown_proc: { retryable: false, doc: "This session has no process of that id." },
-    proc_dead: { retryable: false, doc: "The process has ended; `detail` says how." },
-    proc_limit: { retryable: true, doc: "As many processes run as this session, or this host, may have at once." },
+    unknown_proc: { retryable: false, doc: "This session has no process with that id." },
+    proc_dead: { retryable: false, doc: "The process has ended; see `detail`." },
+    proc_limit: { retryable: true, doc: "This session or this host already runs as many processes as allowed." },
   },
   calls: {
     spawn: call("proc/spawn/req", "proc/spawn/resp", {
-      doc: "Starts a program. What it writes comes as `proc/read/event` after the answer. Where it cannot be started, `ok` is false and `error` says why.",
+      doc: "Starts a program. Its output is sent as `proc/read/event` after the answer. If it cannot be started, `ok` is false and `error` is the reason.",
       request: z.object({
-        session_id: z.string().default("").describe("Sent by some peers; the session is the one that asks."),
+        session_id: z
+          .string()
+          .default("")
+          .describe("Sent by some peers and ignored: the session of the request is used."),
         cmd: z
           .union([z.array(z.string()).max(messageLimits.maxArguments), z.string()])
           .default([])
-          .describe("The program and its arguments, as a list. A line for a shell is refused."),
-        cwd: z.string().default("").describe("Relative to the workspace, which it is where left out."),
+          .describe("The program and its arguments, as a list. A command line for a shell is rejected."),
+        cwd: z.string().default("").describe("Relative to the workspace, which is the default."),
         env: z
           .record(z.string(), z.string())
           .default({})
-          .describe("Added to the few variables that the host hands on."),
+          .describe("Added to the few variables that the host passes on."),
         stdin_mode: z.string().default("pipe").describe("`pipe`, or `null` for a program that gets no input."),
-        timeout: z.number().min(0).default(0).describe("Seconds; 0 is the host's own limit."),
-        pty: z.boolean().default(false).describe("On a terminal of its own; everything then comes on stdout. Ours."),
-        cols: z.int().min(1).max(messageLimits.maxTerminalSide).default(80).describe("Of the terminal. Ours."),
-        rows: z.int().min(1).max(messageLimits.maxTerminalSide).default(24).describe("Of the terminal. Ours."),
-        detached: z.boolean().default(false).describe("Goes on after its session, but never after its host. Ours."),
-        events: z.boolean().default(true).describe("False for who reads by `proc/read/req` alone. Ours."),
+        timeout: z.number().min(0).default(0).describe("Seconds; 0 for the default of the host."),
+        pty: z
+          .boolean()
+          .default(false)
+          .describe("Runs it on a terminal of its own; then all output comes on stdout. An extension of ours."),
+        cols: z
+          .int()
+          .min(1)
+          .max(messageLimits.maxTerminalSide)
+          .default(80)
+          .describe("Columns of the terminal. An extension of ours."),
+        rows: z
+          .int()
+          .min(1)
+          .max(messageLimits.maxTerminalSide)
+          .default(24)
+          .describe("Rows of the terminal. An extension of ours."),
+        detached: z
+          .boolean()
+          .default(false)
+          .describe("Continues after its session, but never after its host. An extension of ours."),
+        events: z
+          .boolean()
+          .default(true)
+          .describe("False if the agent reads only with `proc/read/req`. An extension of ours."),
       }),
-      result: z.object({ ...spawnResult, sandbox: z.string().default("").describe("What confines it.") }),
+      result: z.object({ ...spawnResult, sandbox: z.string().default("").describe("The sandbox that confines it.") }),
       example: {
         request: { cmd: ["echo", "hello"], timeout: 30 },
         result: { proc_id: exampleId, ok: true, pid: 4711, sandbox: "bubblewrap" },
@@ -164,10 +188,10 @@ export const proc = capability("proc", {
       request: z.object({
         proc_id: id.default(""),
         data: z.string().default(""),
-        encoding: z.enum(["utf8", "base64"]).default("utf8").describe("Of `data`. Ours."),
+        encoding: z.enum(["utf8", "base64"]).default("utf8").describe("The encoding of `data`. An extension of ours."),
         eof: z.boolean().default(false).describe("Closes the input after `data`."),
       }),
-      result: z.object({ ...spawnResult, bytes: z.int().default(0).describe("Taken from `data`.") }),
+      result: z.object({ ...spawnResult, bytes: z.int().default(0).describe("Bytes of `data` that were accepted.") }),
       mirrors: { success: "ok" },
       example: {
         request: { proc_id: exampleId, data: "yes\n", eof: true },
@@ -175,7 +199,7 @@ export const proc = capability("proc", {
       },
     }),
     kill: call("proc/kill/req", "proc/kill/resp", {
-      doc: "Sends a signal to all processes of the group. Those that ask for an end are waited for a moment, so that `state` mostly says what became of it.",
+      doc: "Sends a signal to all processes of the group. After a signal that ends processes, the answer waits a moment, so that `state` usually shows the end.",
       aliases: { "proc/signal": "proc/signal/resp", "proc/signal/req": "proc/signal/resp" },
       request: z.object({ proc_id: id.default(""), signal: signalName.default("SIGTERM") }),
       result: z.object({
@@ -185,7 +209,7 @@ export const proc = capability("proc", {
         status: z.string().default("").describe(`${statusWords}.`),
       }),
       mirrors: { success: "ok" },
-      // Reads that wait must not keep an agent from ending what they wait for.
+      // Reads that wait must not prevent an agent from ending the process that they wait for.
       isControl: true,
       example: {
         request: { proc_id: exampleId, signal: "SIGTERM" },
@@ -193,17 +217,17 @@ export const proc = capability("proc", {
       },
     }),
     status: call("proc/status/req", "proc/status/resp", {
-      doc: "Says how a process does, also after its end; without `proc_id`, how all of this session do.",
+      doc: "Returns the status of a process, also after its end; without `proc_id`, of all processes of this session.",
       request: z.object({ proc_id: id.default("") }),
       result: z.object({
         ...statusFields,
-        status: z.string().describe(`${statusWords}; ok where it was asked for all, each with its own in \`procs\`.`),
+        status: z.string().describe(`${statusWords}; ok if all were requested, each with its own in \`procs\`.`),
         procs: z.array(procStatus).default([]),
       }),
       example: { request: { proc_id: exampleId }, result: { ...exampleStatus, procs: [exampleStatus] } },
     }),
     read: call("proc/read/req", "proc/read/resp", {
-      doc: "Reads output from a byte offset that only ever grows: nothing is lost by a disconnect, or it is said what was. An extension of ours.",
+      doc: "Reads output from a byte offset that only ever grows: a disconnect loses nothing, or `missed` reports how much. An extension of ours.",
       aliases: { "proc/read": "proc/read/resp" },
       request: z.object({
         proc_id: id.default(""),
@@ -222,7 +246,7 @@ export const proc = capability("proc", {
           .min(0)
           .max(messageLimits.maxReadWaitMs)
           .default(0)
-          .describe("How long to wait where there is nothing yet."),
+          .describe("How long to wait if there is no output yet."),
       }),
       result: z.object({
         proc_id: z.string(),
@@ -231,8 +255,8 @@ export const proc = capability("proc", {
         missed: z
           .int()
           .default(0)
-          .describe("Bytes after the cursor that are no longer kept; reading goes on behind them."),
-        eof: z.boolean().describe("Nothing more will come."),
+          .describe("Bytes after the cursor that are no longer kept; reading continues after them."),
+        eof: z.boolean().describe("No more output will come."),
         status: z.string().describe(`${statusWords}.`),
         state: z.string().describe(`${stateWords}.`),
         exit_code: z.int().nullable().default(null),
@@ -253,7 +277,7 @@ export const proc = capability("proc", {
       },
     }),
     resize: call("proc/resize/req", "proc/resize/resp", {
-      doc: "Gives the terminal of a process another size. An extension of ours.",
+      doc: "Resizes the terminal of a process. An extension of ours.",
       request: z.object({
         proc_id: id.default(""),
         cols: z.int().min(1).max(messageLimits.maxTerminalSide),
@@ -266,16 +290,16 @@ export const proc = capability("proc", {
       },
     }),
     detach: call("proc/detach/req", "proc/detach/resp", {
-      doc: "Lets a process go on when its session ends. It stays in reach of all sessions of its agent, and ends with the host. An extension of ours.",
+      doc: "Lets a process continue when its session ends. All sessions of its agent can reach it, and it ends with the host. An extension of ours.",
       request: z.object({ proc_id: id.default("") }),
       result: z.object({ ok: z.boolean(), proc_id: z.string().default(""), error: z.string().default("") }),
       example: { request: { proc_id: exampleId }, result: { ok: true, proc_id: exampleId } },
     }),
     attach: call("proc/attach/req", "proc/attach/resp", {
-      doc: "Makes a detached process of this agent one of this session: what it writes from the cursor on comes as events with the id of this request. An extension of ours.",
+      doc: "Attaches a detached process of this agent to this session: its output from the cursor on is sent as events with the id of this request. An extension of ours.",
       request: z.object({
         proc_id: id.default(""),
-        cursor: z.int().min(0).optional().describe("Offset in all of its output; where it is now, if left out."),
+        cursor: z.int().min(0).optional().describe("Offset in the whole output; by default its current end."),
       }),
       result: z.object({ ok: z.boolean(), proc_id: z.string().default(""), cursor: z.int().default(0) }),
       example: { request: { proc_id: exampleId, cursor: 6 }, result: { ok: true, proc_id: exampleId, cursor: 6 } },

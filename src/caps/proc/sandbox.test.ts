@@ -1,4 +1,4 @@
-// Processes in the sandbox that this machine has. Where it has none, the answer says so, and nothing runs unconfined.
+// Processes in the sandbox of this machine. Without one, the answer reports it, and nothing runs unconfined.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ const bubblewrap: Need = {
 };
 await sandboxes.close();
 
-test("without a sandbox nothing runs, unless it was asked for by name", async () => {
+test('without a sandbox nothing runs, unless "none" is configured', async () => {
   await using host = await startProc({ sandbox: "auto" }, { sandboxes: noSandboxes });
 
   expect(await host.api.spawn({ cmd: ["echo"] })).toMatchObject({
@@ -24,7 +24,7 @@ test("without a sandbox nothing runs, unless it was asked for by name", async ()
   });
 });
 
-test("a sandbox that there is not is said in the answer", async () => {
+test("an unknown sandbox is reported in the answer", async () => {
   await using host = await startProc({ sandbox: "fortress" });
 
   expect((await host.api.spawn({ cmd: ["echo"] })).error).toContain('"fortress"');
@@ -43,7 +43,7 @@ testWith(bubblewrap)("a confined process reads, writes and ends like any other",
   expect(dataOf(end)).toMatchObject({ code: 9, exit_code: 9, signal: "" });
 });
 
-testWith(bubblewrap)("signals reach a confined process, and how it ends by them is told exactly", async () => {
+testWith(bubblewrap)("signals reach a confined process, and its end is reported exactly", async () => {
   await using host = await startProc({ sandbox: "auto" });
   const handled = await host.sh(
     "trap 'echo usr1' USR1; trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done",
@@ -61,7 +61,7 @@ testWith(bubblewrap)("signals reach a confined process, and how it ends by them 
 });
 
 testWith(bubblewrap).each([false, true])(
-  "how a confined process ends is told exactly (on a terminal: %s)",
+  "the end of a confined process is reported exactly (on a terminal: %s)",
   async (pty) => {
     await using host = await startProc({ sandbox: "auto" });
     const endOf = async (script: string) => dataOf(await host.end((await host.sh(script, { pty })).proc_id));
@@ -75,7 +75,7 @@ testWith(bubblewrap).each([false, true])(
 );
 
 testWith(bubblewrap).each([false, true])(
-  "a signal is not lost while the sandbox is still being made (on a terminal: %s)",
+  "a signal is not lost while the sandbox is being set up (on a terminal: %s)",
   async (pty) => {
     await using host = await startProc({ sandbox: "auto" });
     await host.end((await host.run(["true"])).proc_id);
@@ -91,7 +91,7 @@ testWith(bubblewrap).each([false, true])(
   },
 );
 
-testWith(bubblewrap)("whatever a confined process starts ends with it, also outside of its group", async () => {
+testWith(bubblewrap)("descendants of a confined process end with it, also outside of its group", async () => {
   await using host = await startProc({ sandbox: "auto" });
   const { proc_id, pid } = await host.sh("(setsid sh -c 'trap \"\" TERM; sleep 300' &) ; echo ready; sleep 300");
   await host.event(() => host.textOf(proc_id).includes("ready"));
@@ -108,17 +108,20 @@ testWith(bubblewrap)("whatever a confined process starts ends with it, also outs
   await whenGone(pid, ...inside.filter(Boolean));
 });
 
-testWith(bubblewrap)("a process that takes all memory ends as out_of_memory, and the session goes on", async () => {
-  await using host = await startProc({ sandbox: "auto", sandbox_limits: { memory_mb: 64 } });
-  const { proc_id } = await host.run(["python3", "-c", "x = bytearray(600_000_000); print(len(x))"]);
-  const end = dataOf(await host.end(proc_id));
+testWith(bubblewrap)(
+  "a process that uses up its memory ends with out_of_memory, and the session continues",
+  async () => {
+    await using host = await startProc({ sandbox: "auto", sandbox_limits: { memory_mb: 64 } });
+    const { proc_id } = await host.run(["python3", "-c", "x = bytearray(600_000_000); print(len(x))"]);
+    const end = dataOf(await host.end(proc_id));
 
-  expect(end).toMatchObject({ status: "failed", state: "crashed", error: "out_of_memory" });
-  expect(await host.api.status({ proc_id })).toMatchObject({ error: "out_of_memory" });
-  expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
-});
+    expect(end).toMatchObject({ status: "failed", state: "crashed", error: "out_of_memory" });
+    expect(await host.api.status({ proc_id })).toMatchObject({ error: "out_of_memory" });
+    expect((await host.api.spawn({ cmd: ["true"] })).ok).toBe(true);
+  },
+);
 
-testWith(bubblewrap)("a process that burns its processor time ends as timeout", async () => {
+testWith(bubblewrap)("a process that uses up its processor time ends with timeout", async () => {
   await using host = await startProc({ sandbox: "auto", sandbox_limits: { cpu_seconds: 1 } });
   const { proc_id } = await host.sh("while :; do :; done");
 
@@ -127,7 +130,7 @@ testWith(bubblewrap)("a process that burns its processor time ends as timeout", 
 });
 
 testWith(bubblewrap)(
-  "a process that fills the workspace ends as workspace_limit, and the session goes on",
+  "a process that fills the workspace ends with workspace_limit, and the session continues",
   async () => {
     await using host = await startProc({ sandbox: "auto", sandbox_limits: { workspace_mb: 8 } });
     const filling = "i=0; while [ $i -lt 200 ]; do head -c 1048576 /dev/zero > part$i; i=$((i + 1)); sleep 0.02; done";
@@ -144,7 +147,7 @@ testWith(bubblewrap)(
   },
 );
 
-testWith(bubblewrap)("a program or folder that the sandbox does not show is told in the answer", async () => {
+testWith(bubblewrap)("a program or folder that is not visible in the sandbox is reported in the answer", async () => {
   await using host = await startProc({ sandbox: "auto" });
 
   expect(await host.api.spawn({ cmd: ["echo"], cwd: "/root" })).toMatchObject({

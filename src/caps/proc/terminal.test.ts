@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { linux, testWith } from "../../testing/needs.suite.ts";
 import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";
 
-test("a process on a terminal sees its size, its resizing and the end of its input", async () => {
+test("a process on a terminal sees its size, resizing and the end of its input", async () => {
   await using host = await startProc();
   const script =
     "test -t 0 && test -t 1 && echo terminal; stty size; read line; stty size; echo got $line; cat; exit 6";
@@ -22,7 +22,7 @@ test("a process on a terminal sees its size, its resizing and the end of its inp
   expect(dataOf(end)).toMatchObject({ code: 6, exit_code: 6, state: "crashed" });
 });
 
-test("a signal ends all of what is on a terminal, and is told exactly", async () => {
+test("a signal ends all processes on a terminal, and is reported exactly", async () => {
   await using host = await startProc();
   const { proc_id, pid } = await host.sh("sleep 300 & echo $!; wait", { pty: true });
   await host.event(() => host.textOf(proc_id).includes("\n"));
@@ -33,7 +33,7 @@ test("a signal ends all of what is on a terminal, and is told exactly", async ()
   await whenGone(pid, child);
 });
 
-test("text on a terminal is cut in no character either", async () => {
+test("text on a terminal is not cut inside a character", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("i=0; while [ $i -lt 3000 ]; do printf '€'; i=$((i+1)); done", { pty: true });
   await host.end(proc_id);
@@ -41,12 +41,12 @@ test("text on a terminal is cut in no character either", async () => {
   expect(host.textOf(proc_id)).toBe("€".repeat(3000));
 });
 
-test("what a program wrote to its terminal is all read, also by a host that is busy when it ends", async () => {
+test("all output of a program on a terminal is read, even by a host that is busy when the program ends", async () => {
   await using host = await startProc();
   const script = "stty raw; echo ready; sleep 0.1; head -c 30000 /dev/zero | tr '\\0' x; exit 7";
   const { proc_id } = await host.sh(script, { pty: true });
   await host.event(() => host.textOf(proc_id).includes("ready"));
-  // Longer than the program has left to live, and than any patience with a terminal that nobody reads.
+  // Longer than the program runs, and than the system keeps unread output of a terminal.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
   const end = dataOf(await host.end(proc_id));
 
@@ -54,7 +54,7 @@ test("what a program wrote to its terminal is all read, also by a host that is b
   expect(end).toMatchObject({ exit_code: 7, signal: "" });
 });
 
-test("an agent that reads a terminal by its cursor loses nothing of what was written last", async () => {
+test("an agent that reads a terminal by its cursor gets the last output", async () => {
   await using host = await startProc({ ring_bytes: 32 * 1024 });
   const { proc_id } = await host.sh("stty raw; head -c 200000 /dev/zero | tr '\\0' x", { pty: true, events: false });
   let length = 0;
@@ -67,7 +67,7 @@ test("an agent that reads a terminal by its cursor loses nothing of what was wri
   expect(length).toBe(200_000);
 });
 
-test("a program on a terminal cannot be left behind by what it started there", async () => {
+test("children of a program on a terminal do not outlive it", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("sleep 300 & echo $!; exit 4", { pty: true });
   const end = dataOf(await host.end(proc_id));
@@ -88,7 +88,7 @@ test.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"])("a program on a terminal e
 test.each([
   ["\x03", "SIGINT"],
   ["\x1c", "SIGQUIT"],
-])("what is typed reaches a program as the signal that it stands for: %j", async (data, signal) => {
+])("a typed control character reaches a program as its signal: %j", async (data, signal) => {
   await using host = await startProc();
   const { proc_id } = await host.sh("echo ready; exec sleep 300", { pty: true });
   await host.event(() => host.textOf(proc_id).includes("ready"));
@@ -97,7 +97,7 @@ test.each([
   expect(dataOf(await host.end(proc_id))).toMatchObject({ signal, exit_code: null, status: "failed" });
 });
 
-test.each([129, 130, 143, 255])("exit code %i of a program on a terminal is no signal", async (code) => {
+test.each([129, 130, 143, 255])("exit code %i of a program on a terminal is not reported as a signal", async (code) => {
   await using host = await startProc();
   const { proc_id } = await host.sh(`exit ${code}`, { pty: true });
 
@@ -105,7 +105,7 @@ test.each([129, 130, 143, 255])("exit code %i of a program on a terminal is no s
 });
 
 test.each([{ BASH_VERSION: "5" }, { LANG: "C.UTF-8", LANGUAGE: "fr" }, { code: "7", a2e_code: "7" }])(
-  "variables of a program on a terminal do not change how its end is told: %j",
+  "variables of a program on a terminal do not change how its end is reported: %j",
   async (env) => {
     await using host = await startProc();
     const { proc_id } = await host.sh("echo here; exit 143", { pty: true, env });
@@ -115,7 +115,7 @@ test.each([{ BASH_VERSION: "5" }, { LANG: "C.UTF-8", LANGUAGE: "fr" }, { code: "
   },
 );
 
-test("a program on a terminal has its own input and no other files, whatever its path", async () => {
+test("a program on a terminal has its own input and no other open files, whatever its path", async () => {
   await using host = await startProc();
   const path = join(host.folder, "odd = name.sh");
   await writeFile(path, '#!/bin/sh\nls -m /proc/$$/fd; trap; read line; echo "$1 $line"\n', { mode: 0o755 });
@@ -123,11 +123,11 @@ test("a program on a terminal has its own input and no other files, whatever its
   await host.api.write({ proc_id, data: "typed\n" });
   await host.end(proc_id);
 
-  // The one more is the script, under the number that its shell prefers.
+  // The additional file is the script, with the number that its shell prefers.
   expect(host.textOf(proc_id)).toMatch(/^(?:typed\r\n)?0, 1, (?:10, 2|2, 255)\r\n(?:typed\r\n)?argument typed\r\n$/);
 });
 
-testWith(linux)("no program gets hold of another one's terminal", async () => {
+testWith(linux)("a program does not inherit the terminal of another", async () => {
   await using host = await startProc();
   const open = await host.run(["sleep", "300"], { pty: true });
   const list = "for file in /proc/$$/fd/*; do readlink $file; done";
@@ -141,7 +141,7 @@ testWith(linux)("no program gets hold of another one's terminal", async () => {
   expect(await host.api.status({ proc_id: open.proc_id })).toMatchObject({ state: "running" });
 });
 
-test("a script without its interpreter is not started while there are terminals either", async () => {
+test("a script without its interpreter is not started while there are terminals", async () => {
   await using host = await startProc();
   await writeFile(join(host.folder, "script"), "#!/no/such/interpreter\n", { mode: 0o755 });
   const terminal = await host.run(["cat"], { pty: true });
@@ -152,7 +152,7 @@ test("a script without its interpreter is not started while there are terminals 
   await host.api.kill(terminal);
 });
 
-test.each([0, 1])("a shell has the prompt that it is given, with %i other terminals", async (others) => {
+test.each([0, 1])("a shell has the configured prompt, with %i other terminals", async (others) => {
   await using host = await startProc();
   for (let other = 0; other < others; other++) await host.run(["sleep", "300"], { pty: true });
   const { proc_id } = await host.run(["sh", "-i"], { pty: true, env: { PS1: "say: " } });
@@ -162,7 +162,7 @@ test.each([0, 1])("a shell has the prompt that it is given, with %i other termin
   expect(dataOf(await host.end(proc_id))).toMatchObject({ exit_code: 7 });
 });
 
-/** The guard of the host that marks its processes so. */
+/** The guard of the host with this mark. */
 function guardOf(mark: string): number | undefined {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const found = pids.find((pid) => {
@@ -175,7 +175,7 @@ function guardOf(mark: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-testWith(linux)("a guard that is started anew holds no terminal", async () => {
+testWith(linux)("a guard that is restarted inherits no terminal", async () => {
   await using host = await startProc();
   const { proc_id } = await host.sh("echo $A2E_PROC_ID; exec sleep 300", { pty: true });
   await host.event(() => host.textOf(proc_id).includes("\n"));
@@ -193,7 +193,7 @@ testWith(linux)("a guard that is started anew holds no terminal", async () => {
   });
 });
 
-test("a terminal where none is allowed, or a size for a process without one, is refused with the reason", async () => {
+test("a terminal on a host that forbids it, and resizing a process without a terminal, are rejected with the reason", async () => {
   await using host = await startProc({ pty: false });
   expect(await host.api.spawn({ cmd: ["true"], pty: true })).toMatchObject({
     ok: false,
@@ -207,7 +207,7 @@ test("a terminal where none is allowed, or a size for a process without one, is 
   });
 });
 
-test("where the library of terminals is missing, the answer names it", async () => {
+test("if the library for terminals is missing, the answer names it", async () => {
   vi.doMock("@lydell/node-pty", () => {
     throw new Error("Cannot find package");
   });

@@ -1,13 +1,13 @@
-// Tells a session which tools came and went.
+// Reports to a session which tools were added and removed.
 import type { ToolCatalogue } from "../../host/tool-catalogue.ts";
 
-/** Reports all changes of one turn of the event loop at once, until the returned function is called. */
+/** Reports all changes of one turn of the event loop together, until the returned function is called. */
 export function watchCatalogue(
   catalogue: ToolCatalogue,
   isShown: (name: string) => boolean,
   report: (change: { added: string[]; removed: string[] }) => void,
 ): () => void {
-  // Tools, not names: the host's list is small and a session must be cheap.
+  // The tools themselves and no copy of their names: the list of the host is shared, so a session costs little.
   let known = catalogue.list();
   let scheduled: NodeJS.Immediate | undefined;
   const compare = () => {

@@ -11,16 +11,16 @@ export interface FolderEntry {
 }
 
 interface WalkOptions {
-  /** 1 stays in the folder itself. */
+  /** 1 lists only the folder itself. */
   maxDepth: number;
-  /** Enters folders that hardly anybody searches: `.git` and `node_modules`. */
+  /** Also enters folders that are rarely searched: `.git` and `node_modules`. */
   includeIgnored: boolean;
   signal?: AbortSignal;
 }
 
 const ignoredFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** Folders come before what is in them. Ends with `true` where it stopped at a limit. */
+/** A folder comes before its entries. Returns `true` if it stopped at a limit. */
 export async function* walkFolder(
   workspace: Workspace,
   start: readonly string[],
@@ -41,7 +41,7 @@ export async function* walkFolder(
       if (depth < Math.min(maxDepth, toolLimits.maxFolderDepth)) inner.push(entry.segments);
       else isCut ||= depth >= toolLimits.maxFolderDepth;
     }
-    // One by one: as arguments of one call, the folders of a large one overflow the stack.
+    // Pushed one by one: spreading a very large array would overflow the stack.
     for (const next of inner.reverse()) pending.push(next);
   }
   return isCut;
@@ -67,7 +67,7 @@ async function readFolder(workspace: Workspace, segments: readonly string[], isS
       await folder.close();
     }
   } catch (error) {
-    // A folder below that vanished or may not be read is left out; the one that was asked for is not.
+    // A folder below that is gone or unreadable is skipped; an unreadable start folder is an error.
     if (isStart) throw toReadableError(error, segments.join("/"));
     return [];
   }

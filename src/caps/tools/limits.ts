@@ -1,17 +1,17 @@
 // The limits of the tools capability with their defaults; the plugin's options override those that they name.
 
 export const toolLimits = {
-  /** Largest data of one result. Longer text is cut, anything else is a `tool_error` that asks for less. */
+  /** Bytes of the data of one result. Longer text is cut; other data is a `tool_error` that asks for less. */
   maxResultBytes: 1024 * 1024,
-  /** Events kept for the result of a call that does not stream; later ones are counted, not kept. */
+  /** Events kept for the result of a call that does not stream; further events are counted only. */
   maxCollectedEvents: 1000,
-  /** Bytes of such events. */
+  /** Bytes of these events. */
   maxCollectedEventBytes: 256 * 1024,
-  /** Text that read_file returns at once. */
+  /** Bytes of text that read_file returns at once. */
   maxReadBytes: 512 * 1024,
   /** Entries that list_dir, glob and grep return. */
   maxEntries: 10_000,
-  /** Entries that a walk through folders looks at. */
+  /** Entries that a walk through folders visits. */
   maxVisitedEntries: 200_000,
   /** Deepest folder that a walk enters. */
   maxFolderDepth: 64,
@@ -19,24 +19,24 @@ export const toolLimits = {
   maxSearchedFileBytes: 4 * 1024 * 1024,
   /** Characters of one line that grep shows. */
   maxShownLineLength: 500,
-  /** Bytes of what grep and glob return; what is beyond is left out, and said to be. */
+  /** Bytes that grep and glob return; the rest is left out and reported as truncated. */
   maxSearchBytes: 512 * 1024,
-  /** Time that one grep or glob may take, bad patterns included. */
+  /** Time for one grep or glob, also with a slow pattern. */
   searchTimeoutMs: 10_000,
-  /** Body that http_get returns. */
+  /** Bytes of the body that http_get returns. */
   httpMaxBytes: 512 * 1024,
-  /** Time that one http_get may take, redirects included. */
+  /** Time for one http_get, including redirects. */
   httpTimeoutMs: 20_000,
   /** Redirects that http_get follows. */
   httpMaxRedirects: 5,
   /** Memory of one js_eval. */
   jsMemoryMb: 64,
-  /** Time of one js_eval. */
+  /** Time for one js_eval. */
   jsTimeoutMs: 5_000,
   /** Lines that js_eval captures from console. */
   jsMaxLogLines: 1000,
-  /** Time that an isolated module may take to load and describe its tools. */
+  /** Time for an isolated module to load and describe its tools. */
   moduleLoadTimeoutMs: 30_000,
-  /** Time of one call of an isolated tool that names none itself, should the call's own timeout not come first. */
+  /** Time for one call of an isolated tool without a timeout of its own, if the call's timeout is not shorter. */
   isolatedTimeoutMs: 300_000,
 } as const satisfies Record<string, number>;

@@ -9,21 +9,24 @@ export const optionsSchema = z.strictObject({
   builtin: z
     .union([z.boolean(), z.array(z.enum(builtinNames))])
     .default(true)
-    .describe("Which of the built-in tools there are."),
+    .describe("The built-in tools to offer: all, none, or the named ones."),
   modules: z.array(z.string().min(1)).default([]).describe("Modules, or folders of modules, that export tools."),
-  tool_modules: z.array(z.string().min(1)).default([]).describe("The same under its other name in the field."),
+  tool_modules: z.array(z.string().min(1)).default([]).describe("Another spelling of `modules`."),
   isolation: z
     .enum(["none", "worker"])
     .default("none")
-    .describe("`worker` runs the modules in threads of their own, so that one that blocks does not stop the host."),
+    .describe("`worker` runs the modules in threads of their own, so that a tool that blocks does not stop the host."),
   workers: z.int().min(1).max(64).default(4).describe("Threads for isolated modules."),
-  allow: z.array(z.string().min(1)).default(["*"]).describe("Patterns of the tools that agents see and call."),
-  deny: z.array(z.string().min(1)).default([]).describe("Patterns of those that they do not; a denial wins."),
+  allow: z.array(z.string().min(1)).default(["*"]).describe("Patterns of the tools that agents can see and call."),
+  deny: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Patterns of tools that agents cannot see or call; `deny` overrides `allow`."),
   max_result_bytes: z
     .int()
     .min(1024)
     .default(toolLimits.maxResultBytes)
-    .describe("Largest data of one result. Longer text is cut, anything else is refused."),
+    .describe("Bytes of the data of one result. Longer text is cut, other data is rejected."),
   max_collected_events: z
     .int()
     .min(0)
@@ -31,19 +34,28 @@ export const optionsSchema = z.strictObject({
     .describe("Events kept for the result of a call that does not stream."),
   http: z
     .strictObject({
-      allow_private: z.boolean().default(false).describe("Lets it reach addresses that are not public."),
-      max_bytes: z.int().min(1).default(toolLimits.httpMaxBytes).describe("Body that it returns at most."),
-      timeout_ms: z.int().min(1).default(toolLimits.httpTimeoutMs).describe("Time of one request, redirects included."),
+      allow_private: z.boolean().default(false).describe("Allows addresses that are not public."),
+      max_bytes: z.int().min(1).default(toolLimits.httpMaxBytes).describe("Bytes of the body that it returns at most."),
+      timeout_ms: z
+        .int()
+        .min(1)
+        .default(toolLimits.httpTimeoutMs)
+        .describe("Milliseconds for one request, including redirects."),
     })
     .prefault({})
-    .describe("What http_get may do."),
+    .describe("Limits of http_get."),
   js: z
     .strictObject({
-      memory_mb: z.number().min(16).max(1024).default(toolLimits.jsMemoryMb).describe("Memory of one script."),
-      timeout_ms: z.int().min(1).default(toolLimits.jsTimeoutMs).describe("Time of one script."),
+      memory_mb: z
+        .number()
+        .min(16)
+        .max(1024)
+        .default(toolLimits.jsMemoryMb)
+        .describe("Mebibytes of memory of one script."),
+      timeout_ms: z.int().min(1).default(toolLimits.jsTimeoutMs).describe("Milliseconds for one script."),
     })
     .prefault({})
-    .describe("What js_eval may do."),
+    .describe("Limits of js_eval."),
   ...pluginEntryFields,
 });
 

@@ -64,7 +64,7 @@ test("an unknown tool is answered with the nearest names", async () => {
   await expect(host.call("")).rejects.toMatchObject({ code: "unknown_tool", detail: { similar: [] } });
 });
 
-test("bad arguments are answered with what to change, before the tool runs", async () => {
+test("invalid arguments are answered with the problems, before the tool runs", async () => {
   const run = vi.fn(() => null);
   const strict = defineTool({ name: "strict", description: "", input: z.object({ path: z.string() }), run });
   await using host = await start([strict]);
@@ -80,7 +80,7 @@ test("bad arguments are answered with what to change, before the tool runs", asy
   expect(run).not.toHaveBeenCalled();
 });
 
-test("what a tool throws is a tool_error, an A2EError keeps its code", async () => {
+test("an error of a tool is a tool_error, and an A2EError keeps its code", async () => {
   const throwing = (name: string, error: unknown, isLater: boolean) =>
     tool(name, () => {
       if (isLater) return Promise.reject(error);
@@ -100,7 +100,7 @@ test("what a tool throws is a tool_error, an A2EError keeps its code", async () 
   await expect(host.call("own")).rejects.toBe(own);
 });
 
-test("an output with an error is an answer without success", async () => {
+test("an output with an error is an answer with success false", async () => {
   const failing = defineTool({
     name: "failing",
     description: "",
@@ -113,7 +113,7 @@ test("an output with an error is an answer without success", async () => {
   });
 });
 
-test("what has the form of null is null, and nothing that a tool still holds is handed out", async () => {
+test("a value whose JSON form is null is answered as null, and objects of the tool are never passed on", async () => {
   const held = { toJSON: () => null };
   await using host = await start([
     tool("nan", () => Number.NaN),
@@ -122,7 +122,7 @@ test("what has the form of null is null, and nothing that a tool still holds is 
   ]);
   expect(await host.call("nan")).toMatchObject({ data: { success: true, data: null } });
   expect(await host.call("held")).toMatchObject({ data: { success: true, data: null } });
-  // As a script without types says that nothing went wrong.
+  // As a plain JavaScript tool reports that nothing went wrong.
   expect(await host.call("fine")).toMatchObject({ data: { success: true, data: 1, error_code: null } });
 });
 
@@ -150,7 +150,7 @@ const chatty = defineTool({
   },
 });
 
-test("events are sent where the agent asked for a stream, and collected where it did not", async () => {
+test("events are streamed if the agent asked for it, and collected otherwise", async () => {
   await using host = await start([chatty]);
   const streaming = createTestCall();
   const streamed = await host.handle(
@@ -170,7 +170,7 @@ test("events are sent where the agent asked for a stream, and collected where it
   ]);
 });
 
-test("collected events are bounded in number and size, and what was left out is counted", async () => {
+test("collected events are limited in number and size, and dropped events are counted", async () => {
   await using host = await start([chatty], { max_collected_events: 3 });
   const many = (await host.call("chatty", { count: 10 })).data.events ?? [];
   expect(many).toHaveLength(4);
@@ -179,7 +179,7 @@ test("collected events are bounded in number and size, and what was left out is 
   expect(large).toHaveLength(2);
 });
 
-test("the context of a collecting call is the host's in all else", async () => {
+test("the context of a collecting call is otherwise that of the host", async () => {
   const call = createTestCall();
   const seen: unknown[] = [];
   const curious = defineTool({
@@ -197,7 +197,7 @@ test("the context of a collecting call is the host's in all else", async () => {
   expect(call.timeoutMs).toBe(5);
 });
 
-test("text beyond the limit is cut, other data is refused with advice", async () => {
+test("text beyond the limit is cut, other data is rejected with advice", async () => {
   const cycle: { self?: JsonValue } = {};
   cycle.self = cycle as JsonValue;
   await using host = await start(
@@ -217,7 +217,7 @@ test("text beyond the limit is cut, other data is refused with advice", async ()
   await expect(host.call("cycle")).rejects.toMatchObject({ code: "tool_error" });
 });
 
-test("denied tools are neither listed nor called, and a denial wins", async () => {
+test("denied tools are neither listed nor called, and deny overrides allow", async () => {
   await using host = await start([tool("read_a"), tool("read_b"), tool("write_a")], {
     allow: ["read_*"],
     deny: ["*_b"],
@@ -232,7 +232,7 @@ test("denied tools are neither listed nor called, and a denial wins", async () =
   await expect(host.call("write_other")).rejects.toMatchObject({ code: "tool_denied" });
 });
 
-test("what one tools plugin denies of its own, another cannot serve", async () => {
+test("a tool that one tools plugin denies is not served by another", async () => {
   const catalogue = new ToolCatalogue();
   await using careful = await startTools(
     { builtin: false, tools: [tool("danger"), tool("safe")], deny: ["danger"] },
@@ -263,7 +263,7 @@ test("lists filter by kind and by all tags, and search words in names, tags and 
   expect(host.list({ query: "mail", filter_tags: ["read"] })).toEqual(["read_mail"]);
 });
 
-test("definitions are made once per tool", async () => {
+test("definitions are created once per tool", async () => {
   await using host = await start([echo]);
   expect(host.handle("list", {}).tools?.[0]).toBe(host.handle("list", {}).tools?.[0]);
 });
@@ -287,7 +287,7 @@ test("changes of one turn are pushed together, denied tools left out, until the 
   expect(host.pushed).toHaveLength(2);
 });
 
-test("closing the plugin takes its tools away", async () => {
+test("closing the plugin removes its tools", async () => {
   const catalogue = new ToolCatalogue();
   {
     await using host = await startTools({}, catalogue);
@@ -305,14 +305,14 @@ test("built-in tools can be chosen, and work in the workspace of the host", asyn
   });
 });
 
-test("http_get refuses private addresses unless the options allow them", async () => {
+test("http_get rejects private addresses unless the options allow them", async () => {
   await using host = await startTools({ builtin: ["http_get"] });
   await expect(host.call("http_get", { url: "http://localhost:1/" })).rejects.toMatchObject({ code: "forbidden" });
   await using open = await startTools({ builtin: ["http_get"], http: { allow_private: true } });
   await expect(open.call("http_get", { url: "http://127.0.0.1:1/" })).rejects.toMatchObject({ code: "tool_error" });
 });
 
-test("a typo in the options names the key and the one that was meant", () => {
+test("a misspelled option is reported with the nearest key", () => {
   expect(() => createPlugin({ alow: ["a"] })).toThrow('alow: is no option here; did you mean "allow"?');
   expect(() => createPlugin({ http: { allow_privat: true } })).toThrow(
     'http.allow_privat: is no option here; did you mean "allow_private"?',
@@ -324,7 +324,7 @@ test("a typo in the options names the key and the one that was meant", () => {
   expect(() => createPlugin({ js: { memory_mb: "lots" } })).toThrow("js.memory_mb: expected a number");
 });
 
-test("the plugin is the only one that answers, unless the options say otherwise", () => {
+test("the plugin is exclusive, unless the options say otherwise", () => {
   expect(createPlugin({})).toMatchObject({ exclusive: true });
   expect(createPlugin({ exclusive: false, priority: 3 })).toMatchObject({ exclusive: false, priority: 3 });
 });

@@ -1,4 +1,4 @@
-// The host side of the tools capability: contributes tools to the catalogue, and lists and calls whatever is in it.
+// The host side of the tools capability: adds tools to the catalogue, and lists and calls all tools in it.
 import { AsyncResource } from "node:async_hooks";
 import { lookup } from "node:dns/promises";
 import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
@@ -23,11 +23,11 @@ import { runPureTool } from "./tool-run.ts";
 import { searchTools } from "./tool-search.ts";
 
 export interface ToolsPluginOptions extends ToolsOptions {
-  /** Tools made in code, beside the built-in ones and those of modules. */
+  /** Tools defined in code, in addition to the built-in ones and those of modules. */
   tools?: Iterable<CatalogueTool>;
 }
 
-/** What a config makes of `type: tools`. */
+/** Creates the plugin for `type: tools` in a config. */
 export function createPlugin(options: JsonObject): Plugin<typeof tools> {
   return createToolsPlugin(parseToolsOptions(options), []);
 }
@@ -39,12 +39,12 @@ export function toolsPlugin({ tools: ownTools = [], ...options }: ToolsPluginOpt
 function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<CatalogueTool>): Plugin<typeof tools> {
   const isAllowed = createToolPolicy(options.allow, options.deny);
   const definitions = new WeakMap<CatalogueTool, ToolDefinition>();
-  /** What this plugin has and its policy keeps back; a call of it is denied, not unknown. */
+  /** Tools of this plugin that its policy denies: a call is answered with tool_denied and not with unknown_tool. */
   const deniedNames = new Set<string>();
   const pools: WorkerPool[] = [];
   /**
-   * Runs something in nobody's name. Which changes are told together is a matter of time, so a recording that had them said by
-   * the request that made them would be replayed in vain.
+   * Runs `work` outside of any call, so it is neither audited nor recorded. Changes are grouped by timing; recorded as
+   * part of a call, they could not be replayed.
    */
   const aside = AsyncResource.bind((work: () => void) => work());
   let removeTools: (() => void) | undefined;
@@ -64,7 +64,7 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
   };
 
   return plugin(tools, {
-    // The catalogue is shared by all plugins, so one of them answers for all.
+    // The catalogue is shared by all plugins, so a single plugin serves it.
     exclusive: options.exclusive,
     ...(options.priority === undefined ? {} : { priority: options.priority }),
 
@@ -72,8 +72,7 @@ function createToolsPlugin(options: ParsedToolsOptions, ownTools: Iterable<Catal
       const contributed = [...createBuiltins(options, context, pools), ...ownTools];
       try {
         contributed.push(...(await loadModules(options, context, pools)));
-        // What this plugin denies it does not contribute either: another tools plugin, with a policy of its own, may be
-        // the one that answers.
+        // A denied tool is not added to the catalogue either: another tools plugin with another policy may serve it.
         for (const { name } of contributed) if (!isAllowed(name)) deniedNames.add(name);
         const shown = contributed.filter(({ name }) => !deniedNames.has(name));
         removeTools = context.tools.add(shown.map((tool) => withSource(tool, context.name)));
@@ -165,7 +164,7 @@ function listTools(
   const shown = catalogue.list().filter(
     (tool) =>
       isAllowed(tool.name) &&
-      // A search is how an agent finds the tools that lists leave out.
+      // Agents find deferred tools by searching.
       (!tool.isDeferred || request.include_deferred || query !== "") &&
       (request.filter_kind === "" || tool.kind === request.filter_kind) &&
       request.filter_tags.every((tag) => tool.tags.includes(tag)),

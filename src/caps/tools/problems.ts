@@ -1,4 +1,4 @@
-// The answer to a call whose arguments the tool does not take.
+// The error for a call with invalid arguments.
 import type { ToolProblem } from "../../host/tool-catalogue.ts";
 import { problemsToText } from "../../machinery/validation/problem-text.ts";
 import type { A2EError } from "../../protocol/errors.ts";

@@ -18,7 +18,7 @@ const toolDefinition = z.object({
   kind: z.string().default("function"),
   input_parameters: z.array(toolParameter).default([]),
   output_parameters: z.array(toolParameter).default([]),
-  input_schema: jsonObject.default({}).describe("JSON Schema of the arguments; says more than input_parameters can."),
+  input_schema: jsonObject.default({}).describe("JSON Schema of the arguments; more complete than input_parameters."),
   output_schema: jsonObject.optional().describe("JSON Schema of `data` in the result."),
   streaming: z.boolean().default(true),
   idempotent: z.boolean().default(false),
@@ -40,10 +40,7 @@ const toolResult = z.object({
   error: z.string().nullable().default(null),
   error_code: z.string().nullable().default(null),
   duration_ms: z.int(),
-  events: z
-    .array(eventPayload)
-    .default([])
-    .describe("Events of the call, where the agent did not ask to have them streamed."),
+  events: z.array(eventPayload).default([]).describe("Events of the call, if the agent did not request streaming."),
 });
 
 export type ToolDefinition = z.output<typeof toolDefinition>;
@@ -62,7 +59,10 @@ export const tools = capability("tools", {
   event: "tool/event",
   errors: {
     unknown_tool: { retryable: false, doc: "No tool has this name; `detail.similar` lists the nearest." },
-    tool_denied: { retryable: false, doc: "The tool exists, and the host's policy does not let this agent call it." },
+    tool_denied: {
+      retryable: false,
+      doc: "The tool exists, but the policy of the host does not allow this agent to call it.",
+    },
     tool_error: { retryable: true, doc: "The tool ran and failed." },
   },
   calls: {
@@ -71,7 +71,7 @@ export const tools = capability("tools", {
       aliases: { "tool/list": "tool/list/resp", "mcp/list_tools": "mcp/list_tools/resp" },
       request: z.object({
         filter_kind: z.string().default(""),
-        filter_tags: z.array(z.string()).default([]).describe("Tools that have every one of these tags."),
+        filter_tags: z.array(z.string()).default([]).describe("Only tools with all of these tags."),
         query: z
           .string()
           .default("")
@@ -99,8 +99,8 @@ export const tools = capability("tools", {
         streaming: z
           .boolean()
           .default(false)
-          .describe("Send events while the tool runs, rather than collected in the result."),
-        timeout: z.number().min(0).default(30).describe("Seconds; 0 leaves it to the host."),
+          .describe("Send events while the tool runs, instead of collecting them in the result."),
+        timeout: z.number().min(0).default(30).describe("Seconds; 0 for the default of the tool or the host."),
       }),
       result: z.object({ data: toolResult, created_at: z.number() }),
       example: {

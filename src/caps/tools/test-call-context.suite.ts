@@ -1,4 +1,4 @@
-// The smallest host a handler can run in; for the tests of this folder only.
+// The smallest host that a handler can run in; only for the tests of this folder.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,14 +50,14 @@ export function createTestCall(): TestCall {
   return call;
 }
 
-/** Checks arguments and runs a tool as the plugin would, without its shaping of results. */
+/** Checks arguments and runs a tool as the plugin does, without converting its result. */
 export async function runTool(tool: CatalogueTool, args: JsonObject, context: CallContext = createTestCall()) {
   const checked = tool.check(args);
   if ("problems" in checked) throw new Error(JSON.stringify(checked.problems));
   return tool.run(checked.value, context);
 }
 
-/** A plugin with one session, over a workspace that is removed with it. */
+/** A plugin with one session, and a workspace that is removed with it. */
 export async function startTools(options: ToolsPluginOptions = {}, catalogue = new ToolCatalogue()) {
   const plugin: Plugin<typeof tools> = toolsPlugin(options);
   const folder = await mkdtemp(join(tmpdir(), "a2e-tools-"));
@@ -103,7 +103,7 @@ export async function startTools(options: ToolsPluginOptions = {}, catalogue = n
   };
 }
 
-/** What the kernel would answer with, of a result that was checked already. */
+/** The kernel's answer for a checked result. */
 function toFields(result: unknown): unknown {
   if (result instanceof Promise) return result.then(toFields);
   return result instanceof CheckedResult ? result.fields : result;

@@ -1,4 +1,4 @@
-// One tool for one request: what comes of it is shaped into the answer.
+// Runs one tool for one request, and converts its output to the answer.
 import type { CallContext } from "../../host/call-context.ts";
 import { CheckedResult } from "../../host/calls/checked-result.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
@@ -27,13 +27,13 @@ export function callTool(
   const collector = isSilent ? undefined : new CollectingContext(context, settings.maxCollectedEvents);
   const output = runTool(tool, request.arguments, collector ?? context);
   if (!(output instanceof Promise)) return toResult(output, tool, context, collector, settings.maxResultBytes);
-  // Only what is still running can run out of time; the time counts from the start of the call all the same.
+  // Only a call that is still running can time out; the time is counted from the start of the call.
   const timeoutMs = request.timeout > 0 ? request.timeout * 1000 : tool.timeoutMs;
   if (timeoutMs !== undefined) context.setTimeout(timeoutMs);
   return toResultLater(output, tool, context, collector, settings.maxResultBytes);
 }
 
-/** Apart from `callTool`, which every call would pay for its variables otherwise. */
+/** Separate from `callTool`, which would otherwise allocate the closure's variables with every call. */
 function toResultLater(
   output: Promise<ToolOutput>,
   tool: CatalogueTool,
@@ -65,7 +65,7 @@ function toResult(
     data: {
       success: !hasFailed(output),
       tool_name: tool.name,
-      // Not by `??`: what a tool returns may have the form of null, and must not be handed on itself.
+      // Not with `??`: the copy of NaN, for example, is null, and the original must not be sent then.
       data: copy === undefined ? data : copy,
       summary: output.summary ?? null,
       truncated: data === output.data ? (output.truncated ?? false) : true,

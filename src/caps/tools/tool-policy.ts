@@ -1,7 +1,7 @@
-// Which tools an agent may see and call.
+// Decides which tools an agent may see and call.
 import { createWildcard } from "../../machinery/validation/wildcard.ts";
 
-/** True for names that match `allow` and not `deny`; a denial wins. Decides each name once. */
+/** True for names that match `allow` and not `deny`. Decisions are cached. */
 export function createToolPolicy(allow: readonly string[], deny: readonly string[]): (name: string) => boolean {
   if (deny.length === 0 && allow.includes("*")) return () => true;
   const toMatcher = (pattern: string) => createWildcard(pattern, { questionMark: true, sets: true });
@@ -12,7 +12,7 @@ export function createToolPolicy(allow: readonly string[], deny: readonly string
     let isAllowed = decided.get(name);
     if (isAllowed === undefined) {
       isAllowed = allowed.some((matches) => matches(name)) && !denied.some((matches) => matches(name));
-      // Names come from agents too, who could send a new one each time.
+      // Names come from agents too, which could send a new one each time.
       if (decided.size >= maxDecided) decided.clear();
       decided.set(name, isAllowed);
     }

@@ -1,4 +1,4 @@
-// Finds, checks and runs one tool, and limits what comes of it. A synchronous tool is answered synchronously.
+// Finds, checks and runs one tool, and limits its result. A synchronous tool is answered synchronously.
 import type { CallContext } from "../../host/call-context.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../host/tool-output.ts";
@@ -12,12 +12,12 @@ import { tools } from "./protocol.ts";
 export interface ToolRunSettings {
   readonly catalogue: ToolCatalogue;
   readonly isAllowed: (name: string) => boolean;
-  /** Tools that exist and are not in the catalogue because they are denied. */
+  /** Tools that exist but are not in the catalogue because they are denied. */
   readonly deniedNames: ReadonlySet<string>;
   readonly maxResultBytes: number;
 }
 
-/** Throws an A2EError. What a promise is rejected with still has to become one, by `toToolError`. */
+/** Throws an A2EError. A rejection of the returned promise still has to be converted with `toToolError`. */
 export function runTool(tool: CatalogueTool, args: JsonObject, context: CallContext): ToolOutput | Promise<ToolOutput> {
   const checked = tool.check(args);
   if ("problems" in checked) throw schemaViolation(tool.name, checked.problems);
@@ -29,8 +29,8 @@ export function runTool(tool: CatalogueTool, args: JsonObject, context: CallCont
 }
 
 /**
- * Runs a pure tool in place of a call, within `inlineCall`. Undefined for anything but plain data: the call that follows runs
- * the tool again, answers with its error or its cut text, and is audited. Only plain data is worth a way of its own.
+ * Runs a pure tool without a call of its own, within `inlineCall`. Undefined unless the result is plain data: then the
+ * caller makes an ordinary call, which runs the tool again, reports its error or cuts its text, and is audited.
  */
 export function runPureTool(
   tool: CatalogueTool,
@@ -51,17 +51,17 @@ export function runPureTool(
   }
 }
 
-/** A tool that wraps a pure one may wait for something; its promise is not used, and its rejection must not end the process. */
+/** A wrapper of a pure tool may be asynchronous; its promise is not used, and a rejection must not end the process. */
 function forget(output: Promise<ToolOutput>): undefined {
   output.catch(() => {});
 }
 
-/** Whether all the rest is ours: what tools say beside their data may be anything, whatever its type promises. */
+/** True if the output has nothing but data. Other fields come from the tool and may have any type at runtime. */
 export function hasDataOnly({ summary, truncated, exit_code, error, error_code }: ToolOutput): boolean {
   return (summary ?? truncated ?? exit_code ?? error ?? error_code) === undefined;
 }
 
-/** Text is cut where it is too large, and anything else refused. */
+/** Cuts a text that is too large, and rejects any other data. */
 export function limitData(tool: CatalogueTool, data: JsonValue, maxBytes: number): JsonValue {
   if (!isLargerThan(data, maxBytes)) return data;
   if (typeof data !== "string") throw tooLarge(tool, maxBytes);
@@ -90,7 +90,7 @@ export function findTool(name: string, { catalogue, isAllowed, deniedNames }: To
       .map((candidate) => candidate.name)
       .filter(isAllowed),
   );
-  const hint = similar[0] === undefined ? "tool/list shows those there are" : `did you mean "${similar[0]}"?`;
+  const hint = similar[0] === undefined ? "tool/list/req lists the tools" : `did you mean "${similar[0]}"?`;
   throw tools.error("unknown_tool", `there is no tool "${name.slice(0, 128)}"; ${hint}`, {
     detail: { tool_name: name.slice(0, 128), similar },
   });
@@ -115,8 +115,8 @@ function similarNames(name: string, known: readonly string[]): string[] {
 }
 
 /**
- * An error that a tool threw on purpose keeps its code; any other is the tool's failure, told to the agent in its own words.
- * A code that no table has is the kernel's to refuse.
+ * An A2EError of a tool keeps its code; any other error becomes a `tool_error` with the tool's own text. The kernel
+ * rejects codes that are in no table.
  */
 export function toToolError(error: unknown, tool: CatalogueTool): A2EError {
   if (error instanceof A2EError) return error;

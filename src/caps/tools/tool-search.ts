@@ -1,7 +1,7 @@
 // Finds tools by words, best match first.
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 
-/** Tools in which every word of the query occurs, in name, tags or description; those that say it in their name come first. */
+/** Tools with every word of the query in their name, tags or description; matches in the name come first. */
 export function searchTools(tools: readonly CatalogueTool[], query: string): CatalogueTool[] {
   const words = query
     .toLowerCase()

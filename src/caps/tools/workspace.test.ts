@@ -29,7 +29,7 @@ afterEach(() => rm(outer, { recursive: true, force: true }));
 
 const forbidden = { code: "forbidden" };
 
-// Both ways to open: through handles, and by path where the system has no /proc.
+// Both ways to open files: through handles, and by path on systems without /proc.
 const modes = [true, false].map((hasHandlePaths) => ({ hasHandlePaths }));
 const tools = ({ hasHandlePaths }: { hasHandlePaths: boolean }) => {
   const environment = { workspace: new Workspace(root, hasHandlePaths), searchPool: pool } as BuiltinEnvironment;
@@ -40,7 +40,7 @@ const tools = ({ hasHandlePaths }: { hasHandlePaths: boolean }) => {
   };
 };
 
-test.each(modes)("paths inside are served, however they are written ($hasHandlePaths)", async (mode) => {
+test.each(modes)("paths inside are accepted in any spelling ($hasHandlePaths)", async (mode) => {
   const { read } = tools(mode);
   for (const path of [
     "folder/inside.txt",
@@ -52,7 +52,7 @@ test.each(modes)("paths inside are served, however they are written ($hasHandleP
   }
 });
 
-test.each(modes)("paths outside are refused ($hasHandlePaths)", async (mode) => {
+test.each(modes)("paths outside are rejected ($hasHandlePaths)", async (mode) => {
   const { read, write } = tools(mode);
   const paths = [
     "../secret.txt",
@@ -70,7 +70,7 @@ test.each(modes)("paths outside are refused ($hasHandlePaths)", async (mode) => 
 });
 
 test.each(modes)(
-  "links are followed inside and refused when they lead outside, also to nowhere ($hasHandlePaths)",
+  "links are followed inside and rejected if they lead outside, also to nowhere ($hasHandlePaths)",
   async (mode) => {
     const { read, write } = tools(mode);
     await symlink("folder/inside.txt", join(root, "good"));
@@ -139,7 +139,7 @@ test("no path of dots, slashes and names leaves the workspace", async () => {
   );
 });
 
-test("a folder swapped for a link after the check is not entered", async () => {
+test("a folder that is replaced by a link after the check is not entered", async () => {
   const workspace = new Workspace(root);
   const segments = await workspace.resolve("folder/secret.txt");
   await rename(join(root, "folder"), join(root, "old"));
@@ -159,7 +159,7 @@ test("an open folder stays the one that was checked", async () => {
   await folder.close();
 });
 
-test("while someone swaps a folder for a link over and over, nothing outside is read or written", async () => {
+test("while a folder is repeatedly replaced by a link, nothing outside is read or written", async () => {
   const { read, write } = tools({ hasHandlePaths: true });
   await mkdir(join(root, "spare"));
   await writeFile(join(root, "spare", "secret.txt"), "decoy");
@@ -183,14 +183,14 @@ test("while someone swaps a folder for a link over and over, nothing outside is 
   await expect(readFile(join(outer, "planted.txt"))).rejects.toThrow("ENOENT");
 });
 
-test("a hard link is a file like any other; replacing it leaves the other name alone", async () => {
+test("a hard link is an ordinary file; replacing it leaves the other name unchanged", async () => {
   const { write } = tools({ hasHandlePaths: true });
   await link(join(outer, "secret.txt"), join(root, "hard"));
   await write("hard", "mine");
   expect(await readFile(join(outer, "secret.txt"), "utf8")).toBe("secret");
 });
 
-test("errors name the agent's path, not the host's", async () => {
+test("errors contain the agent's path, not the host's", async () => {
   const { read } = tools({ hasHandlePaths: true });
   for (const path of ["missing.txt", "folder", "folder/inside.txt/x", `${"x".repeat(300)}`]) {
     const error = await read(path).then(

@@ -11,7 +11,7 @@ import { ResourceWatches } from "./resource-watches.ts";
 import { type CallTool, toCallTools } from "./surface/capability-tools.ts";
 import { createSurface, type Surface } from "./surface/surface.ts";
 
-/** What all sessions of one host share. */
+/** Shared by all MCP sessions of one host. */
 export interface AgentSetting {
   readonly host: A2EHost;
   readonly tables: readonly Capability[];
@@ -30,20 +30,20 @@ export interface McpAgent {
   readonly surface: Surface;
   readonly questions: QuestionDesk;
   readonly parked: ParkedCalls;
-  /** Resources that the client wants to be told of, where the SDK keeps to itself which those are. */
+  /** Resources that the client watches; the SDK does not report which. */
   readonly watches: ResourceWatches;
-  /** Ends the session; calls in flight may still finish for `drainMs`. Twice is once. */
+  /** Ends the session; calls in flight may still finish for `drainMs`. Calling it twice is allowed. */
   close(drainMs: number): Promise<void>;
 }
 
 interface AgentOptions {
   agentId: string;
   token: string;
-  /** The session has ended, whoever ended it. */
+  /** The session has ended, at either side. */
   onClosed?(): void;
 }
 
-/** Rejects with an A2EError where the host takes no more sessions, and where it does not know the token. */
+/** Rejects with an A2EError if the host accepts no more sessions, or rejects the token. */
 export async function openAgent(
   { host, tables, callTools }: AgentSetting,
   { agentId, token, onClosed = () => {} }: AgentOptions,

@@ -3,14 +3,14 @@ import type { LoggingLevel, ServerContext } from "@modelcontextprotocol/server";
 import type { CallEvent } from "../../client/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 
-/** Returns what takes the events of one call. Nothing is sent that the client did not ask for. */
+/** Returns a function that forwards the events of one call. Progress is sent only if the client asked for it. */
 export function createEventForwarder({ mcpReq }: ServerContext, logger: string): (event: CallEvent) => void {
   const progressToken = mcpReq._meta?.progressToken;
   let lastProgress = Number.NEGATIVE_INFINITY;
   return ({ kind, data }) => {
     if (kind === "log") return void mcpReq.log(toLevel(data.level), data, logger).catch(ignore);
     if (progressToken === undefined) return;
-    // MCP wants progress to grow with every message, whatever a tool counts.
+    // MCP requires progress to grow with every message, which tools do not guarantee.
     const told = firstNumber(data, ["progress", "done", "current"]);
     const progress = told !== undefined && told > lastProgress ? told : Math.max(lastProgress, 0) + 1;
     lastProgress = progress;
@@ -25,7 +25,7 @@ export function createEventForwarder({ mcpReq }: ServerContext, logger: string):
   };
 }
 
-/** Whoever no longer listens does not miss anything: the result is what counts. */
+/** A failed notification is ignored: the client still gets the result. */
 function ignore(): void {}
 
 function firstNumber(data: JsonObject, names: readonly string[]): number | undefined {

@@ -68,7 +68,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     await expect.poll(() => host.sessions.list()[0]?.pendingCalls).toBe(0);
   });
 
-  test("tools that come and go are announced, and the list is another one then", async () => {
+  test("added and removed tools are announced, and the next list contains the change", async () => {
     const { url, host } = await startHost();
     const announced: string[][] = [];
     const client = await connectSecond(url, mode, {}, (created) => {
@@ -89,7 +89,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     await subscription?.close();
   });
 
-  test("a tool that lists leave out for a model's sake is listed, and marked", async () => {
+  test("a deferred tool is listed and marked", async () => {
     const { url } = await startHost({ tools: [deferredTool] });
     const client = await connectSecond(url, mode);
 
@@ -98,7 +98,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     expect(tools.find(({ name }) => name === "rare")?._meta).toMatchObject({ "a2e/deferred": true });
   });
 
-  test("what the host's policy denies is neither listed nor called, and takes the resources with it", async () => {
+  test("a denied tool is neither listed nor callable, and resources that need it are not listed", async () => {
     const { url } = await startHost({ tools: [addTool], toolsOptions: { deny: ["add", "read_file", "glob"] } });
     const client = await connectSecond(url, mode);
 
@@ -112,7 +112,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     await expect(client.readResource({ uri: "workspace:///x" })).rejects.toThrow();
   });
 
-  test("a tool that is named like one of ours stands", async () => {
+  test("a tool of the host takes precedence over a generated tool of the same name", async () => {
     const own = defineTool({
       name: "memory_recall",
       description: "Somebody else's.",
@@ -129,7 +129,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
   });
 });
 
-test("log events of a tool reach the client at the level that it asked for, and above", async () => {
+test("log events of a tool reach the client from the requested level on", async () => {
   const { url } = await startHost({ tools: testTools });
   const logged: unknown[] = [];
   const client = await connectSecond(url, "legacy", {}, (created) => {
@@ -148,7 +148,7 @@ test("log events of a tool reach the client at the level that it asked for, and 
   ]);
 });
 
-test("a list of many tools comes in pages that the cursor joins", async () => {
+test("a list of many tools is divided into pages that the cursor joins", async () => {
   const many = Array.from({ length: 700 }, (_, index) => ({ ...addTool, name: `tool_${index}` }));
   const { url } = await startHost({ tools: many });
   const client = await connectSecond(url, "legacy");

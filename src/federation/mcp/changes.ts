@@ -1,4 +1,4 @@
-// Tells an MCP client that a list it may have read is not the list any more.
+// Notifies an MCP client when a list that it may have read has changed.
 import type { Server, ServerNotifier } from "@modelcontextprotocol/server";
 import { mcp } from "../../caps/mcp/protocol.ts";
 import { skill } from "../../caps/skill/protocol.ts";
@@ -21,7 +21,7 @@ export function forwardChanges(client: A2EClient, notify: ServerNotifier): void 
   });
 }
 
-/** Revisions in which a server tells its client directly. Whoever has gone needs not be told. */
+/** For revisions in which a server notifies its client directly. Failures are ignored: the client has left. */
 export function notifierOf(server: Server): ServerNotifier {
   const offers = server.getCapabilities();
   const ignore = () => {};

@@ -1,4 +1,4 @@
-// A client that stays: one server instance, one session, for as long as the connection lasts.
+// A client with a lasting connection: one server instance and one session for as long as the connection lasts.
 import type { Server } from "@modelcontextprotocol/server";
 import { type AgentSetting, type McpAgent, openAgent } from "./agent.ts";
 import { forwardChanges, notifierOf } from "./changes.ts";
@@ -7,17 +7,19 @@ import { carrierOf, createMcpServer } from "./mcp-server.ts";
 export interface ConnectionOptions {
   era: "legacy" | "modern";
   token: string;
-  /** The agent that the client acts as; after its own name where left out. */
+  /** The agent that the client acts as; by default named after the client. */
   agentId?: string | undefined;
-  /** The session has ended, whoever ended it. Where the client goes on, it gets another. */
+  /** The session has ended, at either side. If the client sends further requests, it gets a new session. */
   onClosed?(): void;
 }
 
 export interface Connection {
   readonly server: Server;
-  /** Opens the session of a client of this name; where it is open already, that one. */
+  /** Opens the session of a client with this name, or returns the open session. */
   open(clientName: string): Promise<McpAgent>;
-  /** Ends the session; calls in flight may still finish for `drainMs`. The server is closed by whoever connected it. */
+  /**
+   * Ends the session; calls in flight may still finish for `drainMs`. The caller that connected the server closes it.
+   */
   close(drainMs?: number): Promise<void>;
 }
 
@@ -32,7 +34,7 @@ export function createConnection(setting: AgentSetting, options: ConnectionOptio
   const prepare = (agent: McpAgent) => {
     forwardChanges(agent.client, notifierOf(server));
     if (era === "legacy") {
-      // The way for questions that come while no request is being served.
+      // Sends questions that come while no request is being served.
       const capabilities = () => server.getClientCapabilities();
       const timeout = setting.host.limits.maxCallTimeoutMs;
       agent.questions.offer(carrierOf(capabilities, (request, signal) => server.request(request, { signal, timeout })));
@@ -60,7 +62,7 @@ export function createConnection(setting: AgentSetting, options: ConnectionOptio
   };
 }
 
-/** Memory and plans belong to an agent, so a client is the same agent whenever it comes. */
+/** Memory and plans belong to an agent, so a client is the same agent in every connection. */
 export function toAgentId(clientName: string): string {
   return `mcp:${clientName.slice(0, maxNameLength)}`;
 }

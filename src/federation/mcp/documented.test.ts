@@ -1,4 +1,4 @@
-// What people copy must work: the settings, numbers and names in the guide.
+// Settings, numbers and names in the guide must work when they are copied.
 import { mkdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -34,7 +34,7 @@ const files = [...section.matchAll(/```json\n(.*?)```/gs)].map(([, text = ""]): 
   return servers.a2e ?? {};
 });
 
-/** What the command of a client adds: `<client> mcp add a2e -- <command>`, or an address and a header. */
+/** The arguments of a client's command: `<client> mcp add a2e -- <command>`, or an address and a header. */
 const commands = [...section.matchAll(/```sh\n\w+ mcp add (.*?)\n```/g)].map(([, text = ""]): Entry => {
   const [, program] = text.split(" -- ");
   const [command, ...args] = program?.split(" ") ?? [];
@@ -49,7 +49,7 @@ function optionsOf(args: readonly string[]): string[] {
   return args.filter((arg) => arg.startsWith("--"));
 }
 
-test("each entry for a client starts `a2e mcp` with options that it has, or names the address of a host", () => {
+test("each entry for a client starts `a2e mcp` with valid options, or names the address of a host", () => {
   const command = new Command("mcp");
   define(command, {} as Terminal);
   const known = command.options.map(({ long }) => long);
@@ -64,7 +64,7 @@ test("each entry for a client starts `a2e mcp` with options that it has, or name
   }
 });
 
-test("each command of an entry serves a client, and each address with its header does", async () => {
+test("each command and each address with its header in the guide serves a client", async () => {
   const token = "s3cret-of-the-readme";
   const { url: address } = await startHost({ tools: [addTool], authToken: token });
   const folder = nextPath();
@@ -80,7 +80,7 @@ test("each command of an entry serves a client, and each address with its header
     const command = { command: process.execPath, args: [...cliArguments(), ...own] };
     return new StdioClientTransport({ ...command, cwd: folder, stderr: "ignore" });
   };
-  // Those of several clients are the same but for where they are written.
+  // The entries of several clients differ only in the file that they are written to.
   const different = new Map(entries.map((entry) => [JSON.stringify(entry), entry]));
 
   for (const entry of different.values()) {

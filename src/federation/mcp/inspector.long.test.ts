@@ -1,4 +1,4 @@
-// The inspector of the MCP project in its command-line mode: a client that we did not write.
+// The inspector of the MCP project in its command-line mode: a third-party client.
 import { execFile } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +15,7 @@ const require = createRequire(import.meta.url);
 const inspector = layOutInspector();
 const _main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
-/** The package reads the version of the inspector that it is a part of, two folders up: it is put where it expects to be. */
+/** The package reads the version of the inspector from two folders up, so it is copied to where it expects to be. */
 function layOutInspector(): string {
   const folder = nextPath();
   const installed = dirname(require.resolve("@modelcontextprotocol/inspector-cli/package.json"));

@@ -1,5 +1,5 @@
-// What a client of the revision of 2026-07-28 wants to be told over stdio. The SDK keeps that to itself; the session that
-// there is news of, and the servers behind the host, have to hear of it first.
+// Finds out over stdio which notifications a client of revision 2026-07-28 subscribes to. The SDK does not report that,
+// but the session of the host and the servers behind it need it first.
 import {
   isJSONRPCErrorResponse,
   isJSONRPCResultResponse,
@@ -10,7 +10,7 @@ import {
 import { cancelledBy, isListenRequest, type ListenRequest } from "./messages.ts";
 import type { Listening } from "./resource-watches.ts";
 
-/** `begin` is asked before the SDK sees a request to listen. An error that it rejects with is the answer. */
+/** `begin` runs before the SDK gets a request to listen. If it rejects, its error is the answer. */
 export function createListeningTransport(
   inner: Transport,
   begin: (request: ListenRequest) => Promise<Listening | undefined>,
@@ -33,7 +33,7 @@ export function createListeningTransport(
   };
   const receive = (message: JSONRPCMessage) => {
     if (isListenRequest(message)) {
-      // The SDK puts a second one of the same id in the place of the first.
+      // The SDK replaces a request by a second one with the same id.
       end(message.id);
       begun.set(message.id, listen(message));
       return;
@@ -42,7 +42,7 @@ export function createListeningTransport(
     const listening = cancelled === undefined ? undefined : begun.get(cancelled);
     if (cancelled === undefined || listening === undefined) return transport.onmessage?.(message);
     end(cancelled);
-    // Not before what it cancels.
+    // Never before the request that it cancels.
     void listening.then(() => transport.onmessage?.(message));
   };
 
@@ -57,7 +57,7 @@ export function createListeningTransport(
       return inner.start();
     },
     send(message, options) {
-      // A refusal, or the end of what was begun.
+      // The answer is either a rejection or the end of the subscription.
       const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
       if (isAnswer && message.id !== undefined) end(message.id);
       return inner.send(message, options);

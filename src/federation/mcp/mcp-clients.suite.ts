@@ -1,4 +1,4 @@
-// The clients of both generations of the official SDK, over every transport and revision that they speak.
+// Clients of both generations of the official SDK, over every transport and revision that they support.
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -7,7 +7,7 @@ import { StdioClientTransport as FirstStdio } from "@modelcontextprotocol/sdk/cl
 import { StreamableHTTPClientTransport as FirstHttp } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { expect, onTestFinished } from "vitest";
 
-/** What both generations have in common, as far as tests use it. */
+/** The common interface of both generations, as far as tests use it. */
 export interface McpClient {
   listTools(params?: {
     cursor?: string;
@@ -39,7 +39,7 @@ export interface ClientSetting {
 
 type Connect = (url: string, setting?: ClientSetting) => Promise<McpClient>;
 
-/** By the revision that is spoken, and who speaks it. */
+/** By revision and SDK generation. */
 export const httpClients: Readonly<Record<string, Connect>> = {
   "2025-11-25, SDK 1": (url, setting) => connectBy(new FirstHttp(new URL(`${url}/mcp`), withToken(setting)), setting),
   "2024-11-05 over SSE, SDK 1": (url, setting) =>
@@ -64,7 +64,7 @@ export const stdioClients: Readonly<Record<string, (child: ChildSetting) => Prom
   "2026-07-28, SDK 2": (child) => connect(new StdioClientTransport({ ...child, stderr: "ignore" }), "auto"),
 };
 
-/** A client of the second generation with all that it can do. */
+/** A client of the second generation with all capabilities. */
 export async function connectSecond(
   url: string,
   mode: "legacy" | "auto" = "legacy",
@@ -84,7 +84,7 @@ function withToken({ token }: ClientSetting = {}): { requestInit?: RequestInit }
   return token === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${token}` } } };
 }
 
-/** A client of the first generation, called as those of the second are. */
+/** A client of the first generation behind the interface of the second. */
 export async function connectFirst(url: string) {
   const client = new FirstClient({ name: "first", version: "1.0.0" }, { capabilities: {} });
   await client.connect(new FirstHttp(new URL(`${url}/mcp`)) as Parameters<FirstClient["connect"]>[0]);

@@ -1,5 +1,5 @@
-// One MCP server instance: translates the requests of one client into calls of its session. The revisions differ in how
-// instances live (one per connection, or one per request); what they do is the same, and it is here.
+// One MCP server instance: translates the requests of one client into calls of its session. Instances live for a
+// connection or for a single request, depending on the revision; the translation here is the same.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -22,7 +22,7 @@ import { explained } from "./rpc-errors.ts";
 export interface McpServerOptions {
   era: "legacy" | "modern";
   setting: AgentSetting;
-  /** The session of this client, opened on first use: only then is it known who the client is. */
+  /** The session of this client. It is opened on first use, because the client's name is unknown before. */
   openAgent(clientName: string): Promise<McpAgent>;
 }
 
@@ -37,7 +37,7 @@ export function createMcpServer(options: McpServerOptions): Server {
   const withAgent = <Result>(context: ServerContext, work: (agent: McpAgent) => Promise<Result>): Promise<Result> =>
     explained(log, async () => work(await options.openAgent(clientNameOf(server, context))));
 
-  /** Serves a request along which the host may ask the client. */
+  /** Serves a request during which the host may ask the client questions. */
   const serve = <Result>(context: ServerContext, agent: McpAgent, start: (signal: AbortSignal) => Promise<Result>) => {
     const { mcpReq } = context;
     const capabilities = capabilitiesOf(context);
@@ -130,7 +130,7 @@ export function createMcpServer(options: McpServerOptions): Server {
 }
 
 const instructions =
-  "Tools, memory, environments, plans and workspace files of an A2E host. What is remembered outlives the conversation.";
+  "Tools, memory, environments, plans and workspace files of an A2E host. Memory outlives the conversation.";
 
 const byName = ({ name }: { name: string }) => name;
 const byUri = ({ uri }: { uri: string }) => uri;
@@ -153,7 +153,7 @@ function clientNameOf(server: Server, { mcpReq }: ServerContext): string {
   return (envelopeOf(mcpReq)[CLIENT_INFO_META_KEY] ?? server.getClientVersion())?.name ?? "";
 }
 
-/** What every request of the revision of 2026-07-28 says of its sender; the SDK has checked it and does not type it. */
+/** The description of the sender in every request of revision 2026-07-28; the SDK validates it but does not type it. */
 interface Envelope {
   [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
   [CLIENT_INFO_META_KEY]?: Implementation;
@@ -168,7 +168,7 @@ type Send = (
   signal: AbortSignal,
 ) => Promise<object>;
 
-/** Revisions in which a server asks its client directly. */
+/** For revisions in which a server sends requests to its client. */
 export function carrierOf(capabilities: () => ClientCapabilities | undefined, send: Send): Carrier {
   return {
     canCarry: ({ request }) => canAnswer(request, capabilities()),

@@ -1,4 +1,4 @@
-// What messages of MCP say, beside what the SDK reads in them.
+// Parts of MCP messages that the SDK does not expose.
 import {
   CLIENT_INFO_META_KEY,
   isJSONRPCNotification,
@@ -17,19 +17,19 @@ export function cancelledBy(message: JSONRPCMessage): RequestId | undefined {
   return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined;
 }
 
-/** A request that is answered only when it ends. */
+/** A request that is answered only when the subscription ends. */
 export type ListenRequest = JSONRPCRequest & { method: "subscriptions/listen" };
 
 export function isListenRequest(message: JSONRPCMessage): message is ListenRequest {
   return isJSONRPCRequest(message) && message.method === "subscriptions/listen";
 }
 
-/** Whether it says of itself that it is of the revision of 2026-07-28, or one after it. */
+/** Whether the message declares revision 2026-07-28 or later. */
 export function isStateless(message: unknown): boolean {
   return typeof envelopeOf(message)[PROTOCOL_VERSION_META_KEY] === "string";
 }
 
-/** The name of the client in what every request of that revision says of its sender. */
+/** The name of the client, which every request of that revision carries. */
 export function clientNameOf(message: unknown): string {
   const client = envelopeOf(message)[CLIENT_INFO_META_KEY];
   return isJsonObject(client) && typeof client.name === "string" ? client.name : "";

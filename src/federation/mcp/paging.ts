@@ -1,4 +1,4 @@
-// Cursors that stay right while a list changes: each names the last entry that was shown, not its number.
+// Cursors that stay valid while a list changes: each names the last entry that was listed, not its index.
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 
 export interface Page<Item> {
@@ -6,7 +6,7 @@ export interface Page<Item> {
   nextCursor?: string;
 }
 
-/** Throws an error for the peer where the entry that the cursor names is gone, or was never there. */
+/** Throws an error for the peer if the entry of the cursor is gone. */
 export function pageAfter<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
@@ -24,5 +24,5 @@ function indexAfter<Item>(items: readonly Item[], keyOf: (item: Item) => string,
   const key = Buffer.from(cursor, "base64url").toString();
   const index = items.findIndex((item) => keyOf(item) === key);
   if (index !== -1) return index + 1;
-  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "this cursor is not valid any more: list from the start");
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "this cursor is no longer valid: list from the start");
 }

@@ -29,7 +29,7 @@ test("a resource is watched once for all streams, from the first to the last", a
   expect(calls.at(-1)).toBe("+a:1");
 });
 
-test("what cannot be watched is not promised", async () => {
+test("a resource that cannot be watched is removed from the request", async () => {
   const { listen, calls } = start();
 
   const { body, end } = await listen("workspace:///notes.md", 7, "a:1");
@@ -39,7 +39,7 @@ test("what cannot be watched is not promised", async () => {
   expect(calls).toEqual(["+workspace:///notes.md", "+a:1", "-a:1"]);
 });
 
-test("what is not watched in time is not promised, holds nothing else up, and is ended when it is watched after all", async () => {
+test("a resource that is not watched in time is removed from the request, delays no other, and is unwatched later", async () => {
   const calls: string[] = [];
   let answer = () => {};
   const watch = (uri: string, isWatched: boolean) => {
@@ -58,7 +58,7 @@ test("what is not watched in time is not promised, holds nothing else up, and is
   await expect.poll(() => calls.at(-1)).toBe("-hung:1");
 });
 
-test("other requests are left as they are", async () => {
+test("other requests are returned unchanged", async () => {
   const { watches, calls } = start();
   const bodies = [
     undefined,

@@ -1,16 +1,16 @@
-// Subscriptions to single resources in the revision of 2026-07-28. A client names them when it opens the stream on which
-// it wants to be told, and the SDK keeps that to itself: the servers behind the host have to hear of it too.
+// Subscriptions to single resources in revision 2026-07-28. A client names them when it opens a stream of
+// notifications. The SDK does not report them, but the servers behind the host need them too.
 import { isJsonObject, type JsonObject } from "../../protocol/json.ts";
 import { mcpLimits } from "./limits.ts";
 
 interface Watched {
-  /** Streams on which it is told. */
+  /** Number of streams that watch it. */
   count: number;
   readonly isWatched: Promise<boolean>;
 }
 
 export interface Listening {
-  /** The request without the resources that nobody can watch: what is left is what the client is promised. */
+  /** The request without the resources that cannot be watched; the SDK confirms the rest to the client. */
   readonly body: unknown;
   end(): void;
 }
@@ -20,7 +20,7 @@ export class ResourceWatches {
   readonly #watch: (uri: string, isWatched: boolean) => Promise<void>;
   readonly #patienceMs: number;
 
-  /** `watch` rejects where a resource cannot be watched. */
+  /** `watch` rejects if a resource cannot be watched. */
   constructor(
     watch: (uri: string, isWatched: boolean) => Promise<void>,
     patienceMs: number = mcpLimits.bridgedWatchMs,
@@ -29,7 +29,7 @@ export class ResourceWatches {
     this.#patienceMs = patienceMs;
   }
 
-  /** Watches what a request names for as long as its stream is open. Other requests are returned as they are. */
+  /** Watches the resources of a request for as long as its stream is open. Other requests are returned unchanged. */
   async begin(body: unknown): Promise<Listening> {
     const filter = filterOf(body);
     if (filter === undefined) return { body, end() {} };
@@ -47,7 +47,7 @@ export class ResourceWatches {
     };
   }
 
-  /** One server that hangs must not keep a client from what the others have. */
+  /** A server that hangs must not block the resources of the others. */
   async #beginInTime(uri: string): Promise<boolean> {
     const begun = this.#begin(uri);
     let timer: NodeJS.Timeout | undefined;
@@ -83,7 +83,7 @@ export class ResourceWatches {
     const watched = this.#watched.get(uri);
     if (watched === undefined || --watched.count > 0) return;
     this.#watched.delete(uri);
-    // Where the session has ended, so has the subscription.
+    // If the session has ended, so has the subscription.
     this.#watch(uri, false).catch(() => {});
   }
 }

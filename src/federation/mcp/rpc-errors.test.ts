@@ -17,7 +17,7 @@ function clientError(code: string, retryable = false): A2EClientError {
   return new A2EClientError(errorPayload.parse({ code, message: "why", retryable }), "1");
 }
 
-test("what went wrong inside is told to the log and not to the client", async () => {
+test("an internal error is logged and not sent to the client", async () => {
   const error = new TypeError("/home/me/secret is not a function");
   const { code, message, logged } = await explain(error);
 
@@ -26,7 +26,7 @@ test("what went wrong inside is told to the log and not to the client", async ()
   expect(logged).toEqual([{ error }]);
 });
 
-test("a request that was wrong is told apart from a host that could not", async () => {
+test("an invalid request and a failure of the host have different codes", async () => {
   const told = async (error: unknown) => {
     const { code, message, logged } = await explain(error);
     expect(logged).toEqual([]);

@@ -1,11 +1,10 @@
-// Failures in the form in which MCP clients read them. What the session could not do is told to the client; what went
-// wrong inside is told to the log.
+// Converts failures to errors of MCP. Errors of the session are sent to the client; internal errors are only logged.
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { A2EClientError, A2EConnectionError } from "../../client/errors.ts";
 import type { Logger } from "../../host/logger.ts";
 import { A2EError } from "../../protocol/errors.ts";
 
-/** Resolves and rejects with `work`, but only with errors that may be shown. */
+/** Runs `work`, and rejects only with errors that the client may see. */
 export async function explained<Value>(log: Logger, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -27,7 +26,7 @@ function toProtocolError(log: Logger, error: unknown): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InternalError, "the host could not answer; its log says why");
 }
 
-/** Codes that are no fault of the request, though trying again may not help either. */
+/** Codes that the request did not cause, although retrying may not help. */
 const faultsBehind: readonly string[] = ["cancelled", "internal_error", "mcp_protocol_error"];
 
 function toCode({ code, retryable }: A2EClientError): number {

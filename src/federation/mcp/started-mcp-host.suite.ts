@@ -1,4 +1,4 @@
-// A host with MCP in front of it, for tests: its own folder, its own database, a port of its own.
+// A host with MCP for tests, with its own folder, database and port.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export interface StartedMcpHost {
   readonly url: string;
   readonly workspace: string;
   readonly audited: readonly AuditEntry[];
-  /** Stops host and server together, as those do who serve. */
+  /** Stops host and server together, as `a2e serve` does. */
   stop(drainMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ interface StartOptions extends Partial<HostOptions> {
   toolsOptions?: ToolsPluginOptions;
 }
 
-/** Returns what starts a host; all are closed after each test. */
+/** Returns a function that starts hosts; all are closed after each test. */
 export function useMcpHosts(): (options?: StartOptions) => Promise<StartedMcpHost> {
   const started: StartedMcpHost[] = [];
   afterEach(async () => {
@@ -85,7 +85,7 @@ async function startMcpHost({
   };
 }
 
-/** Adds two numbers, and says so in a form of its own. */
+/** Adds two numbers, and returns structured data. */
 export const addTool = defineTool({
   name: "add",
   description: "Adds two numbers.",

@@ -1,5 +1,5 @@
-// Messages of JSON-RPC as lines of two streams. The SDK has such a transport too, which ends with the first line that is
-// too long, leaves lines that it cannot read unanswered, and drops what was asked right before the end of input.
+// JSON-RPC messages as lines of two streams. The SDK's own transport ends at the first line that is too long, does not
+// answer unreadable lines, and drops requests right before the end of input.
 import type { Readable, Writable } from "node:stream";
 import {
   INVALID_REQUEST,
@@ -21,12 +21,12 @@ interface StdioTransportOptions {
   input: Readable;
   output: Writable;
   limits: Pick<Limits, "maxLineBytes" | "maxDepth">;
-  /** The client has gone, or the transport was closed; what was said before has left. */
+  /** The client has left, or the transport was closed; all earlier messages have been flushed. */
   onEnded(): void;
 }
 
 export function createStdioTransport({ input, output, limits, onEnded }: StdioTransportOptions): Transport {
-  /** Requests of the client that it still waits for. */
+  /** Requests of the client without an answer. */
   const unanswered = new Set<unknown>();
   let lastAnswers: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -35,7 +35,7 @@ export function createStdioTransport({ input, output, limits, onEnded }: StdioTr
     if (!isClosed) output.write(`${JSON.stringify(message)}\n`);
   };
   const refuse = (value: JsonValue, code: number, message: string) => {
-    // What answers something is not answered, however unreadable it is: two peers could go on like that for ever.
+    // An invalid answer is not answered, or two peers could exchange errors forever.
     if (isJsonObject(value) && ("result" in value || "error" in value)) return;
     write({ jsonrpc: "2.0", id: idOf(value), error: { code, message } });
   };
@@ -44,11 +44,11 @@ export function createStdioTransport({ input, output, limits, onEnded }: StdioTr
     try {
       message = parseJSONRPCMessage(value);
     } catch {
-      return refuse(value, INVALID_REQUEST, "this is no message of JSON-RPC");
+      return refuse(value, INVALID_REQUEST, "this is not a JSON-RPC message");
     }
-    // Who listens is answered when that ends, which it does with the input.
+    // A request to listen is answered when it ends, at the latest with the input.
     if (isJSONRPCRequest(message) && !isListenRequest(message)) unanswered.add(message.id);
-    // What is cancelled is not answered.
+    // Cancelled requests are not answered.
     unanswered.delete(cancelledBy(message));
     transport.onmessage?.(message);
   };
@@ -59,11 +59,11 @@ export function createStdioTransport({ input, output, limits, onEnded }: StdioTr
       try {
         value = parseJson(line);
       } catch {
-        return refuse(null, PARSE_ERROR, "this line is no JSON");
+        return refuse(null, PARSE_ERROR, "this line is not valid JSON");
       }
       if (isDeeperThan(value, limits.maxDepth))
         return refuse(value, INVALID_REQUEST, `this line is nested deeper than ${limits.maxDepth}`);
-      // The revision of 2025-03-26 lets clients send several messages at once.
+      // Revision 2025-03-26 allows batches of messages.
       for (const one of Array.isArray(value) ? value : [value]) receive(one);
     },
     onTooLong: () => refuse(null, INVALID_REQUEST, `a line was longer than ${limits.maxLineBytes} bytes, and skipped`),
@@ -85,7 +85,7 @@ export function createStdioTransport({ input, output, limits, onEnded }: StdioTr
     clearTimeout(lastAnswers);
     input.off("data", receiveText).off("end", endOfInput).off("close", endOfInput).pause();
     transport.onclose?.();
-    // The write behind the last one: its callback comes when all before it are through, or have failed.
+    // The callback of an empty write runs when all earlier writes have finished or failed.
     if (output.writable) output.write("", onEnded);
     else onEnded();
   }
@@ -93,7 +93,8 @@ export function createStdioTransport({ input, output, limits, onEnded }: StdioTr
   const transport: Transport = {
     async start() {
       input.setEncoding("utf8").on("data", receiveText).on("end", endOfInput).on("close", endOfInput);
-      // The listeners of errors stay for good: standard output fails again with each write, and nobody else would catch it.
+      // The error listeners are never removed: standard output fails again with each write, and the error would be
+      // uncaught.
       input.on("error", close);
       output.on("error", close);
       if (input.readableEnded || input.destroyed) setImmediate(endOfInput);

@@ -59,7 +59,7 @@ function hangingTool(onEnd: (reason: unknown) => void = () => {}) {
   });
 }
 
-test("what was asked before the end of input is answered, and then it has ended", async () => {
+test("requests before the end of input are answered, and then the connection ends", async () => {
   const { host } = await startHost({ tools: [addTool] });
   const { input, served, answerTo } = serve(host);
 
@@ -70,7 +70,7 @@ test("what was asked before the end of input is answered, and then it has ended"
   expect(answerTo(3)?.result).toMatchObject({ structuredContent: { sum: 4 } });
 });
 
-test("a call that goes on after the end of input is cancelled, and its session ends", async () => {
+test("a call that continues after the end of input is cancelled, and its session ends", async () => {
   const reasons: unknown[] = [];
   const { host } = await startHost({ tools: [hangingTool((reason) => reasons.push(reason))] });
   const { input, served, answerTo } = serve(host);
@@ -86,7 +86,7 @@ test("a call that goes on after the end of input is cancelled, and its session e
   await expect.poll(() => host.sessions.size).toBe(0);
 });
 
-test("a call that its client has cancelled is not waited for", async () => {
+test("the end of input does not wait for a call that its client cancelled", async () => {
   const { host } = await startHost({ tools: [hangingTool()] });
   const { input, served } = serve(host);
   input.write(hello + line("tools/call", { name: "hang", arguments: {} }, 2));
@@ -97,7 +97,7 @@ test("a call that its client has cancelled is not waited for", async () => {
   await served.ended;
 });
 
-test("a line that is too long, too deep, no JSON or no JSON-RPC is answered, and the next one served", async () => {
+test("a line that is too long, too deep, not JSON or not JSON-RPC is answered, and the next line is served", async () => {
   const { host } = await startHost({ tools: [addTool], limits: { maxLineBytes: 10_000 } });
   const { input, said, served, answerTo } = serve(host);
   const deep = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"add","arguments":${"[".repeat(4_000)}${"]".repeat(4_000)}}}\n`;
@@ -118,7 +118,7 @@ test("a line that is too long, too deep, no JSON or no JSON-RPC is answered, and
   expect(answerTo(6)?.result).toMatchObject({ structuredContent: { sum: 7 } });
 });
 
-test("messages that come together in one line are served one by one", async () => {
+test("messages of a batch are served one by one", async () => {
   const { host } = await startHost({ tools: [addTool] });
   const { input, served, answerTo } = serve(host);
 
@@ -132,7 +132,7 @@ test("messages that come together in one line are served one by one", async () =
   expect(answerTo(null)?.error?.code).toBe(-32600);
 });
 
-test("it has ended when nobody reads any more", async () => {
+test("the connection ends when its output is closed", async () => {
   const { host } = await startHost({ tools: [addTool] });
   const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error("EPIPE")) });
   const { input, served } = serve(host, broken);
@@ -142,7 +142,7 @@ test("it has ended when nobody reads any more", async () => {
   await served.ended;
 });
 
-test("it has ended when it is closed", async () => {
+test("the connection ends when it is closed", async () => {
   const { host } = await startHost();
   const { input, served } = serve(host);
   input.write(hello + line("tools/list", {}, 2));
@@ -153,7 +153,7 @@ test("it has ended when it is closed", async () => {
   await expect.poll(() => host.sessions.size).toBe(0);
 });
 
-/** The envelope that each request of the revision of 2026-07-28 has. */
+/** The envelope of each request in revision 2026-07-28. */
 const _meta = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
   "io.modelcontextprotocol/clientInfo": clientInfo,
@@ -161,7 +161,7 @@ const _meta = {
 };
 const listen = (id: number, notifications: object) => line("subscriptions/listen", { notifications, _meta }, id);
 
-test("in the revision of 2026-07-28 single resources are watched for as long as the client listens", async () => {
+test("in revision 2026-07-28 resources are watched for as long as the client listens", async () => {
   const { host, audited } = await startHost({ plugins: [testServerPlugin()] });
   const { input, said, served } = serve(host);
   const uri = "test://watched-resource";
@@ -184,7 +184,7 @@ test("in the revision of 2026-07-28 single resources are watched for as long as 
   await served.ended;
 });
 
-test("a client that only listens hears of new tools, and does not hold up the end", async () => {
+test("a client that only listens is notified of new tools, and does not delay the end", async () => {
   const { host } = await startHost();
   const { input, said, served } = serve(host);
   const methods = () => said.map(({ method }) => method);
@@ -202,7 +202,7 @@ test("a client that only listens hears of new tools, and does not hold up the en
   expect(await isPrompt).toBe(true);
 });
 
-test("what the client may not listen to is refused, and nothing is watched for it", async () => {
+test("a request to listen that is rejected watches nothing", async () => {
   const { host, audited } = await startHost({ plugins: [testServerPlugin()] });
   const { input, said, served, answerTo } = serve(host);
   const broken = { ..._meta, "io.modelcontextprotocol/clientCapabilities": 7 };
@@ -214,7 +214,7 @@ test("what the client may not listen to is refused, and nothing is watched for i
 
   await expect.poll(() => answerTo(2)?.error?.code).toBe(-32602);
   const countOf = (type: string) => audited.filter((entry) => entry.type === type).length;
-  // What was begun before the refusal is ended after it, in its own time.
+  // Watches that began before the rejection are ended after it.
   const left = () => countOf("mcp/resource/subscribe/req") - countOf("mcp/resource/unsubscribe/req");
   await expect.poll(left).toBe(0);
   expect(said.filter(({ method }) => method === "notifications/resources/updated")).toEqual([]);

@@ -1,4 +1,4 @@
-// `a2e mcp`: one client over stdin and stdout, in whichever revision it opens with.
+// `a2e mcp`: one client over stdin and stdout, in the revision of its first request.
 import type { Readable, Writable } from "node:stream";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { A2EHost } from "../../host/host.ts";
@@ -13,16 +13,16 @@ interface McpStdioOptions {
   input: Readable;
   output: Writable;
   version: string;
-  /** What the client would have to know, were it not the one who started the host. */
+  /** The token of the host; the client needs none, because it started the host. */
   token: string;
-  /** The agent that the client acts as; after its own name where left out. */
+  /** The agent that the client acts as; by default named after the client. */
   agentId?: string | undefined;
 }
 
 type Era = ConnectionOptions["era"];
 
 export interface McpStdio {
-  /** Resolves when the client has gone, or this was closed, and all that was said has left. */
+  /** Resolves when the client has left or this was closed, and all output has been flushed. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export interface McpStdio {
 export function serveMcpOverStdio(host: A2EHost, options: McpStdioOptions): McpStdio {
   const { input, output, version, token, agentId } = options;
   const setting = createAgentSetting(host, version);
-  // A client that tries the new revision first and falls back to an old one has one of each, one after the other.
+  // A client that tries the new revision first and falls back to an old one has a connection of each, in sequence.
   const connections = new Map<Era, Connection>();
   const connectionOf = (era: Era) => {
     const connection = connections.get(era) ?? createConnection(setting, { era, token, agentId });
@@ -38,7 +38,7 @@ export function serveMcpOverStdio(host: A2EHost, options: McpStdioOptions): McpS
     return connection;
   };
   const beginListening = async (request: ListenRequest) => {
-    // To others the SDK says that there is no such request.
+    // In other revisions the SDK answers that the method does not exist.
     if (connections.has("legacy") || !isStateless(request)) return undefined;
     return explained(host.log, async () => {
       const { watches } = await connectionOf("modern").open(clientNameOf(request));
@@ -49,7 +49,7 @@ export function serveMcpOverStdio(host: A2EHost, options: McpStdioOptions): McpS
   const lines = createStdioTransport({ input, output, limits: host.limits, onEnded: end });
   const handle = serveStdio(({ era }) => connectionOf(era).server, {
     transport: createListeningTransport(lines, beginListening),
-    onerror: (error) => host.log.info("a message of the MCP client was refused", { error: error.message }),
+    onerror: (error) => host.log.info("a message of the MCP client was rejected", { error: error.message }),
   });
   return {
     ended,

@@ -1,4 +1,5 @@
-// The suites without control groups, on a machine that has them; bubblewrap.test.ts runs the suites with what the machine has.
+// The suites without control groups, on a machine that has them; bubblewrap.test.ts runs them with the groups of the
+// machine.
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
 import { reportNotRun } from "../../testing/needs.suite.ts";
 import { hasControlGroups, testBubblewrap } from "./bubblewrap.suite.ts";

@@ -1,4 +1,4 @@
-// The shared suites of sandboxes for bubblewrap, in one of its two ways to limit a program.
+// The shared suites of sandboxes for bubblewrap, with or without control groups.
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
 import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
 import type { Opened } from "../opened.ts";

@@ -20,23 +20,23 @@ else {
   testBubblewrap({ usesControlGroups: controlGroups.isMet });
 }
 
-testWith(bubblewrap)("system calls that rearrange the system are refused by a filter", async () => {
+testWith(bubblewrap)("system calls that reconfigure the system are rejected by a filter", async () => {
   const { stdout } = await runConfined(sandboxOf(probe), ["grep", "Seccomp:", "/proc/self/status"]);
   expect(stdout).toBe("Seccomp:\t2\n");
   const { stderr } = await runConfined(sandboxOf(probe), ["unshare", "--user", "true"]);
   expect(stderr).toContain("Operation not permitted");
 });
 
-testWith(bubblewrap)("the first process buries what others leave, and nobody can end it", async () => {
+testWith(bubblewrap)("the first process reaps orphans, and no process inside can end it", async () => {
   const orphans = "i=0; while [ $i -lt 50 ]; do (true &); i=$((i + 1)); done";
-  // For as long as it takes: the test ends where it takes for ever.
+  // Without a limit of its own: the test times out if it never ends.
   const burial = "while grep -q '^State:.Z' /proc/[0-9]*/status 2> /dev/null; do sleep 0.05; done";
   const script = `${orphans}; ${burial}; echo buried; kill -9 -1; kill -9 1; exit 200`;
   const { stdout, code } = await runConfined(sandboxOf(probe), ["sh", "-c", script]);
   expect({ stdout, code }).toEqual({ stdout: "buried\n", code: 200 });
 });
 
-testWith(bubblewrap)("no socket is made that leads around the network namespace", async () => {
+testWith(bubblewrap)("sockets that bypass the network namespace cannot be created", async () => {
   const script = `import errno, socket
 for family in (17, 31, 38, 40):
     try: socket.socket(family, socket.SOCK_STREAM); print("GOT", family)
@@ -48,7 +48,7 @@ print("fine")`;
 });
 
 testWith(bubblewrap)(
-  "the host's own folder is empty, also inside a workspace, but not what is shown of it",
+  "a folder of the host is empty in the sandbox, also inside a workspace, except for the parts that are shown",
   async () => {
     await using folder = await makeWorkspace();
     const data = join(folder.path, "data");
@@ -68,14 +68,14 @@ testWith(bubblewrap)(
   },
 );
 
-testWith(bubblewrap)("a link to a workspace does not show what is hidden in it", async () => {
+testWith(bubblewrap)("a link to a workspace does not show its hidden folders", async () => {
   await using folder = await makeWorkspace();
   const project = join(folder.path, "project");
   await mkdir(join(project, "data"), { recursive: true });
   await writeFile(join(project, "data", "secret.key"), "hidden");
   await symlink(project, join(folder.path, "link"));
   const link = join(folder.path, "link");
-  // The host's folder, too, may be known to it by another name.
+  // The host's folder may have another name too.
   for (const hidden of [join(project, "data"), join(link, "data")]) {
     const sandbox = sandboxOf(await openBubblewrap({ defaults, hidden: [hidden] }));
     for (const path of [link, project]) {
@@ -88,7 +88,7 @@ testWith(bubblewrap)("a link to a workspace does not show what is hidden in it",
   }
 });
 
-testWith(bubblewrap)("what is hidden cannot be moved to where the next program finds it", async () => {
+testWith(bubblewrap)("a hidden folder cannot be moved to where the next program finds it", async () => {
   await using folder = await makeWorkspace();
   const hidden = join(folder.path, "var", "lib", "data");
   await mkdir(hidden, { recursive: true });
@@ -103,7 +103,7 @@ testWith(bubblewrap)("what is hidden cannot be moved to where the next program f
   expect((await stat(join(hidden, "secret.key"))).size).toBe(6);
 });
 
-testWith(bubblewrap)("the network is there for a program whose policy allows it", async () => {
+testWith(bubblewrap)("a program whose policy allows it can use the network", async () => {
   const server = createServer((socket) => socket.end("hello"));
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;

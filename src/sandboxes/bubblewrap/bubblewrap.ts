@@ -1,5 +1,5 @@
-// Programs in Linux namespaces, by bubblewrap: they see the system read-only, a /tmp of their own and their workspace, and
-// neither the network, other processes nor the host's environment.
+// Runs programs in Linux namespaces with bubblewrap: they see the system read-only, a /tmp of their own and their
+// workspace, but not the network, other processes or the host's environment.
 import { randomUUID } from "node:crypto";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,16 +26,16 @@ import { createView } from "./view.ts";
 export interface BubblewrapOptions {
   tools: Tools;
   defaults: SandboxLimits;
-  /** Folders that no program sees, whatever contains them. */
+  /** Folders that no program sees, even inside of a visible folder. */
   hidden?: readonly string[];
-  /** Without them, memory is limited for each process alone. */
+  /** Without control groups, memory is limited only per process. */
   groups?: ControlGroups;
 }
 
 export async function createBubblewrap(options: BubblewrapOptions): Promise<ProcessSandbox> {
   await removeAbandonedFolders();
   const folder = await makePrivateFolder();
-  // Programs of other users read the accounts in it.
+  // Programs of other users read the account files in it.
   await chmod(folder, 0o755);
   const filterFile = await writeFilter(folder, options.groups === undefined);
   const live = new LiveConfinements();
@@ -86,10 +86,10 @@ async function confine(
   const { identity, handover } = assumeIdentity(policy);
   const replacements = await context.accountFiles(identity);
   const view = createView({ policy, hidden, scratchBytes: limits.scratchBytes, replacements });
-  // The private one is there always and on the host never.
+  // The private /tmp always exists in the sandbox, and is not a folder of the host.
   if (command.cwd !== "/tmp") await checkWorkingDirectory(command.cwd, view.visible);
   const program = await findProgram(command, view.visible);
-  // Also what the processes of a group without one of ours are found by.
+  // Also identifies the processes if there is no control group.
   const id = `a2e-${randomUUID()}`;
   const inner = innerScript({
     tools,
@@ -108,7 +108,7 @@ async function confine(
   const args = [
     ...["-c", outer, outer, tools.bwrap],
     ...namespaces(policy, isRoot, context.filterFile !== undefined),
-    // The shell that waits for the program is the first process: nothing inside can end that.
+    // The shell that waits for the program is the first process: no process inside can kill it.
     ...(isReported ? ["--as-pid-1"] : []),
     ...(context.filterFile === undefined ? [] : ["--seccomp", String(filterDescriptor)]),
     ...view.args,
@@ -125,21 +125,22 @@ async function confine(
 }
 
 function namespaces({ network }: SandboxPolicy, isRoot: boolean, isFiltered: boolean): string[] {
-  // What root needs to become somebody else inside, and to give away the workspace; all of it is dropped on the way.
+  // The capabilities that root needs to change its user inside and to hand over the workspace; all are dropped before
+  // the program runs.
   const transient = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_CHOWN", "CAP_DAC_READ_SEARCH"];
   return [
     ...["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"],
     ...(network ? [] : ["--unshare-net"]),
-    // The filter keeps programs from making their own; where there is none, only newer versions can.
+    // The filter prevents programs from creating user namespaces; without a filter, newer versions of bubblewrap can.
     ...(isRoot ? [] : ["--unshare-user", ...(isFiltered ? [] : ["--disable-userns"])]),
     ...["--cap-drop", "ALL", ...(isRoot ? transient.flatMap((name) => ["--cap-add", name]) : [])],
     ...["--die-with-parent"],
   ];
 }
 
-/** The path of the filter of system calls, where one is known for this machine. */
+/** The path of the system call filter, if there is one for this architecture. */
 async function writeFilter(folder: string, countsProcesses: boolean): Promise<string | undefined> {
-  // Root counts processes in a namespace that is made on the way to the program.
+  // As root, processes are counted in a user namespace that is created just before the program starts.
   const allowsUnshare = countsProcesses && process.getuid?.() === 0;
   const filter = createSystemCallFilter({ architecture: process.arch, allowsUnshare });
   if (filter === undefined) return undefined;

@@ -1,5 +1,5 @@
-// How bubblewrap is started, and what happens inside before the program: two small shell scripts, since only a process itself
-// can join a control group, give up its user or lower its limits.
+// How bubblewrap is started, and the steps inside before the program: two small shell scripts, since only a process
+// itself can join a control group, change its user or lower its limits.
 import { constants } from "node:os";
 import type { ConfinedCommand, SandboxLimits } from "../../host/ports/sandbox.ts";
 import { closingLines } from "../../machinery/processes/inherited-files.ts";
@@ -10,7 +10,7 @@ import type { Identity } from "../workspace/identity.ts";
 
 export interface Tools {
   sh: string;
-  /** Only where files with numbers above 9 are to be closed, which a plain shell cannot. */
+  /** Needed only to close file descriptors above 9, which a plain shell cannot do. */
   bash?: string | undefined;
   bwrap: string;
   env: string;
@@ -24,37 +24,40 @@ export interface Tools {
 /** Bubblewrap itself and the first process inside. */
 export const ownProcesses = 2;
 
-/** Of what Linux tells about processes, whatever its clock. */
+/** Clock ticks per second in /proc, on every Linux. */
 const ticksPerSecond = 100;
 
-/** Where bubblewrap finds the filter of system calls. */
+/** The descriptor from which bubblewrap reads the system call filter. */
 export const filterDescriptor = 9;
 
-/** Under these names the values of the environment reach the last step: no loader or shell on the way knows them. */
+/**
+ * Environment values are passed under these names up to the last step: no loader or shell on the way interprets them.
+ */
 const valueName = (index: number) => `A2E_VALUE_${index}`;
 
 export interface OuterScriptOptions {
   joinFiles: readonly string[];
   filterFile: string | undefined;
   bash: string | undefined;
-  /** Whether there is a pipe for reports, which is to stay open. */
+  /** Whether there is a pipe for reports, which must stay open. */
   isReported: boolean;
 }
 
 /**
- * Joins the control groups, then becomes bubblewrap. Ignored signals stay ignored in what is executed, so bubblewrap ignores
- * them too; the last step inside gives the program the usual dispositions back. To be run with itself as its name.
+ * Joins the control groups, then executes bubblewrap. Ignored signals stay ignored across exec, so bubblewrap ignores
+ * them too; the last step inside restores the default handling for the program. The script must be passed as its own
+ * name ($0).
  */
 export function outerScript({ joinFiles, filterFile, bash, isReported }: OuterScriptOptions): string {
   const joins = joinFiles.map(
     (file) => `echo 0 > ${quote(file)} || { echo 'a2e-sandbox: cannot join the control group' >&2; exit 1; }`,
   );
   const filter = filterFile === undefined ? "" : ` ${filterDescriptor}< ${quote(filterFile)}`;
-  // Bubblewrap hands on what it is given, and the host cannot know at the moment of the start what it holds.
+  // Bubblewrap passes on all open descriptors, and the host cannot know which are open when it starts.
   const closing = closingLines({
     bash: bash === undefined ? undefined : quote(bash),
     lastKept: isReported ? reportDescriptor : 2,
-    otherwise: "{ echo 'a2e-sandbox: files that the host holds open cannot be closed; that takes bash' >&2; exit 1; }",
+    otherwise: "{ echo 'a2e-sandbox: open files of the host cannot be closed; bash is needed for that' >&2; exit 1; }",
   });
   return ["set -e", closing, ...joins, `trap '' ${passedSignals.join(" ")}`, `exec "$@"${filter}`].join("\n");
 }
@@ -65,21 +68,22 @@ export interface InnerScriptOptions {
   /** Its absolute path. */
   program: string;
   limits: SandboxLimits;
-  /** Where bubblewrap runs as root: who the program becomes. */
+  /** The user that the program becomes, if bubblewrap runs as root. */
   identity: Identity | undefined;
-  /** A folder of root's that the program may write: it becomes the program's. */
+  /** A folder of root that the program may write: its ownership passes to the program's user. */
   handover?: string | undefined;
-  /** Whether processes are counted here; a control group counts better. */
+  /** Whether processes are counted here; a control group counts more precisely. */
   countsProcesses: boolean;
-  /** Whether memory is limited here, for each process alone; a control group limits the sum. */
+  /** Whether memory is limited here, per process; a control group limits the sum. */
   limitsMemory: boolean;
-  /** Whether it is told here that processor time was over; a control group knows it anyway. */
+  /** Whether a CPU timeout is reported here; a control group measures it otherwise. */
   judgesTime: boolean;
 }
 
 /**
- * Gives up everything, step by step, and becomes the program, whose arguments follow as "$@". Where there is a pipe for
- * reports, the shell stays beside it, since nobody else learns how the program ends: bubblewrap makes a code of a signal.
+ * Drops privileges step by step and executes the program, whose arguments follow as "$@". If there is a pipe for
+ * reports, the shell stays as its parent: only the parent learns how the program ends, since bubblewrap converts
+ * signals to exit codes.
  */
 export function innerScript(options: InnerScriptOptions): string {
   const { tools, command, identity, handover } = options;
@@ -87,23 +91,23 @@ export function innerScript(options: InnerScriptOptions): string {
   const steps = [
     ...(identity === undefined ? [] : becoming(tools, identity, options.countsProcesses)),
     ...[tools.prlimit, ...limitArguments(options), "--"],
-    // Whatever follows is a variable, also one whose name looks like an option.
+    // After `--`, a variable whose name looks like an option is still a variable.
     ...[tools.env, "-i", "--default-signal", "--"],
-    // The shell fills the values in: a process's arguments are public, its environment is not.
+    // The shell inserts the values: a process's arguments are public, its environment is not.
     ...names.map((name, index) => `${quote(`${name}=`)}"$${valueName(index)}"`),
-    // A program with "=" in its path would be taken for one more variable.
+    // `env` would take a program with "=" in its path for another variable.
     ...(options.program.includes("=") ? [tools.sh, "-c", quote('exec "$@"'), "sh"] : []),
     '"$@"',
   ];
   const owned = ownedByRoot.map(quote).join(" ");
-  // What is read-only here cannot change, and is no failure.
+  // Read-only files cannot be changed, which is not a failure.
   const handing =
     identity === undefined || handover === undefined
       ? []
       : [
           `${tools.find} ${quote(handover)} -xdev ${owned} -exec ${tools.chown} -h ${identity.uid}:${identity.gid} '{}' + 2> /dev/null || :`,
         ];
-  // Where it is of the program's own user, the program can write to its memory: what it may use has an end, too.
+  // If the first process runs as the program's user, the program can write to its memory: so it gets the same limits.
   const limiting = identity === undefined ? [[tools.prlimit, "--pid", "1", ...firstLimits(options)].join(" ")] : [];
   const running = command.isReported
     ? [
@@ -117,14 +121,14 @@ export function innerScript(options: InnerScriptOptions): string {
 }
 
 /**
- * A program that ignored the warning is killed at the hard limit, and told like one that heeded it. Nobody else could tell: a
- * control group knows the time of its members, and without one, only the parent learns it. The kernel's limit counts ticks
- * and its sums are measured, so that they differ by a few percent.
+ * A program that ignores SIGXCPU is killed at the hard limit; this reports it as a CPU timeout too. Without a control
+ * group, only the parent can know the CPU time of its children. The kernel's limit counts ticks while its totals are
+ * measured, so they differ by a few percent.
  */
 function namingTimeout({ cpuSeconds }: SandboxLimits): string {
   const { SIGKILL, SIGXCPU } = constants.signals;
   const ticks = Math.floor(hardCpuSeconds(cpuSeconds) * ticksPerSecond * 0.75);
-  // Of the children that were waited for: the 16th and 17th field, counted here from the third.
+  // The times of the children that were waited for: fields 16 and 17, counted here from the third.
   return `if [ "$code" = ${128 + SIGKILL} ]; then
   read -r a2e_stat < /proc/$$/stat
   set -- \${a2e_stat##*) }
@@ -132,7 +136,7 @@ function namingTimeout({ cpuSeconds }: SandboxLimits): string {
 fi`;
 }
 
-/** The environment of the outer script: nothing but values under names that mean nothing. */
+/** The environment of the outer script: only the values, under meaningless names. */
 export function outerEnvironment(env: ConfinedCommand["env"]): Record<string, string> {
   return Object.fromEntries(Object.values(env).map((value, index) => [valueName(index), value]));
 }
@@ -144,14 +148,16 @@ function becoming(tools: Tools, { uid, gid }: Identity, countsProcesses: boolean
   const last = `echo 0 > /proc/sys/user/max_user_namespaces && exec ${[tools.setpriv, ...none].join(" ")} "$@"`;
   return [
     ...identity,
-    // Linux counts the processes of a user per user namespace: in one of its own, the program is not charged for others.
+    // Linux counts the processes of a user per user namespace: in its own namespace, the program is not charged for
+    // others.
     ...[tools.unshare, "--user", "--map-current-user", "--keep-caps"],
-    // It is the last one, since the filter has to allow this step: in another, the program would have every capability.
+    // Forbids further namespaces: the filter must allow this one, and in another the program would have all
+    // capabilities.
     ...[tools.sh, "-c", quote(last), "a2e-sandbox"],
   ];
 }
 
-/** Of the first process inside, which is there beside the program and needs a little itself. */
+/** Limits of the first process inside, which runs next to the program and needs some resources itself. */
 function firstLimits(options: InnerScriptOptions): string[] {
   const { memoryBytes, processes, openFiles } = options.limits;
   const limits = {
@@ -166,12 +172,12 @@ function firstLimits(options: InnerScriptOptions): string[] {
 function limitArguments({ limits, countsProcesses, limitsMemory }: InnerScriptOptions): string[] {
   return [
     "--core=0",
-    // The second one is the hard limit: what ignores the signal at the first is killed a second later.
+    // The second value is the hard limit: a process that ignores SIGXCPU at the first is killed a second later.
     `--cpu=${Math.ceil(limits.cpuSeconds)}:${hardCpuSeconds(limits.cpuSeconds)}`,
     `--fsize=${limits.fileBytes}`,
     `--nofile=${limits.openFiles}`,
     ...(countsProcesses ? [`--nproc=${limits.processes}`] : []),
-    // Not the address space: runtimes reserve far more of that than they use.
+    // Not the address space: runtimes reserve much more of it than they use.
     ...(limitsMemory ? [`--data=${limits.memoryBytes}`] : []),
   ];
 }

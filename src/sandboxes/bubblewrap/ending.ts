@@ -1,4 +1,4 @@
-// How a program in bubblewrap ended, and how what is left of it is removed.
+// How a program in bubblewrap ended, and how its remaining processes are removed.
 import { constants } from "node:os";
 import type { SandboxLimits, SandboxVerdict } from "../../host/ports/sandbox.ts";
 import { exitBehindShell } from "../../machinery/processes/program-end.ts";
@@ -12,16 +12,16 @@ type Exit = Parameters<ControlledConfinement["verdict"]>[0];
 
 const cpuCheckMs = 200;
 
-/** A failure on the way to the program is one line that begins with the name of the tool that failed. */
+/** If a step before the program fails, stderr has a line that begins with the name of the failed tool. */
 const failedStart = /^(bwrap|a2e-sandbox|setpriv|prlimit|unshare): /m;
-/** Codes by which a shell as the program says that a limit ended what it had started. */
+/** Exit codes of a shell whose child was ended by a limit. */
 const limitCodes: ReadonlySet<number> = new Set([128 + constants.signals.SIGXCPU, 128 + constants.signals.SIGXFSZ]);
 const outOfMemory = /MemoryError|out of memory|Cannot allocate memory|bad_alloc/;
 
 export function endWithGroup(group: ControlGroup, { cpuSeconds }: SandboxLimits): Ending {
   let isOverdue = false;
   let released: Promise<void> | undefined;
-  // The limit of the kernel counts each process alone, so many short ones would escape it.
+  // The kernel's limit applies to each process, so many short processes would escape it.
   const watch = setInterval(() => {
     if (group.cpuSeconds() <= cpuSeconds) return;
     isOverdue = true;
@@ -45,7 +45,10 @@ export function endWithGroup(group: ControlGroup, { cpuSeconds }: SandboxLimits)
   };
 }
 
-/** Without a group, memory is refused and not taken back, so it is the program that says so. */
+/**
+ * Without a group, the kernel refuses memory to a program and does not kill it, so only the program's error text shows
+ * it.
+ */
 export function endWithoutGroup(id: string): Ending {
   return {
     async verdict(exit) {

@@ -2,8 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { killIfAlive } from "../../machinery/processes/process-life.ts";
 
 /**
- * Kills the processes of this machine that were started with this argument. For those that nothing else holds together; the
- * argument has to be one that nobody else would use.
+ * Kills the processes of this machine that were started with this argument, for processes without a control group. The
+ * argument must be unique.
  */
 export async function killByArgument(argument: string): Promise<void> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));

@@ -1,4 +1,4 @@
-// Started by a test as a process of an ordinary user: what bubblewrap does for one, as JSON on stdout.
+// Started by a test as a process of an ordinary user: reports how bubblewrap works for that user, as JSON on stdout.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

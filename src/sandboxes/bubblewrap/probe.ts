@@ -1,4 +1,5 @@
-// Does bubblewrap work here? Asked by running a program in it: kernels and distributions forbid it in too many ways to list.
+// Tests whether bubblewrap works here by running a program in it: kernels and distributions forbid it in too many ways
+// to list.
 import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { findControlGroups } from "../control-groups/control-groups.ts";
@@ -20,7 +21,7 @@ const probeTimeoutMs = 10_000;
 export interface BubblewrapProbeOptions {
   defaults: SandboxLimits;
   hidden?: readonly string[];
-  /** False leaves them out, where they could be used too. */
+  /** False disables control groups, even if they could be used. */
   usesControlGroups?: boolean;
 }
 
@@ -38,7 +39,7 @@ export async function openBubblewrap({
   }
   const tools = { ...Object.fromEntries(found), bash: await findHostProgram("bash") } as unknown as Tools;
   const groups = usesControlGroups ? await findControlGroups() : undefined;
-  // Being allowed to make groups is not yet being allowed to join them.
+  // The right to create groups does not include the right to join them.
   for (const candidate of groups === undefined ? [undefined] : [groups, undefined]) {
     const attempt = await tryOut({
       tools,
@@ -52,7 +53,7 @@ export async function openBubblewrap({
   return { explanation: "it does not work here" };
 }
 
-/** Runs a program in it. What is wrong is said in the words of bubblewrap. */
+/** Runs a program in the sandbox. The problem is described in bubblewrap's own words. */
 async function tryOut(options: BubblewrapOptions): Promise<{ sandbox: ProcessSandbox } | { problem: string }> {
   let sandbox: ProcessSandbox | undefined;
   try {
@@ -73,6 +74,6 @@ async function tryOut(options: BubblewrapOptions): Promise<{ sandbox: ProcessSan
 function describe(groupVersion: number | undefined): string {
   const apart = "system read-only, own /tmp, no network unless allowed";
   return groupVersion === undefined
-    ? `${apart}; memory is limited for each process alone, because control groups cannot be made here`
+    ? `${apart}; memory is limited only per process, because control groups cannot be created here`
     : `${apart}; memory, processes and processor time by control groups (version ${groupVersion})`;
 }

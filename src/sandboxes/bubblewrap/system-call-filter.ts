@@ -1,13 +1,13 @@
-// What a confined program may not even ask of the kernel: the calls that rearrange the system, which have been the way out of
-// many a sandbox, and new namespaces, in which a program would be its own administrator. A classic BPF program, as
-// `bwrap --seccomp` takes it.
+// The system calls that a confined program may not make: calls that reconfigure the system, through which programs have
+// escaped from many sandboxes, and new namespaces, in which a program would be root. A classic BPF program, as `bwrap
+// --seccomp` takes it.
 
 type Architecture = "x64" | "arm64";
 
 /** From linux/audit.h. */
 const auditNames: Record<Architecture, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
-/** Numbers of the calls, on x64 and arm64; those that one of them lacks are undefined there. */
+/** Numbers of the calls on x64 and arm64; undefined if the architecture lacks the call. */
 const refusedCalls: Record<string, readonly [number | undefined, number | undefined]> = {
   setns: [308, 268],
   mount: [165, 40],
@@ -42,13 +42,13 @@ const refusedCalls: Record<string, readonly [number | undefined, number | undefi
   ioperm: [173, undefined],
 };
 
-/** Answered as by a kernel that does not have them: programs then use what was there before. */
+/** Answered with ENOSYS, as if the kernel did not have them: programs then use older calls. */
 const absentCalls: Record<string, readonly [number, number]> = {
   clone3: [435, 435],
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
-  // Sets what `fileAttributes` sets.
+  // Has the same effect as the ioctl `fileAttributes`.
   file_setattr: [469, 469],
 };
 
@@ -59,28 +59,28 @@ const socketCall = [41, 198] as const;
 const fallocateCall = [285, 47] as const;
 
 /**
- * AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK: those that a network namespace confines and programs use. Of the others, some
- * lead around it, as AF_VSOCK to the host of a virtual machine.
+ * AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK: the families that programs use and that a network namespace confines. Some
+ * others bypass it, for example AF_VSOCK to the host of a virtual machine.
  */
 const allowedFamilies = [1, 2, 10, 16];
 
-/** All CLONE_NEW* but that of time. */
+/** All CLONE_NEW* flags except CLONE_NEWTIME. */
 const namespaceFlags = 0x7e020000;
-/** Puts characters into a terminal as if they had been typed. */
+/** TIOCSTI: puts characters into a terminal as if they had been typed. */
 const typeIntoTerminal = 0x5412;
-/** Selects and pastes on a console. */
+/** TIOCLINUX: selects and pastes on a console. */
 const consoleControl = 0x541c;
-/** Modes of `fallocate` that give room back: FALLOC_FL_PUNCH_HOLE and FALLOC_FL_COLLAPSE_RANGE. */
+/** Modes of `fallocate` that free space: FALLOC_FL_PUNCH_HOLE and FALLOC_FL_COLLAPSE_RANGE. */
 const freeingModes = 0x02 | 0x08;
 /**
- * Taking room on the disk without writing to it would fill a workspace faster than the host can count it, and in one mode
- * passes by the limit of a file. These ioctls do it too: FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE and the
+ * Reserving disk space without writing to it would fill a workspace faster than the host can count it, and one mode
+ * ignores the limit of the file size. These ioctls do it too: FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE and the
  * XFS_IOC_ALLOCSP of older kernels.
  */
 const reservingControls = [0x40305828, 0x4030582a, 0x40305839, 0x4030580a, 0x40305824];
-/** FS_IOC_FSSETXATTR: on XFS, a file can be told to take gibibytes for its first byte. */
+/** FS_IOC_FSSETXATTR: on XFS, it can make a file take gibibytes for its first byte. */
 const fileAttributes = 0x401c5820;
-/** Calls of another calling convention begin here on x64. */
+/** On x64, numbers from here on belong to another calling convention (x32). */
 const foreignCalls = 0x40000000;
 
 const allow = 0x7fff0000;
@@ -88,7 +88,7 @@ const fail = (errorNumber: number) => 0x00050000 | errorNumber;
 const notPermitted = fail(1);
 const notImplemented = fail(38);
 const noSuchFamily = fail(97);
-/** As file systems answer that cannot reserve room: libraries then write zeros. */
+/** EOPNOTSUPP, the answer of file systems that cannot reserve space: libraries then write zeros. */
 const notSupported = fail(95);
 
 type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number];
@@ -114,16 +114,16 @@ const jumpIfAtLeast = (value: number, jumpTrue: number, jumpFalse: number): Inst
 ];
 const answer = (value: number): Instruction => [0x06, 0, 0, value];
 
-/** Where the kernel puts what is asked: number, architecture, and the lower halves of the first two arguments. */
+/** Offsets in the kernel's data: number, architecture, and the lower halves of the first two arguments. */
 const offsets = { call: 0, architecture: 4, first: 16, second: 24 };
 
 export interface FilterOptions {
   architecture: string;
-  /** True where a step on the way to the program still needs a namespace. */
+  /** True if a step before the program still needs a namespace. */
   allowsUnshare: boolean;
 }
 
-/** Undefined for architectures whose numbers are not known here. */
+/** Undefined for architectures whose call numbers are not known here. */
 export function createSystemCallFilter({ architecture, allowsUnshare }: FilterOptions): Buffer | undefined {
   if (architecture !== "x64" && architecture !== "arm64") return undefined;
   const at = architecture === "x64" ? 0 : 1;

@@ -1,4 +1,5 @@
-// Bubblewrap beside the user that the tests run as: as an ordinary one, in a folder of an ordinary one, and without a parent.
+// Bubblewrap as other users than that of the tests: as an ordinary user, in a folder of an ordinary user, and without a
+// parent.
 import { execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chown, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
@@ -35,7 +36,7 @@ else {
     isMet: await isOpenToAll(script),
     isOptional: true,
   };
-  testWith(rootUser, openSources)("it holds for an ordinary user as well", async () => {
+  testWith(rootUser, openSources)("bubblewrap confines programs of an ordinary user as well", async () => {
     const secret = join(folder, "secret");
     await writeFile(secret, "hidden", { mode: 0o644 });
     await chown(folder, ordinaryUser, ordinaryUser);
@@ -54,7 +55,7 @@ else {
     expect(results.writing?.code).not.toBe(0);
     expect(results.processes?.stderr).toMatch(/fork/i);
     expect(results.processes?.stdout).not.toContain("all");
-    // It is of the same user, so a program can make it do what it likes.
+    // It has the same user, so a program can control it.
     for (const limit of ["cpu time +5", "file size +4096", "data size +134217728", "processes +22", "open files +1024"])
       expect(results.first?.stdout).toMatch(new RegExp(`^Max ${limit} `, "m"));
     expect(results.cpu?.verdict).toBe("timeout");
@@ -64,7 +65,7 @@ else {
   });
 
   testWith(rootUser)(
-    "in a folder of an ordinary user, root's programs are that user's and change no owner",
+    "in a folder of an ordinary user, programs of root run as that user and change no owner",
     async () => {
       const path = await mkdtemp(join(folder, "owned-"));
       await writeFile(join(path, "of-root"), "x");
@@ -78,7 +79,7 @@ else {
   );
 
   test.each([false, true])(
-    "a program does not outlive whoever started it, even killed (reported: %s)",
+    "a program does not outlive its parent, even if that is killed (reported: %s)",
     async (isReported) => {
       const marker = `100.${randomUUID().replace(/\D/g, "")}`;
       const command = { argv: ["sh", "-c", `echo on; sleep ${marker}`] as const, cwd: "/tmp", env: {}, isReported };
@@ -94,7 +95,7 @@ else {
     },
   );
 
-  testWith(terminals)("a program on a terminal has it as its own and is interrupted by it", async () => {
+  testWith(terminals)("a program on a terminal controls it and is interrupted by it", async () => {
     const argv = ["sh", "-c", "tty; trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"] as const;
     const command = { argv, cwd: "/tmp", env: { TERM: "xterm" }, isTerminal: true };
     const confinement = await sandbox.confine(command, { network: false, limits: {} });
@@ -113,8 +114,8 @@ else {
     await confinement.release();
   });
 
-  testWith(terminals)("no terminal that the host opens meanwhile reaches a program", async () => {
-    // The library opens them such that every program inherits them.
+  testWith(terminals)("a program does not inherit a terminal that the host opens meanwhile", async () => {
+    // The library opens them without close-on-exec, so every program inherits them.
     const terminal = (pty as NonNullable<typeof pty>).spawn("/bin/cat", [], { cwd: "/" });
     const listed = await runConfined(sandbox, ["sh", "-c", "ls -l /proc/self/fd"], {});
     const control = await promisify(execFile)("/bin/ls", ["-l", "/proc/self/fd"]);
@@ -124,7 +125,7 @@ else {
   });
 }
 
-/** A checkout in somebody's private folder is no place for another user. */
+/** A checkout in a private folder cannot be used by another user. */
 async function isOpenToAll(path: string): Promise<boolean> {
   const parent = dirname(path);
   if (parent === path) return true;

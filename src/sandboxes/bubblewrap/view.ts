@@ -1,11 +1,11 @@
-// What a program sees in bubblewrap: the arguments that build its file system, and the paths that are visible in it.
+// The file system of a program in bubblewrap: the arguments that build it, and the paths that are visible in it.
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import type { SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { chooseHostFolders, type HostFolder, systemFolders } from "../workspace/host-folders.ts";
 import { isWithin, type VisiblePaths } from "../workspace/visible-paths.ts";
 
-/** The rest of /etc is nobody's business. */
+/** The rest of /etc is not shown. */
 const systemFiles = ["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"];
 
 const networkFiles = [
@@ -23,13 +23,13 @@ const networkFiles = [
 
 export interface View {
   args: string[];
-  /** Files of the host that can be seen, for finding the program. */
+  /** Files of the host that are visible, for finding the program. */
   visible: VisiblePaths;
 }
 
 export interface ViewOptions {
   policy: SandboxPolicy;
-  /** Folders that stay empty, where one around them is shown. */
+  /** Folders that are replaced by empty ones inside of a visible folder. */
   hidden: readonly string[];
   scratchBytes: number;
   /** Files to show instead of the host's own: path inside to path outside. */
@@ -44,16 +44,17 @@ export function createView({ policy, hidden, scratchBytes, replacements }: ViewO
   const scratch = ["--perms", "1777", "--size", String(scratchBytes), "--tmpfs"];
   return {
     args: [
-      // Links, as on systems where all of it is in /usr, are made again as links.
+      // Links are created as links, for systems where all folders are in /usr.
       ...system.flatMap((path) =>
         lstatSync(path).isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path],
       ),
       ...files.flatMap((path) => makeParents(path, "/")),
-      // A link may lead to where nothing is visible, as that of the resolver to /run, so its target is shown in its place.
+      // The target of a link may be invisible, for example /run for the resolver's, so the target is shown in place of
+      // the link.
       ...files.flatMap((path) => ["--ro-bind", realpathSync(path), path]),
       ...Object.entries(replacements).flatMap(([path, source]) => ["--ro-bind", source, path]),
       ...["--proc", "/proc", "--dev", "/dev"],
-      // Each private folder in memory has a size, or it would be a way around the limit of the others.
+      // Each private folder in memory has a size limit, or it would bypass the limit of the others.
       ...[...scratch, "/dev/shm", "--remount-ro", "/dev", ...scratch, "/tmp"],
       ...folders.flatMap((folder, index) => place(folder, folders.slice(0, index))),
       ...covered.flatMap((path) => ["--remount-ro", path]),
@@ -69,12 +70,12 @@ export function createView({ policy, hidden, scratchBytes, replacements }: ViewO
 function place({ path, source, access }: HostFolder, before: readonly HostFolder[]): string[] {
   if (access === "none") return ["--perms", "0555", "--size", "65536", "--tmpfs", path];
   const around = before.findLast((folder) => isWithin(folder.path, path));
-  // What is inside a shown folder exists already; elsewhere the way to it has to be made.
+  // Folders inside of a visible folder exist already; elsewhere the parents have to be created.
   const parents = around === undefined || around.access === "none" ? makeParents(path, around?.path ?? "/") : [];
   return [...parents, access === "write" ? "--bind" : "--ro-bind", source, path];
 }
 
-/** Made by name, because bubblewrap makes missing parents private to the user that it runs as. Outermost first. */
+/** Created explicitly, because bubblewrap makes missing parents private to its own user. Outermost first. */
 function makeParents(path: string, below: string): string[] {
   const parents: string[] = [];
   for (let at = dirname(path); at !== below && at !== dirname(at); at = dirname(at)) {

@@ -11,7 +11,7 @@ if (sandbox === undefined) throw new Error(explanation);
 const attacked: Partial<Record<Attack, Attacked>> = {};
 let lockedMode: number | undefined;
 for (const name of Object.keys(attacks) as Attack[]) {
-  // The test removes them: a folder that is locked needs root.
+  // The test removes them: a locked folder needs root.
   const path = await mkdtemp(join(tmpdir(), "workspace-"));
   attacked[name] = await runAttack(sandbox, name, path);
   if (name === "folders that nobody may read") lockedMode = (await stat(join(path, "locked"))).mode & 0o777;

@@ -1,4 +1,4 @@
-// The limit of a workspace against programs that try to pass by it, as root and as an ordinary user.
+// Programs that try to exceed the limit of a workspace, as root and as an ordinary user.
 import { execFile } from "node:child_process";
 import { chown, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -52,12 +52,12 @@ for (const usesControlGroups of probe.sandbox === undefined ? [] : hasControlGro
     });
     afterAll(() => sandbox.close());
 
-    test.each(names)("grows only so far by %s", async (name) => {
+    test.each(names)("does not grow beyond its limit by %s", async (name) => {
       await using workspace = await makeWorkspace();
       expectEnded(await runAttack(sandbox, name, workspace.path));
     });
 
-    test("grows only so far by many short programs", async () => {
+    test("does not grow beyond its limit by many short programs", async () => {
       await using workspace = await makeWorkspace();
       const results = [];
       for (let index = 0; index < 20; index++) {
@@ -68,11 +68,11 @@ for (const usesControlGroups of probe.sandbox === undefined ? [] : hasControlGro
       const kept = results.filter(({ code }) => code === 0).length * 8 * mebibyte;
       expect(results[0]).toMatchObject({ code: 0, isWorkspaceFull: false });
       expect(results.at(-1)).toMatchObject({ verdict: "sandbox_crash", isWorkspaceFull: true });
-      // At least one count per workspace limit that short programs write.
+      // At least one count each time that short programs have written as much as the limit.
       expect(kept).toBeLessThanOrEqual(2 * attackLimits.workspaceBytes);
     });
 
-    test("does not grow by what other processes write elsewhere on the disk or remove there", async () => {
+    test("does not count files that other processes write or remove elsewhere on the disk", async () => {
       await using workspace = await makeWorkspace();
       await using elsewhere = await makeWorkspace();
       const beside = fillAndClear(elsewhere.path);
@@ -85,7 +85,7 @@ for (const usesControlGroups of probe.sandbox === undefined ? [] : hasControlGro
       expectEnded(attacked);
     });
 
-    test("lets programs punch holes in files, and answers that room cannot be reserved", async () => {
+    test("lets programs punch holes in files, and rejects reserving space", async () => {
       await using workspace = await makeWorkspace();
       const program = `
 import ctypes, fcntl, os
@@ -112,25 +112,22 @@ testWith(
   bubblewrap,
   rootUser,
   openSources,
-)(
-  "the workspace of an ordinary user grows only so far by any of these, and its locked folders stay locked",
-  async () => {
-    const folder = await mkdtemp(join(tmpdir(), "a2e-users-test-"));
-    await chown(folder, ordinaryUser, ordinaryUser);
-    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script], {
-      uid: ordinaryUser,
-      gid: ordinaryUser,
-      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder },
-    });
-    await removeTree(folder);
-    const results = JSON.parse(stdout) as { attacked: Record<string, Attacked>; lockedMode: number };
-    expect(Object.keys(results.attacked)).toEqual(names);
-    for (const name of names) expectEnded(results.attacked[name]);
-    expect(results.lockedMode).toBe(0);
-  },
-);
+)("the workspace of an ordinary user does not grow beyond its limit, and its locked folders stay locked", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-users-test-"));
+  await chown(folder, ordinaryUser, ordinaryUser);
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script], {
+    uid: ordinaryUser,
+    gid: ordinaryUser,
+    env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder },
+  });
+  await removeTree(folder);
+  const results = JSON.parse(stdout) as { attacked: Record<string, Attacked>; lockedMode: number };
+  expect(Object.keys(results.attacked)).toEqual(names);
+  for (const name of names) expectEnded(results.attacked[name]);
+  expect(results.lockedMode).toBe(0);
+});
 
-/** Takes and gives back 128 MiB of the same disk, again and again. */
+/** Allocates and frees 128 MiB of the same disk, repeatedly. */
 function fillAndClear(path: string): { stop(): Promise<number> } {
   let isStopped = false;
   const rounds = (async () => {

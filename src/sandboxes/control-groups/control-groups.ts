@@ -1,4 +1,4 @@
-// Limits of Linux for a whole tree of processes, where this process may make control groups.
+// Limits a whole tree of processes with Linux control groups, if this process may create them.
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
@@ -9,15 +9,15 @@ import { createFreezer, type Freezer } from "./freezer.ts";
 import { findGroupLayouts, type GroupLayout } from "./layout.ts";
 
 export interface ControlGroup {
-  /** A process becomes a member by writing 0 to all of these. */
+  /** A process joins by writing 0 to all of these files. */
   readonly joinFiles: readonly string[];
   wasOutOfMemory(): boolean;
-  /** Of all members since the beginning, also those that have ended. */
+  /** CPU time of all members since the beginning, including ended ones. */
   cpuSeconds(): number;
   /** Undefined if members cannot be frozen here. */
   readonly freezer: Freezer | undefined;
   kill(): Promise<void>;
-  /** Kills what is left in it first. */
+  /** Kills the remaining members first. */
   remove(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export interface ControlGroups {
 
 type GroupLimits = Pick<SandboxLimits, "memoryBytes" | "processes">;
 
-/** What the two versions call the same. */
+/** The names of the same files in the two versions. */
 const fileNames = {
   1: {
     memory: "memory.limit_in_bytes",
@@ -42,7 +42,7 @@ const fileNames = {
 const patienceMs = 3_000;
 const retryMs = 5;
 
-/** Undefined where none can be made: no Linux, no permission, or hierarchies that lack a controller. */
+/** Undefined if none can be created: not Linux, no permission, or a missing controller. */
 export async function findControlGroups(): Promise<ControlGroups | undefined> {
   for (const layout of await findGroupLayouts().catch(() => [])) {
     const groups = createControlGroups(layout);
@@ -52,7 +52,7 @@ export async function findControlGroups(): Promise<ControlGroups | undefined> {
       await removeAbandoned(layout);
       return groups;
     } catch {
-      // The next may be ours to use.
+      // The next layout may work.
     }
   }
   return undefined;
@@ -97,7 +97,7 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
   const folders = foldersOf(layout, name);
   const freezer = parents.freezer === undefined ? undefined : createFreezer(version, join(parents.freezer, name));
 
-  /** Nothing, where somebody else removed the group: then it has nothing to say. */
+  /** Empty if the group was removed by another process. */
   function read(parent: string, file: string): string {
     try {
       return readFileSync(join(parent, name, file), "utf8");
@@ -108,19 +108,19 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
 
   async function kill(): Promise<void> {
     const deadline = Date.now() + patienceMs;
-    // What cannot fork cannot outrun the killing.
+    // Members that cannot fork cannot escape being killed.
     await writeFile(join(parents.pids, name, "pids.max"), "0").catch(() => {});
     while (Date.now() < deadline) {
       const pids = await members();
       if (pids.length === 0) return;
       for (const pid of pids) killIfAlive(pid);
-      // In version 1, frozen members die only then.
+      // In version 1, frozen members die only when they are thawed.
       await freezer?.thaw();
       await pause();
     }
   }
 
-  /** Of any of its folders: one that is about to join is in the first before it is in the last. */
+  /** Members of any of its folders: a process that is joining is in the first folder before it is in the last. */
   async function members(): Promise<number[]> {
     const texts = folders.map((folder) => readFile(join(folder, "cgroup.procs"), "utf8").catch(() => ""));
     const lines = (await Promise.all(texts)).flatMap((text) => text.split("\n"));
@@ -143,7 +143,7 @@ function openGroup(layout: GroupLayout, name: string): ControlGroup {
   };
 }
 
-/** A group is busy until the last of its dead has been buried, or because somebody joined it at the last moment. */
+/** A group is busy until its last zombie is reaped, or if a process joined at the last moment. */
 async function removeFolder(folder: string, kill: () => Promise<void>): Promise<void> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
@@ -159,7 +159,7 @@ async function removeFolder(folder: string, kill: () => Promise<void>): Promise<
   }
 }
 
-/** Groups of hosts that were killed: nobody else will remove them. Each start of a service may have a place of its own. */
+/** Removes groups of hosts that were killed. Each start of a service may have had a place of its own. */
 async function removeAbandoned({ version, parents }: GroupLayout): Promise<void> {
   for (const parent of new Set(Object.values(parents))) {
     const beside = await readdir(dirname(parent), { withFileTypes: true }).catch(() => []);
@@ -167,7 +167,7 @@ async function removeAbandoned({ version, parents }: GroupLayout): Promise<void>
     for (const place of new Set([parent, ...places])) {
       const names = await readdir(place).catch(() => []);
       for (const name of names.filter(isAbandoned)) {
-        // Their members died with the host, except for those that were frozen: in version 1 they die when they are thawed.
+        // Their members died with the host, except for frozen ones: in version 1 they die when they are thawed.
         if (parent === parents.freezer) await createFreezer(version, join(place, name)).thaw();
         await rmdir(join(place, name)).catch(() => {});
       }

@@ -7,7 +7,7 @@ import { findControlGroups } from "./control-groups.ts";
 const groups = await findControlGroups();
 
 testWith({ name: "control groups", isMet: groups !== undefined, isOptional: true })(
-  "frozen members of a control group write nothing, and are killed all the same",
+  "frozen members of a control group write nothing, and can be killed",
   async () => {
     const group = await groups?.create({ memoryBytes: 64 * 1024 * 1024, processes: 8 });
     if (group?.freezer === undefined) throw new Error("control groups cannot be frozen here");

@@ -1,15 +1,15 @@
-// Stops all members of a control group at once, and lets them go on. They do not notice it, other than a SIGSTOP.
+// Freezes and thaws all members of a control group. Unlike with SIGSTOP, members do not notice it.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
 export interface Freezer {
-  /** Resolves when all members stand still, or after a moment: one that waits for the disk stops after that. */
+  /** Resolves when all members are frozen, or after a moment: a member that waits for the disk stops later. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 }
 
-/** What the two versions call the same. */
+/** The names of the same files in the two versions. */
 const files = {
   1: { control: "freezer.state", frozen: "FROZEN", thawed: "THAWED", state: "freezer.state", isFrozen: /^FROZEN$/m },
   2: { control: "cgroup.freeze", frozen: "1", thawed: "0", state: "cgroup.events", isFrozen: /^frozen 1$/m },
@@ -18,7 +18,7 @@ const files = {
 const retryMs = 2;
 const maxTries = 10;
 
-/** The group must exist when its members are frozen, and need not when they are thawed. */
+/** The group must exist when its members are frozen, but not when they are thawed. */
 export function createFreezer(version: 1 | 2, folder: string): Freezer {
   const { control, frozen, thawed, state, isFrozen } = files[version];
   return {

@@ -1,14 +1,14 @@
-// Where this process may make control groups: its place in the hierarchies that are mounted.
+// Finds the folders in which this process may create control groups: its place in the mounted hierarchies.
 import { readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
 export interface GroupLayout {
   version: 1 | 2;
-  /** The folders in which groups are made: one in version 2, one per hierarchy in version 1. */
+  /** The folders in which groups are created: one in version 2, one per hierarchy in version 1. */
   parents: { memory: string; pids: string; cpu: string; freezer?: string };
 }
 
-/** The best first. None of them is tried out. */
+/** Best first. None of them has been tested. */
 export async function findGroupLayouts(): Promise<GroupLayout[]> {
   const mounts = parseMounts(await readFile("/proc/self/mountinfo", "utf8"));
   const own = parseMembership(await readFile("/proc/self/cgroup", "utf8"));
@@ -20,7 +20,7 @@ async function findUnified(mounts: readonly Mount[], own: ReadonlyMap<string, st
   const place = placeOf(mount, own.get(""));
   if (mount === undefined || place === undefined) return [];
   const layouts: GroupLayout[] = [];
-  // A group with members cannot limit groups inside it, so those above this process are candidates too.
+  // A group with members cannot limit groups inside it, so the groups above this process are candidates too.
   for (const folder of ancestors(place, mount.folder)) {
     const controllers = await readFile(join(folder, "cgroup.subtree_control"), "utf8").catch(() => "");
     const enabled = controllers.trim().split(" ");
@@ -43,7 +43,7 @@ function findSeparate(mounts: readonly Mount[], own: ReadonlyMap<string, string>
 }
 
 interface Mount {
-  /** What of the hierarchy is mounted: a container sees only its own part. */
+  /** The part of the hierarchy that is mounted: a container sees only its own part. */
   root: string;
   folder: string;
   type: string;
@@ -59,7 +59,7 @@ function parseMounts(text: string): Mount[] {
   });
 }
 
-/** Controller to path; the unified hierarchy has no controller in its line. */
+/** Controller to path; the unified hierarchy has an empty controller. */
 function parseMembership(text: string): Map<string, string> {
   const paths = new Map<string, string>();
   for (const line of text.split("\n")) {
@@ -72,7 +72,7 @@ function parseMembership(text: string): Map<string, string> {
 function placeOf(mount: Mount | undefined, path: string | undefined): string | undefined {
   if (mount === undefined || path === undefined) return undefined;
   const way = relative(mount.root, path);
-  // A path outside of what is mounted belongs to another namespace: only the mounted part can be used.
+  // A path outside of the mounted part belongs to another namespace: only the mounted part can be used.
   return way.startsWith("..") ? mount.folder : join(mount.folder, way);
 }
 

@@ -22,7 +22,7 @@ const containers = (text: string) => writeFileSync(join(folder, "containers"), t
 const calls = () => (existsSync(join(folder, "calls")) ? readFileSync(join(folder, "calls"), "utf8") : "");
 const whenCalled = (line: string) => vi.waitFor(() => expect(calls()).toContain(line), { timeout: 30_000 });
 
-/** A host that has made a container, and returns its process id. */
+/** A host that has created a container; returns its process id. */
 async function startHost() {
   const guardModule = JSON.stringify(new URL("./container-guard.ts", import.meta.url).href);
   const host = await startGuardedHost(`import { createContainerGuard } from ${guardModule};
@@ -36,7 +36,7 @@ async function startHost() {
 const removal = "ps --all --quiet --filter label=host=this\nrm --force --volumes one two\n";
 
 test.skipIf(process.platform === "win32")(
-  "the containers of a killed host are removed, also one that was still being made",
+  "the containers of a killed host are removed, also a container that was still being created",
   { timeout: 60_000 },
   async () => {
     containers("one\ntwo\n");

@@ -1,7 +1,8 @@
-// The containers that a killed host leaves behind. They are children of the docker daemon and go on without the host.
+// The containers that a killed host leaves behind. They are children of the docker daemon and continue without the
+// host.
 import { OrphanGuard } from "../../machinery/processes/orphan-guard.ts";
 
-/** Twice, because a container that was being made when the host was killed exists only afterwards. */
+/** Twice, because a container that was being created when the host was killed exists only afterwards. */
 const cleanUp = `
 for pause in 0 2; do
   sleep "$pause"

@@ -16,7 +16,7 @@ import { openDocker } from "./probe.ts";
 const probe = await openDocker({ defaults, image: defaultDockerImage });
 const docker: Need = { name: `docker (${probe.explanation})`, isMet: probe.sandbox !== undefined, isOptional: true };
 
-// `npm run test:docker` starts a daemon, so there a missing one is a failure.
+// `npm run test:docker` starts a daemon, so a missing daemon is a failure there.
 if (!docker.isMet && process.env.A2E_TEST_DOCKER === "required") throw new Error(probe.explanation);
 if (probe.sandbox === undefined) reportNotRun("the shared suite of sandboxes for docker", docker);
 else {
@@ -33,7 +33,7 @@ else {
     system: "image",
   });
 
-  test("no container outlives its host, not even one that is killed", async () => {
+  test("no container outlives its host, even if the host is killed", async () => {
     const script = join(import.meta.dirname, "fixtures/killed-host.suite.ts");
     const host = spawn(process.execPath, ["--import", "tsx", script], { stdio: ["ignore", "pipe", "inherit"] });
     const [label] = await once(host.stdout, "data");
@@ -47,13 +47,13 @@ else {
   });
 }
 
-// What follows needs no daemon.
+// The following tests need no daemon.
 
 testRefusals("docker", async (hidden) =>
   createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, hidden, label: "a=b" }),
 );
 
-test("what is hidden stays empty in a container, also where a link leads to it", async () => {
+test("hidden folders are empty in a container, also if a link leads to them", async () => {
   await using folder = await makeWorkspace();
   const data = join(folder.path, "data");
   await mkdir(data);
@@ -67,33 +67,36 @@ test("what is hidden stays empty in a container, also where a link leads to it",
   expect(args).toContain(`type=tmpfs,target=${join(path, "data")},tmpfs-size=4096,tmpfs-mode=0555`);
 });
 
-testWith(rootUser)("a container is nobody's root: its workspace is handed over, what is hidden is not", async () => {
-  await using folder = await makeWorkspace();
-  const data = join(folder.path, "data [1]");
-  const inner = join(folder.path, "inner");
-  await mkdir(data);
-  await mkdir(inner);
-  await writeFile(join(inner, "once"), "");
-  await writeFile(join(data, "twice"), "");
-  await link(join(data, "twice"), join(inner, "twice"));
-  const docker = createDocker({
-    docker: "/bin/true",
-    env: {},
-    image: "image",
-    defaults,
-    hidden: [data],
-    label: "a=b",
-  });
-  const policy = { network: false, workspace: { path: folder.path, access: "write" as const }, limits: {} };
-  const { args } = await docker.confine({ argv: ["true"], cwd: inner, env: {} }, policy);
-  await docker.close();
-  expect(args[args.indexOf("--user") + 1]).toBe(`${strangerId}:${strangerId}`);
-  const ownerOf = async (path: string) => (await stat(path)).uid;
-  expect(await ownerOf(folder.path)).toBe(strangerId);
-  expect(await ownerOf(join(inner, "once"))).toBe(strangerId);
-  expect(await ownerOf(join(inner, "twice"))).toBe(0);
-  expect(await ownerOf(data)).toBe(0);
-});
+testWith(rootUser)(
+  "a container does not run as root: the owner of its workspace is changed, that of hidden folders is not",
+  async () => {
+    await using folder = await makeWorkspace();
+    const data = join(folder.path, "data [1]");
+    const inner = join(folder.path, "inner");
+    await mkdir(data);
+    await mkdir(inner);
+    await writeFile(join(inner, "once"), "");
+    await writeFile(join(data, "twice"), "");
+    await link(join(data, "twice"), join(inner, "twice"));
+    const docker = createDocker({
+      docker: "/bin/true",
+      env: {},
+      image: "image",
+      defaults,
+      hidden: [data],
+      label: "a=b",
+    });
+    const policy = { network: false, workspace: { path: folder.path, access: "write" as const }, limits: {} };
+    const { args } = await docker.confine({ argv: ["true"], cwd: inner, env: {} }, policy);
+    await docker.close();
+    expect(args[args.indexOf("--user") + 1]).toBe(`${strangerId}:${strangerId}`);
+    const ownerOf = async (path: string) => (await stat(path)).uid;
+    expect(await ownerOf(folder.path)).toBe(strangerId);
+    expect(await ownerOf(join(inner, "once"))).toBe(strangerId);
+    expect(await ownerOf(join(inner, "twice"))).toBe(0);
+    expect(await ownerOf(data)).toBe(0);
+  },
+);
 
 test("a container gets no network, no capability, a read-only system and every limit", () => {
   const user = { uid: 1000, gid: 1001 };
@@ -124,7 +127,7 @@ test("a folder is mounted as its access says, also under a path with a comma", (
   expect(mount({ ...folder, access: "none" }).at(-1)).toBe(`type=tmpfs,${target},tmpfs-size=4096,tmpfs-mode=0555`);
 });
 
-test("values of the environment are not among the arguments, and the command is not the host's to influence", async () => {
+test("environment values are not in the arguments, and the program cannot influence the docker command", async () => {
   const docker = createDocker({ docker: "/bin/true", env: { HOME: "/" }, image: "image", defaults, label: "a=b" });
   const confinement = await docker.confine(
     { argv: ["program", "--privileged"], cwd: "/tmp", env: { TOKEN: "hidden-value", DOCKER_HOST: "evil" } },
@@ -132,13 +135,13 @@ test("values of the environment are not among the arguments, and the command is 
   );
   expect(confinement.args.join(" ")).not.toContain("hidden-value");
   expect(confinement.env).toEqual({ HOME: "/" });
-  // Whatever follows the image belongs to the program.
+  // Everything after the image belongs to the program.
   expect(confinement.args.slice(-2)).toEqual(["image", "--privileged"]);
   expect(confinement.args.slice(-4, -2)).toEqual(["--entrypoint", "program"]);
   await docker.close();
 });
 
-test("no name of a variable makes docker hand on one of the host", async () => {
+test("no variable name makes docker pass on a variable of the host", async () => {
   const docker = createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, label: "a=b" });
   const env = { PLAIN: "1", "DOCKER_AUTH_CONFIG\nX": "2", "#note": "3", "two words": "4" };
   const { args } = await docker.confine({ argv: ["program"], cwd: "/tmp", env }, { network: false, limits: {} });
@@ -149,7 +152,7 @@ test("no name of a variable makes docker hand on one of the host", async () => {
     expect(args[args.indexOf(variable) - 1]).toBe("--env");
 });
 
-test("a failure of docker itself is a crash of the sandbox", async () => {
+test("a failure of docker itself is a sandbox_crash", async () => {
   const docker = createDocker({ docker: "/bin/true", env: {}, image: "image", defaults, label: "a=b" });
   const command = { argv: ["program"] as const, cwd: "/tmp", env: {} };
   const confinement = await docker.confine(command, { network: false, limits: {} });

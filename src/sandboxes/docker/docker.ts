@@ -1,5 +1,5 @@
-// Programs in containers, by the docker command: no library, no socket of ours. What the image brings is the system that a
-// program sees. Whether it has the program is known only once it runs: docker then exits with 127, as shells do.
+// Runs programs in containers with the docker command, without a library. A program sees the system of the image.
+// Whether the image has the program is known only when it runs: docker then exits with 127, as shells do.
 import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,19 +24,19 @@ import { confineWatched, WorkspaceWatch } from "../workspace/workspace-watch.ts"
 import { createContainerGuard } from "./container-guard.ts";
 
 export interface DockerOptions {
-  /** The command, by its path. */
+  /** The path of the docker command. */
   docker: string;
-  /** What the command needs of the host's environment. */
+  /** The variables of the host's environment that the command needs. */
   env: Readonly<Record<string, string>>;
   image: string;
   defaults: SandboxLimits;
-  /** Folders that no program sees, whatever contains them. */
+  /** Folders that no program sees, even inside of a visible folder. */
   hidden?: readonly string[];
-  /** Marks containers as those of this host. */
+  /** Marks the containers of this host. */
   label: string;
 }
 
-/** By convention of docker: it was docker that failed, not the program. */
+/** Docker's exit code if docker itself failed and not the program. */
 const dockerFailed = 125;
 const commandTimeoutMs = 20_000;
 
@@ -98,7 +98,7 @@ async function confine(
     ],
     cwd: "/",
     env,
-    // Docker reports nothing: a code above 128 is taken for a signal.
+    // Docker reports no signals: an exit code above 128 is taken for a signal.
     exitOf: (exit) => exitBehindShell(exit),
     async verdict(exit): Promise<SandboxVerdict | undefined> {
       if (exit.code === dockerFailed) return "sandbox_crash";
@@ -113,7 +113,7 @@ async function confine(
   };
 }
 
-/** What the host can know of it: the system is the image's, and /tmp is always there. */
+/** Checks the folders that the host knows: the system belongs to the image, and /tmp always exists. */
 async function checkPlace(cwd: string, folders: readonly HostFolder[]): Promise<void> {
   if (cwd === "/tmp" || systemFolders.some((folder) => isWithin(folder, cwd))) return;
   const paths = (isShown: boolean) =>
@@ -121,15 +121,16 @@ async function checkPlace(cwd: string, folders: readonly HostFolder[]): Promise<
   await checkWorkingDirectory(cwd, { shown: paths(true), covered: paths(false) });
 }
 
-/** From outside, since a container of root would be able to leave programs of root in the workspace. */
+/** From outside, since a container that runs as root could leave setuid programs in the workspace. */
 async function handOver(workspace: string, identity: Identity, folders: readonly HostFolder[]): Promise<void> {
   const [find, chown] = await Promise.all([findHostProgram("find"), findHostProgram("chown")]);
-  if (find === undefined || chown === undefined) throw new Error("find and chown are needed to hand over a workspace");
+  if (find === undefined || chown === undefined)
+    throw new Error("the programs find and chown are needed to change the owner of a workspace");
   const source = folders.find(({ path }) => path === workspace)?.source ?? workspace;
   const except = folders.filter(({ access }) => access !== "write").map((folder) => folder.source);
   const args = handoverArguments(source, identity, { chown, except });
   const { code, stderr } = await runProgram({ file: find, args, timeoutMs: commandTimeoutMs });
-  if (code !== 0) throw new Error(`the workspace ${workspace} cannot be handed over: ${stderr.trim()}`);
+  if (code !== 0) throw new Error(`the owner of the workspace ${workspace} cannot be changed: ${stderr.trim()}`);
 }
 
 export function confinementArguments({ network }: SandboxPolicy, limits: SandboxLimits, user: Identity): string[] {
@@ -140,14 +141,14 @@ export function confinementArguments({ network }: SandboxPolicy, limits: Sandbox
     ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", `${user.uid}:${user.gid}`],
     ...["--tmpfs", `/tmp:rw,exec,nosuid,nodev,mode=1777,size=${limits.scratchBytes}`],
     ...["--shm-size", String(limits.scratchBytes)],
-    // The same amount for both leaves nothing for swap.
+    // Equal values leave no swap.
     ...["--memory", String(limits.memoryBytes), "--memory-swap", String(limits.memoryBytes)],
     ...["--pids-limit", String(limits.processes), "--ulimit", `cpu=${cpuSeconds}:${cpuSeconds + 1}`],
     ...["--ulimit", `fsize=${limits.fileBytes}`, "--ulimit", `nofile=${limits.openFiles}`, "--ulimit", "core=0"],
   ];
 }
 
-/** A list of values with commas, in which a value with a comma has to be quoted. */
+/** A comma-separated list, in which a value with a comma is quoted. */
 function toFields(fields: readonly string[]): string {
   return fields.map((text) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(",");
 }
@@ -161,8 +162,8 @@ export function mount({ path, source, access }: HostFolder): string[] {
 }
 
 /**
- * In a file, because arguments are public. Its format has no line breaks, no comment signs and no spaces in names: a name in
- * a line of its own would be a variable of the host. Those few are passed as arguments.
+ * In a file, because arguments are public. The file format allows no line breaks, comment signs or spaces in names, and
+ * a line with only a name would copy a variable of the host. Such entries are passed as arguments.
  */
 async function environmentArguments(folder: string, env: ConfinedCommand["env"]): Promise<string[]> {
   const entries = Object.entries(env);

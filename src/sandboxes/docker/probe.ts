@@ -1,4 +1,4 @@
-// Does docker work here? The command alone is not enough: it needs a daemon that answers, and the image.
+// Tests whether docker works here. The command alone is not enough: it needs a daemon that answers, and the image.
 import { hostname } from "node:os";
 import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
 import { isAlive } from "../../machinery/processes/process-life.ts";
@@ -29,10 +29,10 @@ export async function openDocker({
 
   const version = await run("version", "--format", "{{.Server.Version}}");
   if (version.code !== 0) {
-    return { explanation: `${docker} is there, but its daemon does not answer`, advice: "Containers need it to run." };
+    return { explanation: `${docker} exists, but its daemon does not answer`, advice: "Start the docker daemon." };
   }
   if ((await run("image", "inspect", "--format", "{{.Id}}", image)).code !== 0) {
-    return { explanation: `the image ${image} is not on this machine`, advice: `It comes with: docker pull ${image}` };
+    return { explanation: `the image ${image} is not on this machine`, advice: `Run: docker pull ${image}` };
   }
   await removeAbandonedFolders();
   await removeAbandonedContainers(run);
@@ -47,7 +47,7 @@ export async function openDocker({
   return { sandbox, explanation: `containers of ${image}, by docker ${version.stdout.trim()}` };
 }
 
-/** A container outlives a host that was killed: the next one on this machine removes it. */
+/** A container outlives a host that was killed: the next host on this machine removes it. */
 async function removeAbandonedContainers(run: (...args: string[]) => ReturnType<typeof runProgram>): Promise<void> {
   const format = `{{.ID}} {{.Label "${labelName}"}}`;
   const { stdout } = await run("ps", "--all", "--filter", `label=${labelName}`, "--format", format);

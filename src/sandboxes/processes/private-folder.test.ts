@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { linux, testWith } from "../../testing/needs.suite.ts";
 import { removeAbandonedFolders } from "./private-folder.ts";
 
-testWith(linux)("what a killed host left is removed, but not what another user made", async () => {
+testWith(linux)("folders of a killed host are removed, but not folders of another user", async () => {
   const { pid } = spawnSync("true");
   const [namespace] = /\d+/.exec(await readlink("/proc/self/ns/pid")) ?? [];
   const left = join(tmpdir(), `a2e-${namespace}-${pid}-left`);

@@ -1,11 +1,10 @@
-// A folder in the system's temporary one for as long as a process lives, and no longer: what a killed one left is removed by
-// the next.
+// A temporary folder for the lifetime of a process; folders of killed processes are removed by the next process.
 import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAbandoned, processMark } from "../../machinery/processes/process-life.ts";
 
-/** Private to this user. */
+/** Readable by this user only. */
 export function makePrivateFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), processMark()));
 }
@@ -13,7 +12,7 @@ export function makePrivateFolder(): Promise<string> {
 export async function removeAbandonedFolders(): Promise<void> {
   for (const name of (await readdir(tmpdir())).filter(isAbandoned)) {
     const path = join(tmpdir(), name);
-    // Anybody may make a folder of such a name, and put links in our way while we remove what is in it.
+    // Any user may create a folder with such a name, and replace its entries by links while it is being removed.
     const isOurs = await lstat(path).then(
       ({ uid }) => uid === process.getuid?.(),
       () => false,

@@ -1,4 +1,4 @@
-// What the end of a program says about its sandbox.
+// What the exit of a program shows about its sandbox.
 import type { ProcessExit, SandboxVerdict } from "../../host/ports/sandbox.ts";
 
 const crashes: ReadonlySet<string> = new Set<NodeJS.Signals>([
@@ -13,7 +13,7 @@ const crashes: ReadonlySet<string> = new Set<NodeJS.Signals>([
   "SIGXFSZ",
 ]);
 
-/** What the signal alone says about the end of a program that nobody ended on purpose. */
+/** The verdict by the signal alone, for a program that was not ended on purpose. */
 export function verdictOfSignal({ signal }: ProcessExit): SandboxVerdict | undefined {
   if (signal === "SIGXCPU") return "timeout";
   return signal !== null && crashes.has(signal) ? "sandbox_crash" : undefined;

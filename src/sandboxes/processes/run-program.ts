@@ -1,4 +1,4 @@
-// One program from start to end, for asking a machine what it can do.
+// Runs one program from start to end, to test what a machine supports.
 import { spawn } from "node:child_process";
 import type { ProcessExit } from "../../host/ports/sandbox.ts";
 
@@ -12,7 +12,7 @@ export interface ProgramRun {
 
 export type ProgramResult = ProcessExit & { stdout: string; stderr: string };
 
-/** Resolves in any case: a program that is not there ended with a code of null and says why on stderr. */
+/** Always resolves: a program that cannot be started has the code null and the reason in stderr. */
 export function runProgram({ file, args, env = {}, cwd = "/", timeoutMs }: ProgramRun): Promise<ProgramResult> {
   return new Promise((resolve) => {
     const child = spawn(file, args, {
@@ -21,11 +21,11 @@ export function runProgram({ file, args, env = {}, cwd = "/", timeoutMs }: Progr
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });
-    // All of it: what it started may hold its output open.
+    // Kills the whole group: its children may hold its output open.
     const timer = setTimeout(() => killGroup(child.pid), timeoutMs);
     let stdout = "";
     let stderr = "";
-    // First of all: a process that has no files left to open for a child's pipes gets this and no pipes.
+    // Registered first: if there are no file descriptors left for pipes, this is emitted and the pipes are missing.
     child.once("error", (error) => {
       clearTimeout(timer);
       resolve({ code: null, signal: null, stdout, stderr: error.message });
@@ -47,6 +47,6 @@ function killGroup(leader: number | undefined): void {
   try {
     if (leader !== undefined) process.kill(-leader, "SIGKILL");
   } catch {
-    // It ended by itself.
+    // It has already ended.
   }
 }

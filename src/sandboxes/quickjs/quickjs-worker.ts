@@ -1,4 +1,4 @@
-// The part of the script sandbox that runs in a worker. Functions of the host are called over a port of their own.
+// The part of the script sandbox that runs in a worker. Functions of the host are called over a separate port.
 import type { MessagePort } from "node:worker_threads";
 import type { QuickJSContext, QuickJSDeferredPromise, QuickJSHandle } from "quickjs-emscripten-core";
 import {
@@ -22,7 +22,7 @@ export interface QuickJsJob {
   port: MessagePort;
 }
 
-/** Over the port, from here. */
+/** Sent from the worker. */
 export interface HostCall {
   id: number;
   name: string;
@@ -30,16 +30,19 @@ export interface HostCall {
   argument: string;
 }
 
-/** Over the port, to here. */
+/** Sent to the worker. */
 export type HostAnswer = { id: number; json: string } | { id: number; error: string };
 
-/** A script that asks without waiting for answers is stopped here, before it fills the host's memory with questions. */
+/** Calls of the host without an answer; a script that does not wait for answers must not fill the host's memory. */
 const maxPendingCalls = 256;
 
-/** Characters of JSON that a script has the host read at once, as questions or as its result: the host copies and parses them. */
+/**
+ * Characters of JSON that a script may send to the host at once, as calls or as its result: the host copies and parses
+ * them.
+ */
 const maxLength = 8 * 1024 * 1024;
 
-/** What a script finds beside the language: its functions, and a console that nobody reads. */
+/** The globals of a script in addition to the language: its functions, and a console without output. */
 const prelude = `(call, names) => {
   const { parse, stringify } = JSON;
   const ignore = () => {};
@@ -50,7 +53,10 @@ const prelude = `(call, names) => {
   return { parse, toJson: (value) => stringify(value) ?? "null" };
 }`;
 
-/** Resolves with JSON. The messages say when the script has the floor: only then can it hang. */
+/**
+ * Resolves with JSON. Messages report whether the script or the host is active: the script can hang only while it is
+ * active.
+ */
 export async function runModule(job: QuickJsJob, { send }: WorkerContext): Promise<string> {
   const quickJs = await openQuickJs(job);
   try {
@@ -58,7 +64,7 @@ export async function runModule(job: QuickJsJob, { send }: WorkerContext): Promi
   } catch (error) {
     if (error instanceof ScriptError) throw new A2EError("runtime_error", error.message);
     if (error instanceof A2EError) throw error;
-    // The stack of this thread has come to its end, or WebAssembly has given up.
+    // This thread's stack overflowed, or WebAssembly trapped.
     throw new A2EError("sandbox_crash", `the interpreter failed: ${error instanceof Error ? error.message : error}`);
   } finally {
     job.port.close();
@@ -125,20 +131,19 @@ class ModuleRun {
     }
   }
 
-  /** What a promise of the script comes to, with everything that the host is still to answer. */
+  /** The value of a promise of the script, after the host has answered all calls that it needs. */
   async #settled(value: QuickJSHandle): Promise<QuickJSHandle> {
     for (;;) {
       this.#turn(() => runPendingJobs(this.#context));
       const state = this.#context.getPromiseState(value);
       if (state.type === "fulfilled") return state.notAPromise === true ? value : state.value;
       if (state.type === "rejected") {
-        // Through the same door as what is thrown at once, which knows when memory or time ran out.
+        // Thrown inside of run(), which recognises the end of memory or time.
         return this.#quickJs.run(() => {
           throw toScriptError(this.#context, state.error);
         });
       }
-      if (this.#pending.size === 0)
-        throw new ScriptError("the script waits for a promise that nothing will ever resolve");
+      if (this.#pending.size === 0) throw new ScriptError("the script waits for a promise that is never resolved");
       await this.#answered();
       for (const answer of this.#answers.splice(0)) this.#receive(answer);
     }
@@ -161,7 +166,7 @@ class ModuleRun {
     else promise.reject(this.#context.newError(answer.error));
   }
 
-  /** Asked before the text is copied out of the interpreter. */
+  /** Read before the text is copied out of the interpreter. */
   #lengthOf(text: QuickJSHandle): number {
     return this.#context.getNumber(this.#context.getProp(text, "length"));
   }
@@ -170,11 +175,11 @@ class ModuleRun {
     const context = this.#context;
     return context.newFunction("call", (name, argument) => {
       if (this.#pending.size >= maxPendingCalls) {
-        throw new Error(`more than ${maxPendingCalls} calls of the host wait for their answers`);
+        throw new Error(`more than ${maxPendingCalls} calls of host functions are pending`);
       }
       const length = this.#lengthOf(argument);
       if (this.#pendingLength + length > maxLength) {
-        throw new Error(`calls of the host that wait for their answers have more than ${maxLength} characters`);
+        throw new Error(`pending calls of host functions have more than ${maxLength} characters`);
       }
       this.#pendingLength += length;
       this.#count++;

@@ -10,14 +10,14 @@ function run(source: string, options: Partial<ScriptRun> = {}) {
   return sandbox.run({ source, input: null, limits: {}, signal: new AbortController().signal, ...options });
 }
 
-test("the default export is called with the input and its value comes back as JSON", async () => {
+test("the default export is called with the input and its value is returned as JSON", async () => {
   const source = "export default ({ items }) => ({ sum: items.reduce((a, b) => a + b) })";
   expect(await run(source, { input: { items: [1, 2, 3] } })).toEqual({ sum: 6 });
   expect(await run("export default () => undefined")).toBeNull();
   expect(await run("await null; export default async (text) => text + '!'", { input: "a" })).toBe("a!");
 });
 
-test("functions of the host are called by their names and answer with JSON", async () => {
+test("functions of the host are called by name and return JSON", async () => {
   const source = `export default async () => {
     const both = await Promise.all([double({ value: 2 }), double({ value: 3 })]);
     return both.map(({ value }) => value);
@@ -37,7 +37,7 @@ test("a function of the host that fails throws inside the script", async () => {
   });
 });
 
-test("a value that is nested deeper than a host can take is refused, as a result and as a question", async () => {
+test("a value that is nested too deeply is rejected, as a result and as an argument", async () => {
   const nested = "const nest = (depth) => { let value = []; while (--depth > 0) value = [value]; return value; };";
   const asked: unknown[] = [];
   const functions = { ask: async (argument: unknown) => asked.push(argument) };
@@ -49,13 +49,13 @@ test("a value that is nested deeper than a host can take is refused, as a result
   expect(JSON.stringify(await run(`${nested} export default () => nest(256)`))).toHaveLength(512);
 });
 
-test("a script that breaks its interpreter is a crash of the sandbox", async () => {
+test("a script that breaks its interpreter is a sandbox_crash", async () => {
   const source = "export default () => (0, eval)('['.repeat(200_000))";
   await expect(run(source)).rejects.toMatchObject({ code: "sandbox_crash" });
   expect(await run("export default () => 1")).toBe(1);
 });
 
-test("time in which the script waits for the host is not its own", async () => {
+test("the time that a script waits for the host does not count towards its timeout", async () => {
   const functions = {
     later: async () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
@@ -71,10 +71,10 @@ test.each([
   ["export default async () => missing()", "ReferenceError"],
   ["export const other = 1", "default export"],
   ["this is no script", "SyntaxError"],
-  ["export default () => new Promise(() => {})", "nothing will ever resolve"],
+  ["export default () => new Promise(() => {})", "is never resolved"],
   ["import fs from 'node:fs'; export default () => fs", "node:fs"],
   ["export default () => import('node:fs')", "node:fs"],
-])("%s is a runtime_error that says so", async (source, message) => {
+])("%s is a runtime_error with a reason", async (source, message) => {
   await expect(run(source)).rejects.toMatchObject({
     code: "runtime_error",
     message: expect.stringContaining(message),
@@ -86,7 +86,7 @@ test.each([
   "for (;;); export default 1",
   "export default async () => { const spin = () => Promise.resolve().then(spin); await spin(); }",
   "export default () => /(a+)+$/.test('a'.repeat(40) + 'b')",
-])("%s is stopped at the limit of its time", async (source) => {
+])("%s times out", async (source) => {
   await expect(run(source, { limits: { cpuSeconds: 0.15 } })).rejects.toMatchObject({ code: "timeout" });
   expect(await run("export default () => 1")).toBe(1);
 });
@@ -94,12 +94,12 @@ test.each([
 test.each([
   "export default () => { const all = []; for (;;) all.push('x'.repeat(100000) + all.length); }",
   "export default async () => { const all = []; for (;;) all.push(new Uint8Array(100000)); }",
-])("%s is stopped at the limit of its memory", async (source) => {
+])("%s is stopped at its memory limit", async (source) => {
   const limits = { memoryBytes: 16 * 1024 * 1024, cpuSeconds: 60 };
   await expect(run(source, { limits })).rejects.toMatchObject({ code: "out_of_memory" });
 });
 
-test("there is nothing of the host to be found", async () => {
+test("a script finds no objects of the host", async () => {
   const source = `export default () => {
     const names = ["process", "require", "fetch", "setTimeout", "WebAssembly", "Buffer", "Worker"];
     const reach = (code) => { try { return typeof globalThis.constructor.constructor(code)(); } catch { return "undefined"; } };
@@ -108,7 +108,7 @@ test("there is nothing of the host to be found", async () => {
   expect(new Set((await run(source)) as string[])).toEqual(new Set(["undefined"]));
 });
 
-test("a script cannot call what it was not lent, or flood the host with questions", async () => {
+test("a script cannot call other functions than the given ones, or flood the host with calls", async () => {
   const functions = { wait: () => new Promise<never>(() => {}) };
   await expect(
     run("export default async () => { for (;;) { wait(); } }", { functions, limits: { cpuSeconds: 0.3 } }),
@@ -118,7 +118,7 @@ test("a script cannot call what it was not lent, or flood the host with question
   );
 });
 
-test("a script cannot fill the host's memory with one question, many, or its result", async () => {
+test("a script cannot fill the host's memory with one call, many calls, or its result", async () => {
   let asked = 0;
   const functions = {
     ask: async (text: unknown) => {
@@ -135,7 +135,7 @@ test("a script cannot fill the host's memory with one question, many, or its res
       message: expect.stringContaining("more than 8388608"),
     });
   expect(asked).toBeLessThan(9e6);
-  // One after the other they are no flood.
+  // In sequence they are not a flood.
   const patient = "export default async () => { for (let n = 0; n < 5; n++) await ask('x'.repeat(3e6)); return 1; }";
   expect(await run(patient, { functions, limits })).toBe(1);
 });

@@ -1,5 +1,5 @@
-// Small JavaScript in an interpreter of its own, in a worker thread: there is no file, network, timer or process in it, only
-// the language and the functions that the host lends it.
+// Runs small JavaScript in its own interpreter, in a worker thread: without files, network, timers or processes, only
+// with the language and the functions that the host provides.
 import { MessageChannel } from "node:worker_threads";
 import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../host/ports/sandbox.ts";
 import { siblingModule } from "../../machinery/threads/thread-entry.ts";
@@ -8,17 +8,20 @@ import { A2EError, messageOf } from "../../protocol/errors.ts";
 import { copyJson, isDeeperThan, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { HostAnswer, HostCall, QuickJsJob } from "./quickjs-worker.ts";
 
-/** The script watches its time itself; its worker is ended only where that fails, as in one long native operation. */
+/**
+ * The script enforces its timeout itself; its worker is terminated only if that fails, for example in a long native
+ * operation.
+ */
 const backstopMs = 2_000;
 
-/** An interpreter in the host's own process: less than what a program may have. */
+/** The interpreter shares the host's process, so it gets less than a program may have. */
 const maxMemoryBytes = 128 * 1024 * 1024;
 const maxCpuSeconds = 60;
 
-/** Of what a script hands out: deeper than any message that a host takes, far from the end of the stack. */
+/** Depth of values from a script: deeper than any message that a host accepts, but far from overflowing the stack. */
 const maxDepth = 256;
 
-/** Scripts at once. Many of them do nothing but wait for an answer of the host. */
+/** Scripts that run at once. Many of them only wait for an answer of the host. */
 const maxScripts = 8;
 
 export function createQuickJs({ defaults }: { defaults: SandboxLimits }): ScriptSandbox {
@@ -70,7 +73,7 @@ async function runScript(script: ScriptRun, pool: WorkerPool, defaults: SandboxL
 async function answer({ id, name, argument }: HostCall, functions: ScriptRun["functions"]): Promise<HostAnswer> {
   try {
     const called = functions !== undefined && Object.hasOwn(functions, name) ? functions[name] : undefined;
-    if (called === undefined) throw new Error(`there is no function ${name}`);
+    if (called === undefined) throw new Error(`unknown function ${name}`);
     return { id, json: JSON.stringify(copyJson(await called(readValue(argument)))) };
   } catch (error) {
     return { id, error: messageOf(error) };
@@ -83,7 +86,10 @@ function readValue(json: string): JsonValue {
   throw new A2EError("runtime_error", `the script has made a value that is nested deeper than ${maxDepth}`);
 }
 
-/** It is JSON of the interpreter's own making: what cannot be parsed is so deep that the stack ends. */
+/**
+ * The JSON comes from the interpreter, so it is valid: parsing fails only if it is nested so deeply that the stack
+ * overflows.
+ */
 function tryParse(json: string): JsonValue | undefined {
   try {
     return parseJson(json);

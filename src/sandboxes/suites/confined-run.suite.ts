@@ -1,4 +1,4 @@
-// Runs commands in a sandbox from start to release, as a capability would.
+// Runs commands in a sandbox from start to release, as a capability does.
 import { execFile, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
@@ -31,13 +31,13 @@ export interface RunResult extends ProcessExit {
 
 export const programPath = "/usr/local/bin:/usr/bin:/bin";
 
-/** A folder of its own for each test file. */
+/** A separate folder for each test file. */
 export async function makeWorkspace(): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), "a2e-sandbox-test-"));
   return { path, [Symbol.asyncDispose]: () => removeTree(path) };
 }
 
-/** Also folders that are nested so deeply that Node cannot name what is in them. */
+/** Also removes folders that are nested so deeply that Node cannot address their entries. */
 export async function removeTree(path: string): Promise<void> {
   await promisify(execFile)("rm", ["-rf", path]);
 }
@@ -88,7 +88,7 @@ function start(
         report: report.text,
       }),
     );
-    // A program that ended without reading is none of the test's concern.
+    // A program may end without reading its input.
     child.stdin.on("error", () => {}).end(stdin);
   });
 }
@@ -100,7 +100,7 @@ export function processesWith(argument: string): number[] {
     .map(({ pid }) => Number(pid));
 }
 
-/** Everything that a list of processes shows. */
+/** The command lines and environments that are visible in a list of processes. */
 export function argumentsOfAll(): string {
   return allProcesses()
     .map(({ args }) => args)
@@ -121,7 +121,7 @@ function readArguments(pid: string): string {
   }
 }
 
-/** True as soon as no process has this argument; false if one still has it after a minute. */
+/** True as soon as no process has this argument; false if a process still has it after a minute. */
 export async function vanished(argument: string): Promise<boolean> {
   const deadline = Date.now() + 60_000;
   while (processesWith(argument).length > 0) {

@@ -1,5 +1,5 @@
-// Tries to get out. Every attack prints what it got hold of; those that do no harm are run without a sandbox first, so that
-// an attack that could never work is not taken for a wall that held.
+// Attempts to escape. Every attack prints what it could read. Harmless attacks are run without a sandbox first, to
+// prove that they work at all.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
@@ -13,11 +13,11 @@ import { argumentsOfAll, makeWorkspace, runConfined, vanished } from "./confined
 import { type IgnoredWarning, type TreeLimits, testLimits } from "./limits.suite.ts";
 
 export interface ConfinementOptions {
-  /** Node inside the sandbox, in which the attacks are written. */
+  /** Node inside the sandbox, for the attacks in JavaScript. */
   node: string;
   treeLimits: TreeLimits;
   ignoredWarning: IgnoredWarning;
-  /** Whose system it shows. That of an image has files of its own under the names that attacks on the host look for. */
+  /** Whether the system is the host's. An image has its own files under the names that attacks look for. */
   system: "host" | "image";
 }
 
@@ -60,7 +60,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       limits,
     });
 
-    /** What of the host an attack in JavaScript got hold of: its own words, or nothing. */
+    /** The output of an attack in JavaScript: the data of the host that it could read, or nothing. */
     async function attack(code: string, where: ProcessSandbox = sandbox): Promise<string> {
       const script = `const fs = require("node:fs"); const { spawnSync } = require("node:child_process");
         const got = (text) => console.log("GOT " + text);
@@ -72,7 +72,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
     }
 
     const isOfHost = options.system === "host";
-    // That of the first process is the sandbox's own there, and of the same user unless the host is root's.
+    // The first process belongs to the sandbox there, and has the same user unless the host is root.
     const firstEnvironment = process.getuid?.() === 0 ? ["/proc/1/environ"] : [];
     const systemFiles = isOfHost ? ["/etc/hostname", "/etc/fstab", ...firstEnvironment] : [];
     const systemPlaces = isOfHost ? ["/var", "/run", "/sys"] : [];
@@ -90,7 +90,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       [
         "lists the folders of the host",
         () =>
-          // What lies on the way to the workspace is there, and empty but for it.
+          // The parents of the workspace exist, and contain nothing else.
           `const own = process.cwd().split("/");
            for (const path of ${JSON.stringify([dirname(repository), "/home", "/root", ...systemPlaces])})
              attempt(() => {
@@ -109,7 +109,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       ],
       [
         "finds the environment of the host",
-        // What was in it when this process was started: later changes are in no file.
+        // The environment when this process was started: later changes are in no file.
         () =>
           `for (const pid of ["self", ...fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name))])
              attempt(() => { if (fs.readFileSync("/proc/" + pid + "/environ", "utf8").includes(${JSON.stringify(`PATH=${process.env.PATH}\0`)})) got(pid); });`,
@@ -133,7 +133,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
     ];
 
     test.each(harmless)("a program that %s gets nothing", async (_, code) => {
-      // The control: without a sandbox the same program gets something. What was planted is taken away again.
+      // The control: without a sandbox the same program gets something. Planted files are removed again.
       const unconfined = (await attack(code(), createNoSandbox())).replaceAll("\n", "");
       expect(unconfined).toContain("GOT ");
       await runConfined(createNoSandbox(), ["rm", "-f", join(outside.path, "planted")], policy());
@@ -142,7 +142,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       await expect(stat(join(outside.path, "planted"))).rejects.toMatchObject({ code: "ENOENT" });
     });
 
-    test("there is no way to any network", async () => {
+    test("no network can be reached", async () => {
       const script = `const interfaces = Object.values(require("node:os").networkInterfaces()).flat();
         if (interfaces.some(({ internal }) => !internal)) got("an interface");
         for (const host of ["1.1.1.1", "10.0.0.1", "172.17.0.1", "169.254.169.254"])
@@ -153,7 +153,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       expect(await attack(script)).toBe("");
     });
 
-    test("a program writes nowhere but in its workspace and its private folders", async () => {
+    test("a program can write only to its workspace and its private folders", async () => {
       const paths = ["/planted", "/usr/planted", "/usr/bin/planted", "/bin/planted", "/etc/planted", "/etc/passwd"];
       const more = ["/dev/planted", "/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/lib/planted"];
       const script = `for (const path of ${JSON.stringify([...paths, ...more])})
@@ -161,7 +161,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       expect(await attack(script)).toBe("");
     });
 
-    test("what it leaves in /tmp is gone with it", async () => {
+    test("files in /tmp are removed with the program", async () => {
       expect(
         await attack(`fs.writeFileSync("/tmp/a2e-planted", "x"); got(fs.readdirSync("/tmp").includes("a2e-planted"))`),
       ).toBe("GOT true\n");
@@ -169,7 +169,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       await expect(stat("/tmp/a2e-planted")).rejects.toMatchObject({ code: "ENOENT" });
     });
 
-    test("a workspace to be read cannot be written", async () => {
+    test("a read-only workspace cannot be written", async () => {
       await writeFile(join(folder.path, "given"), "given");
       const workspace = { path: folder.path, access: "read" as const };
       const script = "cat given; echo more >> given; touch new; rm -f given";
@@ -179,7 +179,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       await expect(stat(join(folder.path, "new"))).rejects.toMatchObject({ code: "ENOENT" });
     });
 
-    test("a further folder can be read and not written, also one inside the workspace", async () => {
+    test("a readable folder can be read and not written, also inside the workspace", async () => {
       const inner = join(folder.path, "library");
       await mkdir(inner, { recursive: true });
       await writeFile(join(inner, "file"), "inner");
@@ -201,13 +201,13 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m);
     });
 
-    test("it makes no namespace in which it would be its own administrator", async () => {
+    test("a program cannot create a namespace in which it would be root", async () => {
       const script = `for (const kinds of [["--user"], ["--user", "--map-root-user", "--net"], ["--net"], ["--mount"]])
         if (spawnSync("unshare", [...kinds, "true"]).status === 0) got(kinds.join(" "));`;
       expect(await attack(script)).toBe("");
     });
 
-    test("it cannot mount, change its root or make what is read-only writable", async () => {
+    test("a program cannot mount, change its root, or make read-only files writable", async () => {
       const script = `const commands = [
           ["mount", "-t", "tmpfs", "none", "/usr"], ["mount", "-o", "remount,rw,bind", "/usr"], ["umount", "/usr"],
           ["chroot", "/tmp", "true"], ["mknod", "/tmp/disk", "b", "8", "0"],
@@ -218,7 +218,7 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
       expect(await attack(script)).toBe("");
     });
 
-    test("it cannot trace a process of the host, not even one of its own user", async (context) => {
+    test("a program cannot trace a process of the host, even of the same user", async (context) => {
       const hasPython = ["sh", "-c", "command -v python3"] as const;
       for (const [place, where] of [
         ["this machine", createNoSandbox()],
@@ -234,13 +234,13 @@ export function testConfinement(name: string, open: () => Promise<ProcessSandbox
         ...(uid === process.getuid?.() ? {} : { uid, gid }),
       });
       try {
-        // Without stopping it, so that it goes on when its tracer ends.
+        // Without stopping it, so that it continues when its tracer ends.
         const script = `import ctypes, errno
 libc = ctypes.CDLL(None, use_errno=True)
 print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.errorcode[ctypes.get_errno()])`;
         const trace = async (where: ProcessSandbox) =>
           (await runConfined(where, ["python3", "-c", script], policy())).stdout;
-        // The control. A machine may forbid it to everybody but parents.
+        // The control. A machine may forbid tracing to all but parents.
         const unconfined = await trace(createNoSandbox());
         if (unconfined === "EPERM\n") return context.skip("needs a machine that lets a program trace another");
         expect(unconfined).toBe("GOT\n");
@@ -250,13 +250,13 @@ print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.er
       }
     });
 
-    test("killing everything it can see kills nothing of the host", async () => {
+    test("killing every visible process kills none of the host", async () => {
       const { code, signal } = await runConfined(sandbox, ["sh", "-c", "kill -9 -1; kill -9 1; exit 4"], policy());
       expect(code === 4 || signal === "SIGKILL").toBe(true);
       expect(process.kill(process.pid, 0)).toBe(true);
     });
 
-    test("what its environment tells a loader reaches nobody but the program", async () => {
+    test("variables for a loader affect only the program", async () => {
       const { stderr, stdout } = await runConfined(sandbox, ["echo", "on"], {
         ...policy(),
         env: { LD_DEBUG: "files" },
@@ -266,7 +266,7 @@ print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.er
       expect(started.filter((program) => !program?.endsWith("echo"))).toEqual([]);
     });
 
-    test("no open file of the host reaches it", async () => {
+    test("a program inherits no open file of the host", async () => {
       const { stdout } = await runConfined(sandbox, ["sh", "-c", "ls /proc/$$/fd"], policy());
       expect(
         stdout
@@ -276,7 +276,7 @@ print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.er
       ).toEqual([]);
     });
 
-    test("values of its environment are in no list of processes", async () => {
+    test("environment values are not visible in a list of processes", async () => {
       const value = `hidden-${randomUUID()}`;
       let isListed: boolean | undefined;
       await runConfined(sandbox, ["sh", "-c", "echo ready; exec sleep 100"], {
@@ -290,7 +290,7 @@ print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.er
       expect(isListed).toBe(false);
     });
 
-    test("a child that slipped away ends with the program", async () => {
+    test("a child that left its group ends with the program", async () => {
       const marker = `100.${randomUUID().replace(/\D/g, "")}`;
       const script = `setsid sleep ${marker} & (setsid sh -c 'trap "" TERM HUP INT; sleep ${marker}' &) ; sleep 0.1`;
       const { code } = await runConfined(sandbox, ["sh", "-c", script], policy());
@@ -298,7 +298,7 @@ print("GOT" if libc.ptrace(0x4206, ${target.pid}, None, None) == 0 else errno.er
       expect(await vanished(marker)).toBe(true);
     });
 
-    test("a program that still runs ends when it is released", async () => {
+    test("a running program ends when it is released", async () => {
       const marker = `100.${randomUUID().replace(/\D/g, "")}`;
       let released: Promise<void> | undefined;
       const running = runConfined(sandbox, ["sh", "-c", `echo ready; setsid sleep ${marker} & sleep ${marker}`], {

@@ -1,4 +1,4 @@
-// What a confined program uses up, and that the host does not feel it.
+// Programs that use up resources, and do not affect the host.
 import { randomUUID } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import { type RunOptions, runConfined, vanished } from "./confined-run.suite.ts"
 
 const mebibyte = 1024 * 1024;
 
-/** What is limited for a whole tree of processes, and not for each of them alone. */
+/** Resources that are limited for a whole tree of processes, and not only per process. */
 export interface TreeLimits {
   memory: boolean;
   processorTime: boolean;
 }
 
-/** What becomes of a program that ignores the warning at the end of its processor time. */
+/** The verdict for a program that ignores SIGXCPU. */
 export type IgnoredWarning = "timeout" | "sandbox_crash";
 
 export interface LimitsOptions {
@@ -29,7 +29,7 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
   const shell = (script: string, limits: Partial<SandboxLimits>) =>
     runConfined(sandbox(), ["sh", "-c", script], policy(limits));
 
-  test("a program starts only so many processes", async () => {
+  test("the number of processes of a program is limited", async () => {
     const script = "i=0; while [ $i -lt 60 ]; do sleep 30 & i=$((i + 1)); echo $i; done; echo all";
     const { stdout, stderr } = await shell(script, { processes: 20 });
     expect(stderr).toMatch(/fork/i);
@@ -38,7 +38,7 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
     expect(stdout.trim().split("\n").length).toBeGreaterThanOrEqual(10);
   });
 
-  test("a second program has its own share of processes while the first uses up its", async () => {
+  test("a second program has its own share of processes while the first has used up its own", async () => {
     const hog = "i=0; while [ $i -lt 12 ]; do sleep 30 & i=$((i + 1)); done; echo ready; wait";
     let second: ReturnType<typeof shell> | undefined;
     await runConfined(sandbox(), ["sh", "-c", hog], {
@@ -51,7 +51,7 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
     expect(await second).toMatchObject({ stdout: "ready\n" });
   });
 
-  test("a fork bomb goes out, and the host can still start programs", async () => {
+  test("a fork bomb is stopped, and the host can still start programs", async () => {
     const marker = `bomb${randomUUID().replaceAll("-", "")}`;
     const bomb = `${marker}() { ${marker} | ${marker} & }; ${marker}; sleep 0.5`;
     await shell(bomb, { processes: 30, cpuSeconds: 3 });
@@ -79,7 +79,7 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
     expect(stderr).toContain("No space left");
   });
 
-  test("a file grows only so large", async () => {
+  test("the size of a file is limited", async () => {
     const file = join(policy().workspace.path, "large");
     const result = await shell(`exec dd if=/dev/zero of=${file} bs=1M count=6`, { fileBytes: 4 * mebibyte });
     expect(result).toMatchObject({ signal: "SIGXFSZ", verdict: "sandbox_crash" });
@@ -93,13 +93,13 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
       "files without a name",
       "exec 3> large; rm large; i=0; while [ $i -lt 250 ]; do head -c 1048576 /dev/zero >&3; i=$((i + 1)); sleep 0.01; done",
     ],
-  ])("a workspace grows only so far: %s", async (_, script) => {
+  ])("the growth of a workspace is limited: %s", async (_, script) => {
     const workspaceBytes = 24 * mebibyte;
     const { path } = policy().workspace;
     const result = await shell(`mkdir -p filling; cd filling; ${script}`, { workspaceBytes });
     expect(result).toMatchObject({ verdict: "sandbox_crash", isWorkspaceFull: true });
 
-    // What is full can be cleared up, and is then not full any more.
+    // A full workspace can be cleaned up, and is not full afterwards.
     const refused = await shell("head -c 100 /dev/zero > more", { workspaceBytes });
     // Files without a name are gone with the program.
     const isFull = !script.includes("rm large");
@@ -113,13 +113,13 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
     expect(again).toMatchObject({ stdout: "100\n", code: 0, isWorkspaceFull: false });
   });
 
-  test("a program opens only so many files", async () => {
+  test("the number of open files of a program is limited", async () => {
     const script = `const fs = require("node:fs"); let n = 0; try { for (;;) { fs.openSync("/dev/null"); n++; } } catch (e) { console.log(e.code, n < 64); }`;
     const { stdout } = await runConfined(sandbox(), [node, "-e", script], policy({ openFiles: 64 }));
     expect(stdout).toBe("EMFILE true\n");
   });
 
-  test("a program that burns its processor time is a timeout", async () => {
+  test("a program that uses up its processor time is a timeout", async () => {
     expect(await shell("while :; do :; done", { cpuSeconds: 1 })).toMatchObject({ verdict: "timeout", code: null });
   });
 
@@ -128,12 +128,12 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
     expect(await shell(script, { cpuSeconds: 1 })).toMatchObject({ verdict: ignoredWarning, code: null });
   });
 
-  test("one that is killed before its processor time is over is no timeout", async () => {
+  test("a program that is killed before its processor time is over is not a timeout", async () => {
     expect(await shell("kill -9 $$", { cpuSeconds: 1 })).toMatchObject({ signal: "SIGKILL", verdict: "sandbox_crash" });
   });
 
   if (treeLimits.processorTime)
-    test("programs that use up the processor time together are reported as a timeout", async () => {
+    test("programs that together use up the processor time are reported as a timeout", async () => {
       const script = "for i in 1 2 3 4 5 6; do (while :; do :; done) & done; wait";
       expect(await shell(script, { cpuSeconds: 1 })).toMatchObject({ verdict: "timeout" });
     });
@@ -146,7 +146,7 @@ export function testLimits({ sandbox, policy, node, treeLimits, ignoredWarning }
     expect(stdout).toBe("100\n");
   });
 
-  test("a program that uses little of everything is left in peace", async () => {
+  test("a program that uses few resources is not affected", async () => {
     const script = `const { spawnSync } = require("node:child_process"); console.log(spawnSync("echo", ["fine"]).stdout.toString().trim());`;
     expect(await runConfined(sandbox(), [node, "-e", script], policy())).toMatchObject({
       stdout: "fine\n",

@@ -1,4 +1,4 @@
-// What a sandbox refuses before anything starts, so that it is shown without one that works here.
+// Commands that a sandbox rejects before anything starts, so no working sandbox is needed here.
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -37,7 +37,7 @@ export function testRefusals(name: string, open: (hidden: readonly string[]) => 
     }
     const show = (path: string) => confine({ cwd: "/usr" }, { workspace: { path, access: "read" } });
 
-    test("nothing of an ordinary command", async () => {
+    test("no ordinary command", async () => {
       for (const cwd of [folder.path, "/tmp", "/usr"]) await confine({ cwd });
     });
 
@@ -45,7 +45,7 @@ export function testRefusals(name: string, open: (hidden: readonly string[]) => 
       "%s as a workspace, and as a folder to be read",
       async (path) => {
         await expect(show(path)).rejects.toThrow(/does not show/);
-        // What is of the system is there already.
+        // System folders are visible anyway.
         if (path !== "/usr") await expect(confine({}, { readable: [path] })).rejects.toThrow(/does not show/);
       },
     );
@@ -54,26 +54,26 @@ export function testRefusals(name: string, open: (hidden: readonly string[]) => 
       await expect(show(join(outside.path, "root"))).rejects.toThrow(/does not show/);
     });
 
-    test("the host's own folder, by whatever name", async () => {
+    test("the host's own folder, by any name", async () => {
       for (const path of [at("data"), join(outside.path, "data")]) {
         await expect(show(path)).rejects.toThrow(/does not show .* its own data/);
         await expect(confine({}, { readable: [path] })).rejects.toThrow(/does not show .* its own data/);
       }
     });
 
-    test("a folder that is not there", async () => {
+    test("a folder that does not exist", async () => {
       const path = at("missing");
-      await expect(show(path)).rejects.toThrow(/there is no such/);
-      await expect(confine({}, { readable: [path] })).rejects.toThrow(/there is no such/);
+      await expect(show(path)).rejects.toThrow(/does not exist/);
+      await expect(confine({}, { readable: [path] })).rejects.toThrow(/does not exist/);
     });
 
-    test("a working directory that is not shown, or none", async () => {
+    test("a working directory that is not visible, or not a folder", async () => {
       for (const cwd of [outside.path, at("link-out"), "/root", at("missing"), at("data", "inner"), "relative"])
         await expect(confine({ cwd }), cwd).rejects.toMatchObject({ code: "ENOENT" });
       await expect(confine({ cwd: at("file") })).rejects.toMatchObject({ code: "ENOTDIR" });
     });
 
-    testWith(rootUser)("to show somebody else what is private to root", async () => {
+    testWith(rootUser)("to show private files of root to another user", async () => {
       const hidden = await makeWorkspace();
       try {
         await expect(confine({}, { readable: [hidden.path] })).rejects.toThrow(/private/);
@@ -82,7 +82,7 @@ export function testRefusals(name: string, open: (hidden: readonly string[]) => 
       }
     });
 
-    test("a program that it was still preparing when it was closed", async () => {
+    test("a program that was still being prepared when the sandbox was closed", async () => {
       const closing = await open([]);
       const confining = closing.confine({ argv: ["true"], cwd: "/tmp", env: {} }, { network: false, limits: {} });
       const refused = expect(confining).rejects.toThrow("closed");

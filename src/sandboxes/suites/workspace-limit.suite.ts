@@ -1,4 +1,4 @@
-// Programs that try to fill a disk without being noticed. Each prints how many bytes it has taken so far.
+// Programs that try to fill a disk unnoticed. Each prints how many bytes it has allocated so far.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
@@ -6,7 +6,7 @@ import { type RunResult, runConfined } from "./confined-run.suite.ts";
 
 const mebibyte = 1024 * 1024;
 
-/** What every attack has at hand. It ends by itself after 1.2 GB. */
+/** Helpers of every attack. It ends by itself after 1.2 GB. */
 const prelude = `
 import array, mmap, os, socket
 total, block = 0, bytes(1 << 20)
@@ -63,7 +63,7 @@ export type Attack = keyof typeof attacks;
 
 export const attackLimits = { workspaceBytes: 64 * mebibyte, fileBytes: 256 * mebibyte };
 
-/** As docs/guide/sandbox.md says: no program may get further beyond the limit before it is ended. */
+/** As documented in docs/guide/sandbox.md: the most that a program may exceed the limit before it is ended. */
 export const maxOvershootBytes = 512 * mebibyte;
 
 export interface Attacked extends Pick<RunResult, "verdict" | "isWorkspaceFull" | "stderr"> {

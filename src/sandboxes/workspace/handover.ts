@@ -1,13 +1,14 @@
-// Root's own workspace becomes that of the stranger who works in it. Links are not followed, and what has other names
-// elsewhere, in other folders of the host, stays as it is.
+// Changes the owner of root's workspace to the user that works in it. Links are not followed, and files with further
+// hard links elsewhere stay unchanged.
 import type { Identity } from "./identity.ts";
 
-/** For the `find` of GNU: what is root's and only here. */
+/** For GNU find: entries that root owns and that have no other hard links. */
 export const ownedByRoot = ["-uid", "0", "(", "-type", "d", "-o", "-links", "1", ")"];
 
 /**
- * The arguments of a `find` that hands over a folder while others work in it: `-execdir` enters each folder and changes what
- * is in there, so nobody can put a link in its way. Other file systems and the folders to be left out stay root's.
+ * The arguments of a `find` that changes the owner of a folder while programs work in it: `-execdir` enters each folder
+ * and changes its entries there, so that no link can redirect it. Other file systems and the excluded folders stay
+ * root's.
  */
 export function handoverArguments(
   folder: string,

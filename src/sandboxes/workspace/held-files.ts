@@ -1,5 +1,5 @@
-// Removed files take their room until no process holds them: open, mapped, as its program, or in the queue of a socket.
-// What the processes of a workspace hold is read from /proc; on a system without it, nothing is found.
+// Removed files take disk space until no process holds them: open, mapped, as its program, or in the queue of a socket.
+// The files that processes of a workspace hold are read from /proc; on other systems none are found.
 import { readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { isWithin } from "./visible-paths.ts";
 
@@ -10,17 +10,17 @@ export interface HeldFilesOptions {
   shownAs: string;
   /** The largest file that a program may write. */
   maxFileBytes: number;
-  /** How large the files of the workspace were at the last count. */
+  /** The sizes of the files of the workspace at the last count. */
   sizes: FileSizes | undefined;
 }
 
-/** The two lists go together: one inode, and the bytes that its file can take. */
+/** Parallel lists: an inode, and the bytes that its file can take. */
 export interface FileSizes {
   inodes: Float64Array;
   bytes: Float64Array;
 }
 
-/** What every file and folder counts at least: there are only so many of them on a disk. */
+/** The minimum that every file and folder counts: a disk has a limited number of them. */
 const minFileBytes = 4096;
 const blockBytes = 512;
 
@@ -31,7 +31,7 @@ export function bytesOnDisk({ blocks }: Stats): number {
 export interface HeldFiles {
   /** Removed files: inode to bytes. */
   files: Map<number, number>;
-  /** Open files in sockets that have not been received. Linux tells how many there are, and not which. */
+  /** Open files in sockets that have not been received. Linux reports their number only. */
   queued: number;
 }
 
@@ -43,7 +43,7 @@ export function findHeldFiles(options: HeldFilesOptions): HeldFiles {
   const sockets = new Set<number>();
   for (const process of namesIn("/proc")) {
     if (!/^\d+$/.test(process) || linkOf(`/proc/${process}/ns/pid`) === ownProcesses) continue;
-    // Each thread may have open files of its own, and the first one may have ended before the others.
+    // Each thread may have its own open files, and the first thread may have ended before the others.
     const threads = namesIn(`/proc/${process}/task`).filter((thread) =>
       isSame(statOf(`/proc/${thread}/root${options.shownAs}`), workspace),
     );
@@ -63,7 +63,7 @@ function addOpen(thread: string, options: HeldFilesOptions, held: HeldFiles, soc
       held.queued += queuedIn(`/proc/${thread}/fdinfo/${name.slice(3)}`);
     }
     if (!stats?.isFile() || stats.nlink > 0) continue;
-    // A path that is too long to be told is one of a workspace.
+    // If the path is too long to be read, the file is counted as part of the workspace.
     if (isOurs(linkOf(link) ?? options.folder, options)) held.files.set(stats.ino, bytesOnDisk(stats));
   }
 }
@@ -83,7 +83,10 @@ function addMapped(thread: string, options: HeldFilesOptions, held: HeldFiles): 
   return text !== "";
 }
 
-/** Of a file that only a mapping holds: its size at the last count, or if it is newer, what a file may have. */
+/**
+ * For a file that only a mapping holds: its size at the last count or, if it is newer, the largest size that a file may
+ * have.
+ */
 function largestSize(inode: number, { sizes, maxFileBytes }: HeldFilesOptions): number {
   return sizes?.bytes[sizes.inodes.indexOf(inode)] ?? maxFileBytes;
 }
@@ -91,7 +94,7 @@ function largestSize(inode: number, { sizes, maxFileBytes }: HeldFilesOptions): 
 const removed = " (deleted)";
 const mapping = /^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+) +(.*)$/;
 
-/** By the path that the kernel gives for it, seen from the host or from the program. */
+/** By the path that the kernel reports, as seen from the host or from the program. */
 function isOurs(path: string, { folder, shownAs }: HeldFilesOptions): boolean {
   return isWithin(folder, path) || isWithin(shownAs, path);
 }
@@ -108,7 +111,7 @@ function trimZeros(address: string): string {
   return address.replace(/^0+(?=.)/, "");
 }
 
-// Processes come and go meanwhile, and those of other users are not the host's to read.
+// Processes come and go meanwhile, and the host may not read those of other users.
 
 function namesIn(folder: string): string[] {
   return orElse([], () => readdirSync(folder));

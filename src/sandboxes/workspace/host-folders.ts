@@ -1,36 +1,36 @@
-// Which folders of the host a program is shown, and which it must not see inside of them. Decided here for every sandbox
-// that shows some folders and not others.
+// Decides which folders of the host a program sees, and which folders inside of those it must not see, for every
+// sandbox that shows only some folders.
 import { realpathSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import type { SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { isWithin } from "./visible-paths.ts";
 
-/** Programs and libraries: what every sandbox has in one way or another. */
+/** Programs and libraries, which every sandbox has in some form. */
 export const systemFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/** What the kernel makes up: a way around every limit, so nothing within it is shown either. */
+/** Virtual file systems of the kernel: they bypass every limit, so nothing inside is shown either. */
 const kernelFolders = ["/proc", "/sys", "/dev"];
 
-/** A folder that contains one of these, shown to a program, would undo the rest. */
+/** Showing a folder that contains one of these would bypass the rest of the sandbox. */
 const reservedFolders = [...systemFolders, ...kernelFolders, "/etc", "/tmp", "/run", "/boot", "/var"];
 
 export interface HostFolder {
-  /** In the sandbox. */
+  /** The path in the sandbox. */
   path: string;
-  /** On the host, without links. */
+  /** The path on the host, without links. */
   source: string;
-  /** None: an empty folder stands in its place. */
+  /** `none`: an empty folder is shown in its place. */
   access: "read" | "write" | "none";
 }
 
 export interface HostFolderOptions {
   /** Folders of the host itself, which no program sees. */
   hidden: readonly string[];
-  /** Whether programs see the host's own system, too. */
+  /** Whether programs see the host's own system too. */
   showsSystem: boolean;
 }
 
-/** Outer ones first, since a later one covers what an earlier one shows. Throws where the policy asks for too much. */
+/** Outer folders first, since a later one covers an earlier one. Throws if the policy asks for too much. */
 export function chooseHostFolders(policy: SandboxPolicy, { hidden, showsSystem }: HostFolderOptions): HostFolder[] {
   const secrets = hidden.flatMap((path) => realPath(path) ?? []);
   const shown = askedFor(policy);
@@ -39,13 +39,13 @@ export function chooseHostFolders(policy: SandboxPolicy, { hidden, showsSystem }
   const covered = [...system, ...shown].flatMap((folder) => coversIn(folder, secrets));
   const inner = [...shown, ...covered];
   const folders = [...inner, ...shown.flatMap((folder) => anchorsIn(folder, inner))];
-  // The first of those with the same path counts: an anchor may be one that is shown anyway.
+  // The first of several with the same path wins: an anchor may be a folder that is shown anyway.
   const byPath = new Map(folders.toReversed().map((folder) => [folder.path, folder]));
   return [...byPath.values()].sort((one, other) => one.path.length - other.path.length);
 }
 
 function askedFor({ workspace, readable = [] }: SandboxPolicy): HostFolder[] {
-  // Programs are often named as readable, and are part of the system already.
+  // Programs are often listed as readable although they are part of the system.
   const further = readable.filter((path) => !systemFolders.some((folder) => isWithin(folder, resolve(path))));
   return [
     ...(workspace === undefined ? [] : [toShown(workspace.path, workspace.access)]),
@@ -55,13 +55,13 @@ function askedFor({ workspace, readable = [] }: SandboxPolicy): HostFolder[] {
 
 function toShown(path: string, access: "read" | "write"): HostFolder {
   const source = realPath(path);
-  if (source === undefined) throw new Error(`a sandbox cannot show ${path}: there is no such file or folder`);
+  if (source === undefined) throw new Error(`a sandbox cannot show ${path}: the file or folder does not exist`);
   return { path: resolve(path), source, access };
 }
 
 function toSystemFolder(path: string): HostFolder[] {
   const source = realPath(path);
-  // A link to another of them is a link in the sandbox as well.
+  // A link to another system folder is a link in the sandbox as well.
   return source === path ? [{ path, source, access: "read" }] : [];
 }
 
@@ -74,7 +74,7 @@ function refuseReserved({ path, source }: HostFolder, secrets: readonly string[]
   if (secrets.includes(source)) throw new Error(`a sandbox does not show ${path}: the host keeps its own data there`);
 }
 
-/** By what they really are: under another name, a secret is one all the same. */
+/** By their real paths: a hidden folder is covered under any name. */
 function coversIn({ path, source }: HostFolder, secrets: readonly string[]): HostFolder[] {
   return secrets
     .filter((secret) => secret !== source && isWithin(source, secret))
@@ -82,8 +82,9 @@ function coversIn({ path, source }: HostFolder, secrets: readonly string[]): Hos
 }
 
 /**
- * The folders between a workspace and what lies in it, each as a mount of its own: those cannot be renamed. Otherwise a
- * program moves the folder around a hidden one, and the next program finds that where nothing covers it.
+ * The folders between a workspace and a folder inside of it, each as its own mount, since a mount cannot be renamed.
+ * Otherwise a program could move the parent of a hidden folder, and the next program would find the hidden folder
+ * uncovered.
  */
 function anchorsIn(workspace: HostFolder, inner: readonly HostFolder[]): HostFolder[] {
   if (workspace.access !== "write") return [];
@@ -92,7 +93,7 @@ function anchorsIn(workspace: HostFolder, inner: readonly HostFolder[]): HostFol
     .flatMap(({ path }) => {
       const anchors: HostFolder[] = [];
       for (let at = dirname(path); at !== workspace.path; at = dirname(at)) {
-        // What lies in a folder that is covered has no way of its own.
+        // Folders inside of a covered folder need no anchor.
         if (inner.some((folder) => folder.access !== "write" && isWithin(folder.path, at))) continue;
         anchors.push({ path: at, source: join(workspace.source, relative(workspace.path, at)), access: "write" });
       }

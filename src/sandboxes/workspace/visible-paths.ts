@@ -1,5 +1,5 @@
-// What a confined command may see of the host's files, and whether its program and working directory are among it: asked
-// before anything starts, so that the answer is that of spawn and not a line on somebody's stderr.
+// The paths of the host that a confined command can see. Program and working directory are checked before anything
+// starts, so that a problem is an error of spawn and not a line on stderr.
 import { access, constants, realpath, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { ConfinedCommand } from "../../host/ports/sandbox.ts";
@@ -7,7 +7,7 @@ import { noInterpreter, readInterpreter } from "../../machinery/processes/script
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin";
 
-/** The innermost one around a path decides. */
+/** The innermost folder around a path decides. */
 export interface VisiblePaths {
   shown: readonly string[];
   /** Empty in the sandbox, whatever the host has there. */
@@ -22,17 +22,17 @@ export function isWithin(folder: string, path: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
-/** Throws where no process could be given this: the characters that end a text in the kernel, names that are none. */
+/** Throws if the system could not pass this to a process: zero bytes, or invalid variable names. */
 export function checkCommand({ argv, cwd, env }: ConfinedCommand): void {
   const names = Object.keys(env);
   const odd = names.find((name) => name === "" || name.includes("="));
-  if (odd !== undefined) throw new Error(`"${odd}" is no name of an environment variable`);
+  if (odd !== undefined) throw new Error(`"${odd}" is not a valid name of an environment variable`);
   if ([...argv, cwd, ...names, ...Object.values(env)].some((text) => text.includes("\0"))) {
     throw new Error("a command and its environment cannot contain the character 0");
   }
 }
 
-/** The absolute path of the program, as the command names it. Rejects as spawn would. */
+/** The absolute path of the program that the command names. Rejects with the errors of spawn. */
 export async function findProgram({ argv, cwd, env }: ConfinedCommand, visible: VisiblePaths): Promise<string> {
   const [name] = argv;
   if (name === "") throw spawnError("ENOENT", "the name of the program is empty");
@@ -65,14 +65,14 @@ async function lookAt(path: string, visible: VisiblePaths): Promise<"program" | 
   }
 }
 
-/** Rejects where the working directory is none, or not among what is visible. */
+/** Rejects if the working directory is not a folder, or is not visible. */
 export async function checkWorkingDirectory(cwd: string, visible: VisiblePaths): Promise<void> {
   if (!isAbsolute(cwd)) throw spawnError("ENOENT", `the working directory ${cwd} is not an absolute path`);
   if (!(await isVisible(cwd, visible))) throw spawnError("ENOENT", `there is no folder ${cwd} in this sandbox`);
   if (!(await stat(cwd)).isDirectory()) throw spawnError("ENOTDIR", `${cwd} is not a folder`);
 }
 
-/** Both the path and what it leads to: a link out of what is visible leads nowhere. */
+/** Both the path and its target must be visible: a link to an invisible target is not. */
 async function isVisible(path: string, visible: VisiblePaths): Promise<boolean> {
   if (!isShown(path, visible)) return false;
   try {
@@ -97,7 +97,7 @@ function realPaths(paths: readonly string[]): Promise<string[]> {
 
 /** The first of these folders that holds the program. */
 export async function findHostProgram(name: string, path = process.env.PATH): Promise<string | undefined> {
-  // The usual places too: a host may be started with an empty PATH.
+  // The usual folders too: a host may be started with an empty PATH.
   for (const folder of `${path ?? ""}:/usr/bin:/bin:/usr/sbin:/sbin`.split(delimiter)) {
     if (!isAbsolute(folder)) continue;
     const file = join(folder, name);
@@ -105,7 +105,7 @@ export async function findHostProgram(name: string, path = process.env.PATH): Pr
       await access(file, constants.X_OK);
       return file;
     } catch {
-      // Not in this one.
+      // Not in this folder.
     }
   }
   return undefined;

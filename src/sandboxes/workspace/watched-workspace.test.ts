@@ -42,7 +42,7 @@ test("a workspace is counted while programs run, and not before or after", async
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("every program that may add less than was added is ended once, and the others go on", async () => {
+test("every program whose limit is exceeded is ended once, and the others continue", async () => {
   const { workspace, state } = createWorkspace();
   const [small, large] = [createProgram(), createProgram(1024 * mebibyte)];
   workspace.add(small);
@@ -55,7 +55,7 @@ test("every program that may add less than was added is ended once, and the othe
   expect([small.onFull.mock.calls.length, large.onFull.mock.calls.length]).toEqual([1, 0]);
 });
 
-test("the less is left, the more often a workspace is counted", async () => {
+test("the less space is left, the more often a workspace is counted", async () => {
   const { workspace, count, state } = createWorkspace();
   workspace.add(createProgram(10_000 * mebibyte));
   await vi.advanceTimersByTimeAsync(longMs);
@@ -65,7 +65,7 @@ test("the less is left, the more often a workspace is counted", async () => {
   expect(count.mock.calls.length - far).toBeGreaterThan(10 * far);
 });
 
-test("programs that each end before a count use up the time until the next one", async () => {
+test("programs that each end before a count use up the time until the next count", async () => {
   const { workspace, count } = createWorkspace();
   for (let index = 0; index < 50; index++) {
     const program = createProgram();
@@ -88,7 +88,7 @@ test("a workspace is not counted while its programs use no processor time", asyn
   expect(count).toHaveBeenCalledOnce();
 });
 
-test("programs near the limit are frozen during a count, and one that is ended stays so", async () => {
+test("programs near the limit are frozen during a count, and a program that is ended stays frozen", async () => {
   const { workspace, count, state } = createWorkspace();
   const events: string[] = [];
   const freezer = { freeze: async () => void events.push("freeze"), thaw: async () => void events.push("thaw") };

@@ -1,23 +1,23 @@
-// One workspace and the programs that may write to it. It is counted while they run, the more often the less is left.
+// One workspace and the programs that may write to it. It is counted while they run, more often the less space is left.
 import { availableParallelism } from "node:os";
 import type { Freezer } from "../control-groups/freezer.ts";
 import type { Count } from "./workspace-size.ts";
 
 export interface WatchedProgram {
-  /** What the workspace may grow by while this program runs. */
+  /** Bytes that the workspace may grow by while this program runs. */
   readonly maxBytes: number;
   /** The largest file that it may write. */
   readonly maxFileBytes: number;
-  /** Called once, when there is more. */
+  /** Called once, when the workspace has grown by more. */
   onFull(): void;
-  /** What the machine offers for this program; it may be known only after the program was added. */
+  /** The control group of the program; it may be known only after the program was added. */
   control?(): ProgramControl | undefined;
 }
 
-/** What control groups add: fewer counts, and nothing is written during one. */
+/** With control groups, fewer counts are needed, and programs can be frozen during a count. */
 export interface ProgramControl {
   readonly freezer: Freezer | undefined;
-  /** Processor time of all its processes since the beginning. */
+  /** CPU time of all its processes since the beginning. */
   processorMs(): number;
 }
 
@@ -29,25 +29,25 @@ export interface CountRequest {
 }
 
 export interface WatchedWorkspaceOptions {
-  /** Before the first program. */
+  /** The count before the first program. */
   first: Count;
   count(request: CountRequest): Promise<Count>;
 }
 
 const gibibyte = 1024 ** 3;
 
-/** What one processor copies to files at most; several share one memory and one disk. */
+/** The highest rate at which one processor copies to files; several share one memory and one disk. */
 const fastestWriter = 2 * gibibyte;
 const maxWriters = 8;
 const bytesPerMs = (fastestWriter * Math.min(availableParallelism(), maxWriters)) / 1000;
 
-/** In one millisecond of processor time: a disk that copies by itself takes more than a processor can. */
+/** In one millisecond of CPU time: a disk that copies by itself is faster than a processor. */
 const bytesPerProcessorMs = (8 * fastestWriter) / 1000;
 
-/** Stands for the processor time of a program whose time nobody measures: more than any count would let pass. */
+/** The CPU time of a program that is not measured: high enough to always require a count. */
 const unknownMs = 1e9;
 
-/** Programs run for this long between two counts even if nothing is left, so that they can clear up. */
+/** Programs run for this long between two counts even if no space is left, so that they can clean up. */
 const minRunMs = 10;
 const maxRunMs = 2_000;
 
@@ -55,15 +55,15 @@ export class WatchedWorkspace {
   readonly #options: WatchedWorkspaceOptions;
   readonly #programs = new Set<WatchedProgram>();
   #last: Count;
-  /** Of programs that run: their processor time at the last count. */
+  /** CPU time of the running programs at the last count. */
   readonly #counted = new Map<WatchedProgram, number>();
-  /** Processor time since the last count, of programs that have ended. */
+  /** CPU time since the last count, of programs that have ended. */
   #endedMs = 0;
   /** How long the last count took. */
   #countMs = 0;
   /** For how long programs may run before the next count. */
   #allowedMs = maxRunMs;
-  /** When the first of the programs that run now started. */
+  /** The start of the current period in which programs run. */
   #runningSince = 0;
   #timer: NodeJS.Timeout | undefined;
   #counting: Promise<void> | undefined;
@@ -73,15 +73,15 @@ export class WatchedWorkspace {
     this.#last = options.first;
   }
 
-  /** What programs have added, at the last count. */
+  /** Bytes that programs have added, at the last count. */
   get addedBytes(): number {
     return this.#last.bytes - this.#options.first.bytes;
   }
 
-  /** Counts before a program starts, if the last count is not enough to let one run that may add this much. */
+  /** Counts before a program starts, unless the last count shows that a program may run that adds `maxBytes`. */
   async refresh(maxBytes: number): Promise<void> {
     if (this.#allowedMs > 0 && this.addedBytes <= maxBytes) return;
-    // A count that is under way may stop early.
+    // A count that is in progress may stop early.
     await this.#counting;
     await this.#count(Number.POSITIVE_INFINITY);
     this.#allowedMs = this.#runMs();
@@ -122,7 +122,7 @@ export class WatchedWorkspace {
     this.#resume();
   }
 
-  /** Programs that have used no processor time, such as a server without visitors, have written nothing. */
+  /** Programs that have used no CPU time, such as an idle server, have written nothing. */
   #isToBeCounted(): boolean {
     let processorMs = this.#endedMs;
     for (const program of this.#programs) processorMs += this.#uncountedMs(program);
@@ -136,7 +136,7 @@ export class WatchedWorkspace {
   }
 
   async #countAndJudge(): Promise<void> {
-    // During the count, programs would fill what is left.
+    // During the count, programs could fill the remaining space.
     const isTight = this.#leftBytes() < 4 * bytesPerMs * this.#countMs;
     const frozen = isTight ? [...this.#programs] : [];
     await Promise.all(frozen.map((program) => program.control?.()?.freezer?.freeze()));
@@ -170,12 +170,12 @@ export class WatchedWorkspace {
       this.#endedMs -= endedMs;
       for (const { program, ms } of counted) if (this.#programs.has(program)) this.#counted.set(program, ms);
     } catch {
-      // The host lacks memory, threads or file handles, which is not for programs to pay: it tries again.
+      // The host lacks memory, threads or file handles, which is not the programs' fault: the count is retried.
     }
     this.#countMs = performance.now() - startedAt;
   }
 
-  /** Such that the fastest programs fill no more than half of what is left. */
+  /** Chosen so that even the fastest programs fill at most half of the remaining space. */
   #runMs(): number {
     return Math.min(maxRunMs, Math.max(minRunMs, this.#leftBytes() / bytesPerMs / 2));
   }

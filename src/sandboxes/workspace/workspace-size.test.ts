@@ -14,7 +14,7 @@ function count(folder: string, options: { except?: string[]; enough?: number } =
   return countWorkspace({ folder, shownAs: folder, except, enough, maxFileBytes: mebibyte });
 }
 
-test("a workspace counts with what its files take on the disk, a file of several names once and an empty one with 4 KiB", async () => {
+test("a workspace counts the disk space of its files, a file with several names once, and an empty file as 4 KiB", async () => {
   await using workspace = await makeWorkspace();
   const file = join(workspace.path, "file");
   await writeFile(file, Buffer.alloc(mebibyte, 1));
@@ -28,7 +28,7 @@ test("a workspace counts with what its files take on the disk, a file of several
   expect(count(workspace.path).bytes).toBe(mebibyte + 4 * folderBytes);
 });
 
-test("a folder of the host in a workspace is not counted, whatever it is called", async () => {
+test("a folder of the host in a workspace is not counted, under any name", async () => {
   await using workspace = await makeWorkspace();
   const outside = await mkdtemp(join(tmpdir(), "a2e-size-test-"));
   await mkdir(join(workspace.path, "data"));
@@ -38,18 +38,18 @@ test("a folder of the host in a workspace is not counted, whatever it is called"
   await rm(outside, { recursive: true });
 });
 
-test("a count stops as soon as there is more than enough", async () => {
+test("a count stops as soon as the sum is above the limit", async () => {
   await using workspace = await makeWorkspace();
   for (const name of "abcdefgh") await writeFile(join(workspace.path, name), Buffer.alloc(mebibyte, 1));
   expect(count(workspace.path, { enough: mebibyte }).bytes).toBe(2 * mebibyte);
 });
 
-testWith(linux)("folders that are nested beyond any count are infinitely many bytes", async () => {
+testWith(linux)("folders that are nested too deeply count as infinite bytes", async () => {
   await using workspace = await makeWorkspace();
   let path = workspace.path;
   const opened = [];
   for (let depth = 0; depth < 66; depth++) {
-    // Each step is as long as the kernel allows, from the folder before.
+    // Each step is as long as the kernel allows, relative to the last folder.
     const inner = join(path, ...Array.from({ length: 15 }, () => "d".repeat(250)));
     await mkdir(inner, { recursive: true });
     const handle = await open(inner, "r");
@@ -60,6 +60,6 @@ testWith(linux)("folders that are nested beyond any count are infinitely many by
   expect(count(workspace.path).bytes).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("a workspace that is gone takes nothing", async () => {
+test("a workspace that does not exist counts as empty", async () => {
   expect(count(join(tmpdir(), "a2e-no-such-folder")).bytes).toBe(0);
 });

@@ -1,37 +1,40 @@
-// Counts what a workspace takes on its disk: the files in it, and removed files that its programs still hold. Runs in a
-// worker thread, because it walks through the whole workspace.
+// Counts the disk space of a workspace: its files, and removed files that its programs still hold. Runs in a worker
+// thread, because it walks through the whole workspace.
 import { type FileSizes, findHeldFiles } from "./held-files.ts";
 import { Uncountable, WorkspaceWalk } from "./workspace-walk.ts";
 
 export interface CountJob {
-  /** Without links. */
+  /** The workspace, without links. */
   folder: string;
   /** The same folder, as programs see it. */
   shownAs: string;
-  /** Folders in it that are the host's own: they are not counted. */
+  /** Folders in it that belong to the host: they are not counted. */
   except: readonly string[];
   /** Counting stops as soon as the sum is above this. */
   enough: number;
   /** The largest file that a program may write. */
   maxFileBytes: number;
-  /** The previous count of this workspace; undefined for the first one. */
+  /** The previous count of this workspace; undefined for the first count. */
   previous?: Count | undefined;
 }
 
 export interface Count {
   bytes: number;
-  /** File systems that were mounted in the workspace at the first count, by device. They are never counted. */
+  /** Devices of the file systems that were mounted in the workspace at the first count. They are never counted. */
   mounted: number[];
-  /** What every counted file could grow to without changing its size. Empty if the host is root, which does not need it. */
+  /**
+   * The size that every counted file could grow to without changing its length. Empty if the host is root, which does
+   * not need it.
+   */
   sizes: FileSizes;
   /** Open files that wait in sockets of programs to be received. */
   queued: number;
 }
 
-/** Counts that a program may spoil by changing the rights of folders meanwhile. */
+/** Attempts, since a program may disturb a count by changing permissions of folders. */
 const maxAttempts = 3;
 
-/** Infinitely many bytes if a program has made the workspace such that it cannot be counted. */
+/** Infinite bytes if a program has made the workspace impossible to count. */
 export function countWorkspace(job: CountJob): Count {
   for (let attempts = 0; attempts < maxAttempts; attempts++) {
     try {
@@ -54,7 +57,7 @@ function count(job: CountJob): Count {
   if (walk.bytes > enough) return { ...(previous ?? nothing), bytes: walk.bytes };
   const held = findHeldFiles({ ...job, sizes: previous?.sizes });
   for (const [inode, bytes] of held.files) walk.add(inode, bytes, bytes);
-  // A file that waits in a socket at two counts in a row is taken for one that is stored there.
+  // A file that is in a socket at two consecutive counts is treated as stored there.
   const queued = Math.min(held.queued, previous?.queued ?? 0) * maxFileBytes;
   return { bytes: walk.bytes + queued, mounted: walk.mounted, sizes: walk.sizes(), queued: held.queued };
 }

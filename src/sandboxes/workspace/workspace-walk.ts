@@ -1,4 +1,4 @@
-// Walks through a workspace and adds up its files, while programs may do what they can to keep files from being found.
+// Walks through a workspace and adds up its files, while programs may try to hide files from it.
 import {
   chmodSync,
   closeSync,
@@ -16,43 +16,43 @@ import { bytesOnDisk, type FileSizes } from "./held-files.ts";
 import { isWithin } from "./visible-paths.ts";
 
 export interface WorkspaceWalkOptions {
-  /** Without links. */
+  /** The workspace, without links. */
   folder: string;
   /** Folders in it that are not counted. */
   except: readonly string[];
   /** The walk stops as soon as the sum is above this. */
   enough: number;
-  /** File systems that are not counted, by device; undefined for all that are mounted in the folder now. */
+  /** Devices of file systems that are not counted; undefined for all that are mounted in the folder now. */
   mounted: readonly number[] | undefined;
 }
 
 const entriesAtOnce = 512;
 
-/** Paths longer than this are continued from an open folder, because the kernel takes 4095 bytes at most. */
+/** Longer paths are continued from an open folder, because the kernel accepts at most 4095 bytes. */
 const maxPathLength = 3000;
 /** Folders that are open at once for that; a path of more than `maxOpenFolders * maxPathLength` cannot be counted. */
 const maxOpenFolders = 64;
-/** Opens a folder without the right to read it. The same number on x64 and arm64; Node does not name it. */
+/** O_PATH: opens a folder without the right to read it. The same on x64 and arm64; Node has no constant for it. */
 const pathOnly = 0o10000000;
 const folderFlags = constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const readAndSearch = 0o500;
 
-/** Thrown if a program has made or changed folders such that they cannot be counted. */
+/** Thrown if a program has made or changed folders so that they cannot be counted. */
 export class Uncountable extends Error {}
 
 interface Folder {
   path: string;
-  /** What was seen of it, if its owner has locked itself out. */
+  /** Its stats, if its owner has no read permission. */
   locked?: Stats;
 }
 
-/** An open folder to close, and the mode to set back before, if the folder was unlocked. */
+/** An open folder to close, and the mode to restore before, if the folder was unlocked. */
 interface Held {
   open: number;
   mode?: number;
 }
 
-/** Paths are texts with one character per byte: a program is free to use names that are not UTF-8. */
+/** Paths are texts with one character per byte, because programs may use names that are not UTF-8. */
 export class WorkspaceWalk {
   bytes = 0;
   readonly #mounted = new Set<number>();
@@ -74,7 +74,7 @@ export class WorkspaceWalk {
     if (stats !== undefined) this.#push(Buffer.from(options.folder).toString("latin1"), stats);
   }
 
-  /** File systems that this walk has not counted, if it was not told which. */
+  /** Devices that this walk has not counted, if it was not given a list. */
   get mounted(): number[] {
     return [...(this.#options.mounted ?? this.#mounted)];
   }
@@ -134,7 +134,7 @@ export class WorkspaceWalk {
   #isCounted(stats: Stats): boolean {
     if (stats.dev !== this.#device) {
       const { mounted } = this.#options;
-      // A device that came later is part of this file system, as a subvolume is: programs cannot mount.
+      // A device that appeared later is part of this file system, for example a subvolume: programs cannot mount.
       if (mounted === undefined) this.#mounted.add(stats.dev);
       if (mounted === undefined || mounted.includes(stats.dev)) return false;
     }
@@ -145,20 +145,24 @@ export class WorkspaceWalk {
     return true;
   }
 
-  /** A long path as a short one, which holds until the step that closes it. */
+  /** Converts a long path to a short one, which is valid until the step that closes it. */
   #shorten(path: string): string | undefined {
     if (path.length <= maxPathLength) return path;
     const open = this.#ifThere(path, () => openSync(bytesOf(path), constants.O_RDONLY | folderFlags));
     return open === undefined ? undefined : this.#hold({ open });
   }
 
-  /** The programs of an ordinary user can lock that user out of a folder. The host is its owner and opens it for the count. */
+  /**
+   * A program can remove its own user's permissions on a folder. The host runs as the same user and adds them for the
+   * count.
+   */
   #unlock(path: string, seen: Stats): string | undefined {
     const open = this.#ifThere(path, () => openSync(bytesOf(path), pathOnly | folderFlags));
     if (open === undefined) return undefined;
     const at = this.#hold({ open, mode: seen.mode & 0o7777 });
     const found = fstatSync(open);
-    // A program may swap a folder on the way for a link, to lead the host elsewhere. Too long a path cannot be read back.
+    // A program may replace a parent folder by a link, to lead the host elsewhere. A path that is too long cannot be
+    // read back.
     const place = attempt(() => readlinkSync(at)) ?? this.#options.folder;
     if (keyOf(found) !== keyOf(seen) || !isWithin(this.#options.folder, place)) return undefined;
     attempt(() => chmodSync(at, (seen.mode & 0o7777) | readAndSearch));
@@ -174,14 +178,14 @@ export class WorkspaceWalk {
 
   #close({ open, mode }: Held): void {
     this.#openFolders -= 1;
-    // Not if the program has set another mode meanwhile.
+    // Not if the program has changed the mode meanwhile.
     if (mode !== undefined && (fstatSync(open).mode & 0o7777) === (mode | readAndSearch)) {
       attempt(() => chmodSync(`/proc/self/fd/${open}`, mode));
     }
     closeSync(open);
   }
 
-  /** Undefined for an entry that is gone or replaced, and in folders that belong to another user and are private. */
+  /** Undefined for an entry that is gone or replaced, and in private folders of another user. */
   #ifThere<T>(folder: string, read: () => T): T | undefined {
     try {
       return read();
@@ -190,7 +194,7 @@ export class WorkspaceWalk {
       if (["ENOENT", "ENOTDIR", "ELOOP"].includes(code)) return undefined;
       if (code === "ENAMETOOLONG") throw new Uncountable();
       if (code !== "EACCES") throw error;
-      // Locked since it was looked at.
+      // Its permissions were removed since it was listed.
       if (attempt(() => statSync(bytesOf(folder)))?.uid === this.#user) throw new Uncountable();
       return undefined;
     }

@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const watch of watches.splice(0)) await watch.close();
 });
 
-test("a workspace is full when it has grown by more than its limit, and is not once it was cleared up", async () => {
+test("a workspace is full when it has grown by more than its limit, and not full after it was cleaned up", async () => {
   await using folder = await makeWorkspace();
   await writeFile(join(folder.path, "before"), Buffer.alloc(16 * mebibyte, 1));
   const watch = createWatch();
@@ -46,7 +46,7 @@ test("files of the host, inside or outside of a workspace, do not fill it", asyn
   for (const path of [workspace, data, elsewhere]) await mkdir(path);
   const watch = createWatch([data]);
   const onFull = vi.fn();
-  // One that sees every byte: when it reports, the other one has been judged by the same count.
+  // This program reports every byte: when it does, the other has been judged by the same count.
   const witness = vi.fn();
   await watch.open(workspace, { limits, onFull });
   await watch.open(workspace, { limits: { ...limits, workspaceBytes: mebibyte }, onFull: witness });

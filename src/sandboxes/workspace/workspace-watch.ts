@@ -1,5 +1,6 @@
-// Programs may add only so much to a workspace. File systems that can enforce this are on few machines, so workspaces are
-// counted while programs run. What that guarantees is in docs/guide/sandbox.md, why it is so in docs/decisions/sandboxes.md.
+// Limits how much programs may add to a workspace. Few machines have file systems that can enforce this, so workspaces
+// are counted while programs run. docs/guide/sandbox.md describes the guarantees, docs/decisions/sandboxes.md the
+// reasons.
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Confinement, SandboxLimits, SandboxPolicy } from "../../host/ports/sandbox.ts";
@@ -10,7 +11,7 @@ import { type ProgramControl, WatchedWorkspace } from "./watched-workspace.ts";
 import { type Count, type CountJob, uncounted } from "./workspace-size.ts";
 
 export interface Watching {
-  /** There is too much in it already: a program may clear up, and nothing else. */
+  /** The workspace is over its limit already: a program may only clean up. */
   readonly isFull: boolean;
   /** Whether this program was ended because the workspace was full. */
   wasFilled(): boolean;
@@ -24,7 +25,9 @@ export interface WatchOptions {
   control?(): ProgramControl | undefined;
 }
 
-/** What a program may add that starts in a full workspace: names, since it can write no file. */
+/**
+ * The share of the limit that a program may add to a full workspace: for names of folders, since it cannot write files.
+ */
 const fullShare = 1 / 16;
 
 /** Workspaces that are counted at once. */
@@ -85,7 +88,7 @@ export class WorkspaceWatch {
     try {
       return (await this.#threads.run(job, { owner: args.folder })) as Count;
     } catch (error) {
-      // Millions of folders: programs must not get away with what they add to them.
+      // There are millions of folders: the workspace counts as full.
       if (error instanceof A2EError && error.code === "out_of_memory") return uncounted(args.previous);
       throw error;
     }
@@ -102,7 +105,7 @@ export type ControlledConfinement = Confinement & { readonly control?: ProgramCo
 
 type Made = (limits: SandboxLimits) => Promise<ControlledConfinement>;
 
-/** Makes a confinement whose program is ended when programs have filled its workspace. */
+/** Creates a confinement whose program is ended when programs have filled its workspace. */
 export async function confineWatched(
   watch: WorkspaceWatch,
   policy: SandboxPolicy,
@@ -123,7 +126,7 @@ export async function confineWatched(
     close();
     throw error;
   }
-  // Other programs have filled it since then: this one starts as in a full workspace.
+  // Other programs have filled the workspace meanwhile: this program starts as in a full workspace.
   if (wasFilled()) {
     await confinement.release();
     return confineWatched(watch, policy, limits, make);

@@ -29,13 +29,13 @@ function evaluate(text: string): JsonValue {
 
 describe("an expression", () => {
   test.each<[text: string, value: JsonValue]>([
-    // The SDK's paths.
+    // Paths of the SDK.
     ["$.read.text", "hello"],
     ["$.read.lines.1.n", 5],
     ["$.count", 4],
     ["$.step-1.x", 9],
     ["$.nobody.at.all", null],
-    // The documentation's JMESPath.
+    // JMESPath of the documentation.
     ["read.text", "hello"],
     ["step-1.x", 9],
     ["input.files[0]", "x"],
@@ -45,7 +45,7 @@ describe("an expression", () => {
     ["$.read.lines[?n == `1`].n", [1]],
     ["{first: list[0].path, count: count}", { first: "a", count: 4 }],
     ["let $c = count in read.lines[?n > $c].n", [5]],
-    // The whole of a node's output, by either of its names; a field of that name is the field.
+    // The whole output of a node, by either of its names, unless it has a field of that name.
     ["plain.data.value", 3],
     ["plain.output", { value: 3 }],
     ["{all: length(keys($)), value: plain.data.value}", { all: 7, value: 3 }],
@@ -81,11 +81,11 @@ describe("an expression", () => {
     ["a ||", "syntax"],
     ["a[", "syntax"],
     ["a b c", "syntax"],
-    ["nofunction(a)", "there is no function nofunction()"],
+    ["nofunction(a)", "unknown function nofunction()"],
     ["'unclosed", "a quote is not closed"],
     ["", "syntax"],
     [`${"a.".repeat(3000)}a`, "longer than"],
-  ])("%s is refused", (text, why) => {
+  ])("%s is rejected", (text, why) => {
     expect(() => parse(text, scope.isNode)).toThrow(why === "syntax" ? /./ : why);
   });
 
@@ -105,13 +105,13 @@ describe("an expression", () => {
     expect(parse(text, () => false).names).toEqual(names);
   });
 
-  test("reaches nothing that is not JSON", () => {
+  test("reads only JSON values", () => {
     for (const text of ["plain.constructor", "plain.__proto__", "$.plain.toString", "list.constructor", "plain[0].x"])
       expect(["null", "{}"]).toContain(JSON.stringify(evaluate(text)));
   });
 });
 
-test("0, empty things and what is missing are false; the rest is true", () => {
+test("0, empty and missing values are false; all other values are true", () => {
   expect([null, false, 0, "", [], {}].map(isTrue)).toEqual([false, false, false, false, false, false]);
   expect([true, 1, -1, "0", [0], { a: null }].map(isTrue)).toEqual([true, true, true, true, true, true]);
 });

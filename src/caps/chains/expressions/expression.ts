@@ -1,24 +1,27 @@
-// What a text in `input_map`, `condition` or `items_path` means, worked out once per chain.
+// Parses the texts of `input_map`, `condition` and `items_path`, once per chain.
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { messageLimits } from "../protocol.ts";
 import { toStrictSyntax } from "./loose-syntax.ts";
 import { parseQuery, type Query, type Root } from "./query.ts";
 import type { Work } from "./work.ts";
 
-/** What expressions read from. */
+/** The values that expressions read. */
 export interface Scope {
-  /** What they may still cost. */
+  /** The budget of steps that is left. */
   readonly work: Work;
-  /** The value of a name; undefined where nobody has it. */
+  /** The value of a name; undefined if neither a node nor the input has it. */
   get(name: string): JsonValue | undefined;
-  /** Whether the name is a node's, whose output `data` and `output` stand for as well. */
+  /** Whether the name is a node's; then `name.data` and `name.output` mean its output as well. */
   isNode(name: string): boolean;
-  /** Everything at once. */
+  /** All values, as one object. */
   all(): JsonObject;
 }
 
 export interface Expression {
-  /** Names that it reads. One that reads everything as well, as `keys($)` does, finds what there is by then. */
+  /**
+   * Names that it reads. An expression that reads everything, such as `keys($)`, also sees the outputs that exist when
+   * it runs.
+   */
   readonly names: readonly string[];
   evaluate(scope: Scope): JsonValue;
 }
@@ -28,7 +31,7 @@ export type ParseExpression = (text: string, isNode: (name: string) => boolean) 
 const path = /^(\$\.)?[A-Za-z_][\w-]*(\.[\w-]+)*$/;
 const jsonLiteral = /^(-?\d+(\.\d+)?([eE][+-]?\d+)?|true|false|null)$/;
 
-/** Queries are compiled once and kept: the same few occur in every run of a chain. */
+/** Compiled queries are cached: a chain uses the same few in every run. */
 export function createExpressionParser(maxKept = 1000): ParseExpression {
   const queries = new Map<string, Query>();
   const queryOf = (text: string): Query => {
@@ -46,7 +49,7 @@ export function createExpressionParser(maxKept = 1000): ParseExpression {
     if (jsonLiteral.test(text)) return literalOf(JSON.parse(text) as JsonValue);
     if (path.test(text)) {
       const steps = text.replace(/^\$\./, "").split(".");
-      // To JMESPath `a-b` is a difference, unless somebody is called so.
+      // In JMESPath `a-b` is a subtraction, unless a node has this name.
       if (text.startsWith("$.") || !text.includes("-") || isNode(steps[0] as string)) return pathOf(steps);
     }
     return fromQuery(queryOf(text));
@@ -74,7 +77,7 @@ function fromQuery({ roots, isWhole, evaluate }: Query): Expression {
   };
 }
 
-/** Everything, and unseen by whoever lists it, what `data` and `output` of nodes stand for. */
+/** All values, plus `data` and `output` of nodes as properties that are not enumerable. */
 function allWith(roots: readonly Root[], scope: Scope): JsonObject {
   const all = { ...scope.all() };
   for (const { key, name, step } of roots)
@@ -87,7 +90,7 @@ function walk(scope: Scope, name: string, steps: readonly string[]): JsonValue {
   for (let index = 0; index < steps.length && value !== null; index++) {
     const step = steps[index] as string;
     const next = stepInto(value, step);
-    // `node.data` and `node.output` are the output itself, where it has no such field.
+    // `node.data` and `node.output` mean the output itself if it has no such field.
     const isOutput = next === undefined && index === 0 && (step === "data" || step === "output") && scope.isNode(name);
     if (!isOutput) value = next ?? null;
   }
@@ -99,7 +102,7 @@ function stepInto(value: JsonValue, step: string): JsonValue | undefined {
   return typeof value === "object" && value !== null && Object.hasOwn(value, step) ? value[step] : undefined;
 }
 
-/** As in JMESPath, and 0 is false as well: both languages that agents are written in say so. */
+/** As in JMESPath, but 0 is false too, as in JavaScript and Python. */
 export function isTrue(value: JsonValue): boolean {
   if (value === null || value === false || value === "" || value === 0) return false;
   if (Array.isArray(value)) return value.length > 0;

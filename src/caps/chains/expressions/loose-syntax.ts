@@ -1,4 +1,4 @@
-// Expressions as the field writes them, turned into JMESPath: `A OR B`, and bare numbers and words in comparisons.
+// Translates common notation into JMESPath: `A OR B`, and bare numbers and words in comparisons.
 
 const pieces = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|[^'"`]+|['"`]/gs;
 const endsWithComparison = /(==|!=|<=|>=|<|>)\s*$/;
@@ -6,13 +6,16 @@ const literal = "-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?|true|false|null";
 const comparedWith = new RegExp(`(==|!=|<=|>=|<|>)(\\s*)(${literal})(?![\\w.])`, "g");
 const comparing = new RegExp(`(^|[(&|!?]\\s*)(${literal})(\\s*(?:==|!=|<=|>=|<|>))`, "g");
 
-/** The same in strict JMESPath. Quoted text stays as it is, but for a double-quoted one in a comparison: it is a text. */
+/**
+ * The same expression in strict JMESPath. Quoted text is unchanged, except that a double-quoted text in a comparison
+ * becomes a literal.
+ */
 export function toStrictSyntax(text: string): string {
   let strict = "";
-  // Alone tells what is before a quoted text: looking at all that there is by then takes long for very many of them.
+  // Only the last piece is matched against: matching all of `strict` would take quadratic time.
   let last = "";
   for (const [piece] of text.matchAll(pieces)) {
-    // The library would take the rest of the text for quoted.
+    // The library would treat the rest of the expression as quoted.
     if (/^['"`]$/.test(piece)) throw new Error("a quote is not closed");
     if (piece.startsWith('"') && endsWithComparison.test(last)) strict += `\`${piece.replaceAll("`", "\\`")}\``;
     else if (/^['"`]/.test(piece)) strict += piece;

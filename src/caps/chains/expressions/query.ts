@@ -1,4 +1,4 @@
-// A JMESPath expression, and which names it reads.
+// A compiled JMESPath expression, with the names that it reads.
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { findFunction } from "./jmespath/functions.ts";
 import { interpret } from "./jmespath/interpret.ts";
@@ -7,26 +7,26 @@ import type { Work } from "./work.ts";
 
 type Binary = Extract<Ast, { left: Ast; right: Ast }>;
 
-/** A value that expressions reach by a name of its own: the two documented ways to say "the output of a node". */
+/** The two documented spellings for "the output of a node". */
 const outputNames: ReadonlySet<string> = new Set(["data", "output"]);
 
 export interface Query {
-  /** Names that it reads from its scope, with the `data` or `output` that follows. */
+  /** Names that it reads from its scope, each with a `data` or `output` that follows. */
   readonly roots: readonly Root[];
-  /** Whether it reads all of its scope as well. */
+  /** Whether it also reads the whole scope. */
   readonly isWhole: boolean;
-  /** `values` has one field for each root, by its key, and all the rest where it reads all. */
+  /** `values` has a field for each root, by its key, and all other values if `isWhole`. */
   evaluate(values: JsonObject, work: Work): JsonValue;
 }
 
 export interface Root {
   readonly key: string;
   readonly name: string;
-  /** `data` or `output`, where the expression says so: either means the whole output, where that has no such field. */
+  /** `data` or `output`, if the expression has it: either means the whole output if that has no such field. */
   readonly step: string | undefined;
 }
 
-/** Throws where the text is no JMESPath, or calls what is no function. */
+/** Throws if the text is not valid JMESPath, or calls an unknown function. */
 export function parseQuery(text: string): Query {
   const reading = new Reading();
   const ast = reading.rewrite(parseSyntax(text), true);
@@ -34,7 +34,7 @@ export function parseQuery(text: string): Query {
   return { roots: [...reading.roots.values()], isWhole, evaluate: (values, work) => interpret(ast, values, work) };
 }
 
-/** Finds what an expression reads from its scope, and gives `node.data` a name of its own. */
+/** Collects the names that an expression reads, and gives `node.data` a key of its own. */
 class Reading {
   readonly roots = new Map<string, Root>();
   isWhole = false;
@@ -78,7 +78,7 @@ class Reading {
       case "Flatten":
         return { ...node, child: this.rewrite(node.child, isAtRoot) };
       case "ExpressionReference":
-        // Runs on the items of a list.
+        // Applied to the items of a list, not to the scope.
         return { ...node, child: this.rewrite(node.child, false) };
       case "Unary":
         return { ...node, operand: this.rewrite(node.operand, isAtRoot) };
@@ -122,7 +122,7 @@ class Reading {
       const output: Ast = isAtRoot ? field : { type: "Subexpression", left: { type: "Root" }, right: field };
       return withSides(node, output, this.rewrite(withoutLeftmost(right), false));
     }
-    // `$.name`: one field of the scope rather than all of it.
+    // `$.name`: a single field of the scope, not all of it.
     if (left.type === "Root" && first !== undefined) {
       this.#add(first);
       return withSides(node, left, this.rewrite(right, false));

@@ -1,24 +1,24 @@
-// What a run may cost. Expressions come from agents, and a short one can ask for any amount of time and memory: so each
-// step of one is counted, and so is everything that it makes. Nodes are counted too, since a run of tools that answer
-// at once would take the whole host for itself until it ends.
+// Counts the steps of a run. A short expression of an agent can demand any amount of time and memory, so each step and
+// each created value is counted. Nodes are counted too: a run of tools that return at once would otherwise block the
+// host until it ends.
 import { chainLimits } from "../limits.ts";
 
-/** Text is cheap: so many characters are one step. */
+/** Text is cheap: this many characters count as one step. */
 const charactersPerStep = 8;
-/** A call takes about as long as so many steps. */
+/** A call takes about as long as this many steps. */
 const stepsPerCall = 100;
 
 export class Work {
   #left: number = chainLimits.maxExpressionSteps;
   #turnSteps = 0;
 
-  /** A node, or an item of a map, begins: its expressions may take so many steps again. */
+  /** Resets the budget of steps for the expressions of the next node or item. */
   begin(): void {
     this.#turnSteps += stepsPerCall + chainLimits.maxExpressionSteps - this.#left;
     this.#left = chainLimits.maxExpressionSteps;
   }
 
-  /** Throws where there is nothing left to spend. Call it before the work is done. */
+  /** Throws if the budget is exceeded. Call it before doing the work. */
   spend(steps: number): void {
     this.#left -= steps;
     if (this.#left >= 0) return;
@@ -30,17 +30,17 @@ export class Work {
     this.spend(1 + length / charactersPerStep);
   }
 
-  /** The longest text that can still be made. */
+  /** The longest text that the rest of the budget allows. */
   get textLeft(): number {
     return this.#left * charactersPerStep;
   }
 
-  /** Whether others should have their turn before anything else begins. */
+  /** Whether the run should yield to the event loop before it starts anything else. */
   get isTurnOver(): boolean {
     return this.#turnSteps >= chainLimits.maxTurnSteps;
   }
 
-  /** Counted and not timed, so that a replay does the same. */
+  /** Counted in steps and not timed, so that a replay yields at the same places. */
   nextTurn(): Promise<void> {
     return new Promise((resolve) =>
       setImmediate(() => {

@@ -1,4 +1,4 @@
-// From nodes as they came to a plan, or to everything that is wrong with them.
+// Compiles the nodes of a request to a plan, or to a list of all problems.
 
 import { findCycle } from "../../../machinery/find-cycle.ts";
 import type { ParseExpression } from "../expressions/expression.ts";
@@ -15,11 +15,11 @@ export interface CompileOptions {
   readonly maxNodes: number;
 }
 
-/** What a chain names that others may or may not have. */
+/** The names of a chain that must exist in the session. */
 export type Names = Pick<Plan, "indexOf" | "inputs" | "tools" | "skills" | "actions" | "hasProcs">;
 
 export interface Compiled {
-  /** Missing where there are problems. */
+  /** Undefined if there are problems. */
   readonly plan: Plan | undefined;
   readonly problems: readonly ChainProblem[];
   readonly names: Names;
@@ -29,7 +29,7 @@ export function compileChain(nodes: readonly ChainNode[], entry: string, options
   const problems = new ProblemList();
   if (nodes.length === 0) problems.add("bad_entry", "the chain has no nodes");
   if (nodes.length > options.maxNodes) {
-    problems.add("chain_error", `the chain has ${nodes.length} nodes; the host takes ${options.maxNodes} (max_nodes)`);
+    problems.add("chain_error", `the chain has ${nodes.length} nodes; the host allows ${options.maxNodes} (max_nodes)`);
     return { plan: undefined, problems: problems.all, names: noNames };
   }
   const specs = readSpecs(nodes, problems);
@@ -38,7 +38,7 @@ export function compileChain(nodes: readonly ChainNode[], entry: string, options
   const compiler = new Compiler(specs, main, problems);
   if (entry !== "" && !compiler.indexOf.has(entry)) {
     const hint = problems.hint(entry, [...compiler.indexOf.keys()]);
-    problems.add("bad_entry", `entry_node "${entry.slice(0, 40)}" is no node${hint}`, entry);
+    problems.add("bad_entry", `entry_node "${entry.slice(0, 40)}" is not a node${hint}`, entry);
   }
   const planner = new NodePlanner({
     parse: options.parse,
@@ -62,7 +62,7 @@ export function compileChain(nodes: readonly ChainNode[], entry: string, options
   return { plan: { nodes: nodesWithSources, toOutputs, passing, ...graph, ...names }, problems: [], names };
 }
 
-/** Whoever is called answers with a value of its own. */
+/** Kinds whose output is always a new value. */
 const calledKinds: ReadonlySet<string> = new Set(["tool", "skill", "action"]);
 
 const noNames: Names = {
@@ -85,7 +85,10 @@ function readSpecs(nodes: readonly ChainNode[], problems: ProblemList): Map<stri
   return specs;
 }
 
-/** What a map runs for its items leads nowhere: the map does. Its targets would wait for nothing, and run at once. */
+/**
+ * A node that a map runs must not have successors: only the map can. They would have nothing to wait for, and start at
+ * once.
+ */
 function checkTemplate(spec: NodeSpec | undefined, problems: ProblemList): void {
   if (spec === undefined) return;
   const { id, next, whenTrue, whenFalse, onError } = spec;
@@ -98,20 +101,23 @@ function checkTemplate(spec: NodeSpec | undefined, problems: ProblemList): void 
   }
 }
 
-/** What gathers or reduces without a list of its own takes the outputs of the nodes before it, in the order in which they are named. */
+/**
+ * Without `items_path`, gather and reduce use the outputs of the nodes before them, in the order in which they are
+ * named.
+ */
 function withSources(node: PlannedNode, sources: readonly number[]): PlannedNode {
   const { work } = node;
   return work.kind === "gather" || work.kind === "reduce" ? { ...node, work: { ...work, sources } } : node;
 }
 
 interface Graph extends Pick<Plan, "edges" | "incoming" | "isLedTo" | "isUnconditional" | "roots" | "ends" | "levels"> {
-  /** By node: those before it, in the order in which they are named. */
+  /** By node: the nodes before it, in the order in which they are named. */
   readonly awaited: readonly (readonly number[])[];
-  /** By node: those that it names itself, in `deps` or in what it reads. */
+  /** By node: the nodes that it names in `deps` or in its expressions. */
   readonly needed: readonly (readonly number[])[];
 }
 
-/** As part of a key: one node waits for another or is led on by it, which is one edge, and each other kind is its own. */
+/** Part of the key of an edge: `wait` and `next` between the same nodes are one edge, all other kinds are separate. */
 const edgeKind: Readonly<Record<EdgeKind, number>> = { wait: 0, next: 0, true: 1, false: 2, error: 3 };
 const edgeKinds = 4;
 
@@ -120,7 +126,7 @@ class Compiler {
   readonly #specs: ReadonlyMap<string, NodeSpec>;
   readonly #main: readonly NodeSpec[];
   readonly #problems: ProblemList;
-  /** By the two nodes; of several kinds, the one that leads wins over the one that only waits. */
+  /** By both nodes and the kind; `next` replaces `wait`. */
   readonly #edges = new Map<number, Edge>();
   readonly #needed: number[][];
 
@@ -148,7 +154,7 @@ class Compiler {
     }
   }
 
-  /** Those of a map are also those of what it runs, and of what that runs. */
+  /** Includes the dependencies of the node that a map runs, recursively. */
   #depsOf(spec: NodeSpec): Set<string> {
     const deps = new Set<string>();
     const seen = new Set<NodeSpec>();
@@ -173,7 +179,7 @@ class Compiler {
     const isTemplate = this.#specs.has(name);
     const why = isTemplate
       ? `"${name}", which a map runs for its items: name the map instead`
-      : `"${name.slice(0, 40)}", which is no node${this.#problems.hint(name, [...this.indexOf.keys()])}`;
+      : `"${name.slice(0, 40)}", which is not a node${this.#problems.hint(name, [...this.indexOf.keys()])}`;
     this.#problems.add("unknown_node", `${field} of "${by}" names ${why}`, by);
     return undefined;
   }
@@ -190,7 +196,7 @@ class Compiler {
       incoming[edge.to] = (incoming[edge.to] as number) + 1;
       if (edge.kind !== "wait") isLedTo[edge.to] = true;
     }
-    // `deps` were added after what expressions read; their order is the one that an author sees.
+    // Edges of expressions were added before those of `deps`; authors expect the order of `deps`.
     const awaited = this.#main.map(({ deps }, index) => {
       const named = deps.flatMap((dep) => this.indexOf.get(dep) ?? []);
       return [...new Set([...named, ...(before[index] ?? [])])];
@@ -203,7 +209,7 @@ class Compiler {
     return { edges, incoming, isLedTo, isUnconditional, roots, ends, awaited, needed: this.#needed, levels };
   }
 
-  /** Cycles, and nodes that no way leads to. */
+  /** Finds cycles, and nodes that cannot be reached. */
   checkOrder({ edges, roots, needed }: Graph, entry: string): void {
     const cycle = findCycle(this.#main.keys(), (node) => (edges[node] ?? []).map(({ to }) => to))?.map(
       (index) => this.#main[index]?.id ?? "",
@@ -211,14 +217,13 @@ class Compiler {
     if (cycle !== undefined)
       this.#problems.add("chain_cycle", `nodes wait for each other: ${cycle.join(" → ")}`, cycle[0], cycle);
     const start = this.indexOf.get(entry);
-    // Without an entry all that waits for nothing starts, so that only a cycle can be out of reach; it is told already.
+    // Without an entry every node without predecessors starts, so only a cycle can be unreachable, and it is reported
+    // already.
     if (entry === "" || start === undefined) return;
     const reached = findReached([start], edges, needed);
     this.#main.forEach(({ id }, index) => {
       if (reached.has(index)) return;
-      const why = roots.includes(index)
-        ? "no way from there leads to it"
-        : "only nodes that are not reached lead to it";
+      const why = roots.includes(index) ? "no path leads there" : "only unreachable nodes lead there";
       this.#problems.add("unreachable_node", `"${id}" is not reached from entry_node "${entry}": ${why}`, id);
     });
   }

@@ -1,7 +1,7 @@
-// Order in a graph: reach, and the earliest step of every node.
+// Graph algorithms: reachable nodes, and the earliest step of every node.
 import type { Edge } from "./plan.ts";
 
-/** Nodes that can be come to from these, and those that such nodes need. One that only leads to them is not. */
+/** Nodes that can be reached from `starts`, and the nodes that those need. */
 export function findReached(
   starts: Iterable<number>,
   edges: readonly (readonly Edge[])[],
@@ -20,7 +20,7 @@ export function findReached(
   return reached;
 }
 
-/** Nodes of a graph without cycles, by the length of the longest way to each. */
+/** Nodes of a graph without cycles, by the length of the longest path to each. */
 export function toLevels(count: number, edges: readonly (readonly Edge[])[], incoming: readonly number[]): number[][] {
   const left = incoming.slice();
   const levels: number[][] = [];

@@ -1,4 +1,4 @@
-// One node: its expressions compiled, what it reads and what it calls noted.
+// Compiles one node: its expressions, and the names that it reads and calls.
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { Expression, ParseExpression } from "../expressions/expression.ts";
 import { chainLimits } from "../limits.ts";
@@ -53,7 +53,7 @@ export class NodePlanner {
 
   #node(spec: NodeSpec, index: number, work: Work): PlannedNode {
     const { id, onError, retryDelayMs, timeoutMs } = spec;
-    // The attempts of a map are those of its items.
+    // The retries of a map apply to its items.
     const retries = work.kind === "map" ? 0 : spec.retries;
     if (retries > 0) this.#needsSignal = true;
     return {
@@ -68,7 +68,7 @@ export class NodePlanner {
     };
   }
 
-  /** `reader` is the node whose outputs it may read and whose wait it causes: for what a map runs, the map. */
+  /** `reader` is the node that waits for the outputs that are read: for a node that a map runs, it is the map. */
   #work(spec: NodeSpec, reader: number, isInMap: boolean, within: readonly string[]): Work {
     const { id, kind, name } = spec;
     const read = (text: JsonValue, field: string) => this.#expression(text, field, id, reader, isInMap);
@@ -90,7 +90,11 @@ export class NodePlanner {
         if (name !== "" && !Object.hasOwn(reducers, name)) note(this.#tools, name, id);
         const items = spec.items === undefined ? undefined : read(spec.items, "items_path");
         if (isInMap && items === undefined)
-          this.#port.problems.add("bad_node", `"${id}" is run by a map and needs items_path: nothing is before it`, id);
+          this.#port.problems.add(
+            "bad_node",
+            `"${id}" is run by a map and needs items_path, because no node comes before it`,
+            id,
+          );
         return { kind, name, items, sources: [], input: this.#input(spec, reader, isInMap) };
       }
       case "approval":
@@ -105,17 +109,21 @@ export class NodePlanner {
     }
   }
 
-  /** What a map runs for its items: another node, or a tool or skill that it names itself. */
+  /** The node that a map runs for its items: another node, or the tool or skill that the map names itself. */
   #template(map: NodeSpec, reader: number, within: readonly string[]): PlannedNode {
     const { problems, specs } = this.#port;
     const own: NodeSpec = { ...map, kind: "action", mapNode: "" };
     if (map.mapNode !== "" && map.retries > 0)
-      problems.add("bad_node", `a map is not tried again, its items are: set retries on "${map.mapNode}"`, map.id);
+      problems.add(
+        "bad_node",
+        `a map itself is not retried, only its items are: set retries on "${map.mapNode}"`,
+        map.id,
+      );
     if (map.mapNode === "") return this.#node(own, -1, this.#work(own, reader, true, within));
     const template = specs.get(map.mapNode);
     if (template === undefined) {
       const hint = problems.hint(map.mapNode, [...specs.keys()]);
-      const why = `map_node of "${map.id}" names "${map.mapNode.slice(0, 40)}", which is no node${hint}`;
+      const why = `map_node of "${map.id}" names "${map.mapNode.slice(0, 40)}", which is not a node${hint}`;
       problems.add("unknown_node", why, map.id);
     } else if (within.includes(template.id)) {
       const cycle = [...within.slice(within.indexOf(template.id)), template.id];
@@ -127,7 +135,7 @@ export class NodePlanner {
   #input(spec: NodeSpec, reader: number, isInMap: boolean): InputPlan {
     if (this.#expressionsLength > chainLimits.maxExpressionsLength) return { fixed: spec.input, mapped: [] };
     const entries = Object.entries(spec.inputMap);
-    // The SDK hands the item to a node that says nothing of its input.
+    // As in the SDK, a node without an input gets the item.
     if (isInMap && entries.length === 0 && Object.keys(spec.input).length === 0) entries.push(["item", "item"]);
     return {
       fixed: spec.input,
@@ -152,11 +160,11 @@ export class NodePlanner {
     return expression;
   }
 
-  /** False where the chain has too many expressions, which is told once. */
+  /** False if the chain has too many expressions, which is reported once. */
   #takeLength(length: number): boolean {
     const { maxExpressionsLength } = chainLimits;
     const isTold = this.#expressionsLength > maxExpressionsLength;
-    // A very short one takes its time as well.
+    // A constant for each expression, since even a short one takes time to compile.
     this.#expressionsLength += length + 16;
     if (this.#expressionsLength <= maxExpressionsLength) return true;
     const why = `the expressions of this chain are longer than ${maxExpressionsLength} characters together`;

@@ -1,4 +1,4 @@
-// A node as it came, in either of the documented shapes, made into one.
+// Converts a node from either of the documented shapes to one.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { nearest } from "../../../protocol/nearest.ts";
 import type { ChainNode } from "../protocol.ts";
@@ -30,10 +30,10 @@ export interface NodeSpec {
   readonly message: string;
 }
 
-/** Names that mean something else where outputs are listed or read: `map[2]` is an item of a map. */
+/** Names with another meaning in lists of outputs: `map[2]` is an item of a map. */
 const forbiddenIds = /^(?:__proto__|constructor|prototype)$|\[\d+\]$/;
 
-/** Undefined where it is no node at all; what else is wrong with it is only noted. */
+/** Undefined if it is not a usable node; other faults are only added to the problems. */
 export function toNodeSpec(node: ChainNode, place: number, problems: ProblemList): NodeSpec | undefined {
   const id = node.node_id || node.id || "";
   if (id === "" || id.length > messageLimits.maxIdLength) {
@@ -42,7 +42,7 @@ export function toNodeSpec(node: ChainNode, place: number, problems: ProblemList
     return undefined;
   }
   if (forbiddenIds.test(id)) {
-    problems.add("bad_node", `nodes[${place}] needs another node_id: "${id}" means something else`, id);
+    problems.add("bad_node", `nodes[${place}] needs another node_id: "${id}" is reserved`, id);
     return undefined;
   }
   const kind = toKind(node, id, problems);
@@ -78,7 +78,7 @@ function toKind(node: ChainNode, id: string, problems: ProblemList): Kind | unde
   if ((kinds as readonly string[]).includes(kind)) return kind as Kind;
   const meant = nearest(kind, kinds);
   const hint = meant === undefined ? `expected one of ${kinds.join(", ")}` : `did you mean "${meant}"?`;
-  problems.add("bad_node", `"${id}" has no kind "${kind.slice(0, 40)}"; ${hint}`, id);
+  problems.add("bad_node", `"${id}" has the unknown kind "${kind.slice(0, 40)}"; ${hint}`, id);
   return undefined;
 }
 
@@ -94,7 +94,7 @@ function checkNumbers({ id, retries, retryDelayMs, timeoutMs, maxParallel }: Nod
     if (!(value >= 0)) problems.add("bad_node", `${name} of "${id}": expected 0 or more`, id);
 }
 
-/** What each kind cannot do without. */
+/** Checks the fields that each kind requires. */
 function checkFields(spec: NodeSpec, problems: ProblemList): void {
   const { id, kind } = spec;
   const needs = (field: string) => problems.add("bad_node", `"${id}" is a ${kind} and needs ${field}`, id);

@@ -4,7 +4,7 @@ import { createOutputForm } from "./output-form.ts";
 
 const id = fc.string({ minLength: 1, unit: "binary" }).filter((text) => text !== "__proto__");
 
-test("whatever the ids are, a form that was used before makes the same fields as a new one", () => {
+test("a generated form creates the same fields as the generic one, for any ids", () => {
   fc.assert(
     fc.property(fc.uniqueArray(id, { maxLength: 40 }), (ids) => {
       const form = createOutputForm(ids);
@@ -29,7 +29,7 @@ test("ids that look like code stay ids", () => {
   expect(Object.keys(form([]))).toEqual(ids);
 });
 
-test("a chain of any length has a form", () => {
+test("a chain of any length has an output form", () => {
   const ids = Array.from({ length: 2000 }, (_, index) => `n${index}`);
   const form = createOutputForm(ids);
   for (let use = 0; use < 3; use++) expect(Object.keys(form(ids))).toEqual(ids);

@@ -9,7 +9,7 @@ function createCache(maxPlans: number) {
 
 const chain = (node_id: string, text = "") => [{ node_id, kind: "tool", name: "t", input: { text } }];
 
-test("a chain that comes again is not compiled again, until enough others have come", () => {
+test("a chain that is sent again is not compiled again, until it is evicted", () => {
   const cache = createCache(2);
   const first = cache.compile(chain("a"), "");
 
@@ -19,7 +19,7 @@ test("a chain that comes again is not compiled again, until enough others have c
   expect(cache.compile(chain("a"), "")).not.toBe(first);
 });
 
-test("a very large chain is not kept", () => {
+test("a very large chain is not cached", () => {
   const cache = createCache(2);
   const large = () => chain("a", "x".repeat(chainLimits.maxPlanBytes));
 

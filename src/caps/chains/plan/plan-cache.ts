@@ -1,4 +1,4 @@
-// Chains that were compiled before. Agents send the same ones over and over: comparing is much cheaper than compiling.
+// Caches compiled chains. Agents send the same chains repeatedly, and comparing is much cheaper than compiling.
 import * as z from "zod";
 import { isLargerThan } from "../../../machinery/validation/json-size.ts";
 import { chainLimits } from "../limits.ts";
@@ -15,7 +15,7 @@ interface Entry {
 export class PlanCache {
   readonly #options: CompileOptions;
   readonly #maxPlans: number;
-  /** By a mark that equal chains share; of those that share one by chance, the last stays. */
+  /** By a mark that equal chains share; of different chains with the same mark, the last stays. */
   readonly #entries = new Map<string, Entry>();
   readonly #isSame = createComparison(z.array(chainNode));
 
@@ -24,7 +24,7 @@ export class PlanCache {
     this.#maxPlans = maxPlans;
   }
 
-  /** The nodes stay as they are from now on: whoever passed them must not change them. */
+  /** Keeps the nodes: the caller must not change them afterwards. */
   compile(nodes: readonly ChainNode[], entry: string): Compiled {
     const mark = `${nodes.length} ${nodes[0]?.node_id ?? ""} ${nodes.at(-1)?.node_id ?? ""} ${nodes.at(-1)?.name ?? ""}`;
     const known = this.#entries.get(mark);

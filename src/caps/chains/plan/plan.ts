@@ -1,12 +1,11 @@
-// A chain as it runs: nodes and edges by number, expressions compiled. Made once per chain and shared by all its runs.
+// A compiled chain: nodes and edges by number, expressions compiled. Created once per chain and shared by all its runs.
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Expression } from "../expressions/expression.ts";
 import type { OutputForm } from "./output-form.ts";
 
 /**
- * What has to happen to the node that an edge leaves for the edge to be live. `next`, `true`, `false` and `error` lead
- * to a node; `wait` only holds it back: a node that somebody leads to runs where one of those edges is live, and any
- * other where one of the edges it waits by is.
+ * The condition under which an edge is live. `next`, `true`, `false` and `error` lead to a node; `wait` only delays it.
+ * A node with leading edges runs if one of those is live; any other node runs if one of its `wait` edges is.
  */
 export type EdgeKind = "next" | "true" | "false" | "error" | "wait";
 
@@ -16,7 +15,7 @@ export interface Edge {
   readonly kind: EdgeKind;
 }
 
-/** The input of a node: the same in every run, or from expressions. */
+/** The input of a node: fixed fields, and fields computed by expressions. */
 export interface InputPlan {
   readonly fixed: JsonObject;
   readonly mapped: readonly (readonly [field: string, value: Expression])[];
@@ -32,7 +31,7 @@ export type Work =
   | { readonly kind: "gather"; readonly sources: readonly number[]; readonly input: InputPlan }
   | {
       readonly kind: "reduce";
-      /** A named function, or else a tool. */
+      /** A built-in function, or the name of a tool. */
       readonly name: string;
       readonly items: Expression | undefined;
       readonly sources: readonly number[];
@@ -41,17 +40,17 @@ export type Work =
   | { readonly kind: "approval"; readonly message: string; readonly input: InputPlan };
 
 export interface PlannedNode {
-  /** Its place in the plan; -1 for what a map runs. */
+  /** Its index in the plan; -1 for a node that a map runs. */
   readonly index: number;
   readonly id: string;
-  /** Its id as part of idempotency keys. */
+  /** Its id, escaped for use in idempotency keys. */
   readonly key: string;
   readonly work: Work;
-  /** Where a failure leads, beside an edge of kind `error`. */
+  /** The effect of a failure, in addition to an edge of kind `error`. */
   readonly onError: "abort" | "skip" | "node";
   readonly retries: number;
   readonly retryDelayMs: number;
-  /** Of one attempt; 0 where the node has none of its own. */
+  /** For one attempt; 0 if the node has no timeout of its own. */
   readonly timeoutMs: number;
 }
 
@@ -60,30 +59,30 @@ export interface Plan {
   readonly indexOf: ReadonlyMap<string, number>;
   /** By the node that they leave. */
   readonly edges: readonly (readonly Edge[])[];
-  /** How many edges come in, by node. */
+  /** The number of incoming edges, by node. */
   readonly incoming: readonly number[];
   /** Whether an edge leads to the node. */
   readonly isLedTo: readonly boolean[];
-  /** Nodes only wait for each other and none leads anywhere, so that none is ever passed over. */
+  /** True if all edges are `wait`, so that no node is ever skipped. */
   readonly isUnconditional: boolean;
-  /** Nodes that wait for nothing, in the order of the chain. */
+  /** Nodes without predecessors, in the order of the chain. */
   readonly roots: readonly number[];
-  /** Nodes that no other comes after. */
+  /** Nodes without successors. */
   readonly ends: readonly number[];
-  /** Makes the outputs of a run in which every node has one. */
+  /** Creates the outputs of a run in which every node has one. */
   readonly toOutputs: OutputForm;
-  /** Nodes that may pass on what they were given: what others come to is a value of its own. */
+  /** Nodes whose output may share values with their input. All other outputs are new values. */
   readonly passing: readonly number[];
   /** Nodes by the earliest step at which they can run. */
   readonly levels: readonly (readonly number[])[];
-  /** Names that expressions want of the initial input, each with the nodes that do. */
+  /** Names that expressions read from the initial input, each with the nodes that read it. */
   readonly inputs: ReadonlyMap<string, readonly string[]>;
   readonly tools: ReadonlyMap<string, readonly string[]>;
   readonly skills: ReadonlyMap<string, readonly string[]>;
-  /** Tools or skills. */
+  /** Names that may be tools or skills. */
   readonly actions: ReadonlyMap<string, readonly string[]>;
   readonly hasProcs: boolean;
-  /** Some of its work ends by a signal rather than with the call that began it. */
+  /** Some of its work is stopped by a signal and not by the end of the call that started it. */
   readonly needsSignal: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Everything that is wrong with a chain, collected while it is compiled.
+// Collects the problems of a chain while it is compiled.
 import { nearest } from "../../../protocol/nearest.ts";
 import { chainLimits } from "../limits.ts";
 import type { ChainProblem } from "../protocol.ts";
@@ -11,7 +11,7 @@ export class ProblemList {
     this.all = [...known];
   }
 
-  /** Whatever else is found is not told. */
+  /** Further problems are not reported. */
   get isFull(): boolean {
     return this.all.length >= chainLimits.maxProblems;
   }
@@ -21,7 +21,7 @@ export class ProblemList {
     this.all.push(cycle === undefined ? { code, message, node_id } : { code, message, node_id, cycle });
   }
 
-  /** What was meant, as long as finding out does not take long: each name may have to be compared with each other. */
+  /** A suggestion for a misspelled name, within a budget: each name may have to be compared with every other. */
   hint(name: string, candidates: readonly string[] | ReadonlySet<string>): string {
     if (this.#hintStepsLeft < 0) return "";
     for (const candidate of candidates) this.#hintStepsLeft -= name.length * candidate.length;

@@ -33,7 +33,7 @@ const element = fc.record(
 );
 const anyValue = fc.array(element, { maxLength: 3 });
 
-test("two values of a schema are the same where their JSON is, whatever the order of their fields", () => {
+test("two values of a schema are equal if their JSON is, in any order of fields", () => {
   const isSame = createComparison(schema);
   const sorted = (value: unknown): unknown =>
     typeof value !== "object" || value === null
@@ -56,7 +56,7 @@ test("two values of a schema are the same where their JSON is, whatever the orde
   );
 });
 
-test("a single difference anywhere is one", () => {
+test("a single difference at any place is detected", () => {
   const isSame = createComparison(schema);
   const full = () => ({
     id: "a",

@@ -1,4 +1,4 @@
-// Whether two values that have passed a table are the same. Field by field: cheaper than any hash of the two.
+// Compares two values that were parsed by a table, field by field: cheaper than hashing both.
 import type { z } from "zod";
 import { isJsonObject, type JsonObject, jsonObject, jsonValue } from "../../../protocol/json.ts";
 
@@ -22,15 +22,15 @@ export function isSameJson(one: unknown, other: unknown): boolean {
 type Comparison = (one: unknown, other: unknown) => boolean;
 
 /**
- * The same for values of this schema, by a function that is written for it: a table says which fields there can be, and
- * reading those is several times faster than asking each object for its own.
+ * Like `isSameJson`, with a function generated for this schema: reading the fields of the schema is several times
+ * faster than enumerating the fields of each object.
  */
 export function createComparison(schema: z.ZodType): Comparison {
   try {
     const body = new ComparisonWriter().statement(schema, "one", "other");
     return new Function("isSameJson", `return (one, other) => { ${body} return true; }`)(isSameJson) as Comparison;
   } catch {
-    // Where generated code is forbidden.
+    // Generated code may be forbidden in this process.
     return isSameJson;
   }
 }
@@ -43,7 +43,7 @@ interface Definition {
   catchall?: unknown;
 }
 
-/** Writes statements that return false where two expressions differ. */
+/** Generates statements that return false if two expressions differ. */
 class ComparisonWriter {
   #names = 0;
 
@@ -68,7 +68,7 @@ class ComparisonWriter {
     return `if (!isSameJson(${one}, ${other})) return false;`;
   }
 
-  /** What may be missing or null is the same where both are, and compared where neither is. */
+  /** Optional and nullable values are equal if both are missing, and are compared if neither is. */
   #wrapped(inner: z.ZodType, one: string, other: string): string {
     const compare = this.statement(inner, one, other);
     return `if (${one} !== ${other}) { if (${one} == null || ${other} == null) return false; ${compare} }`;

@@ -1,5 +1,5 @@
-// One run of a plan. Everything about a node that can be known beforehand is in the plan, so that what is left here is
-// counting edges; a node whose call is answered at once costs no promise of its own.
+// One run of a plan. The plan has everything that can be computed in advance, so a run mostly counts edges. A node
+// whose call returns at once needs no promise.
 import { remainingBytes } from "../../../machinery/validation/json-size.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Edge, Plan, PlannedNode } from "../plan/plan.ts";
@@ -17,12 +17,12 @@ export class ChainRun {
   readonly #plan: Plan;
   readonly #scope: RunScope;
   readonly #worker: NodeWorker;
-  /** Edges that have not been settled, by node. */
+  /** The number of edges that are not settled, by node. */
   readonly #pending: number[];
-  /** Whether one of the edges that count is live, by node; empty where all of them always are. */
+  /** Whether a relevant edge is live, by node; empty if all edges are always live. */
   readonly #isFed: boolean[];
   readonly #states: number[];
-  /** A queue that begins anew in the same place whenever it was empty, so that a long chain needs no long one. */
+  /** A queue that restarts at index 0 whenever it is empty, so that a long chain needs no long array. */
   readonly #ready: number[];
   #nextReady = 0;
   #readyEnd: number;
@@ -34,11 +34,11 @@ export class ChainRun {
   #isOver = false;
   #settle: ((outcome: RunOutcome) => void) | undefined;
   #reject: ((error: unknown) => void) | undefined;
-  /** Whether what it comes to is written down: not before it is known that it does not end at once. */
+  /** Whether results are written to the journal. A run that ends at once writes nothing. */
   #isNoted: boolean;
   #isPausing = false;
   #isWaitingForSlot = false;
-  /** Set when nothing more may begin: called when nothing runs any more. */
+  /** Set by windDown(): no node starts any more, and this is called when the last running node has ended. */
   #onWoundDown: (() => void) | undefined;
 
   constructor(settings: RunSettings) {
@@ -62,8 +62,8 @@ export class ChainRun {
   }
 
   /**
-   * Never settles where the run is stopped or suspended: nobody waits for it then. Rejects with what should not happen,
-   * such as a disk that takes nothing more.
+   * Never settles if the run is stopped or suspended, because no request waits for it then. Rejects with unexpected
+   * errors, such as a full disk.
    */
   start(): Awaitable<RunOutcome> {
     try {
@@ -87,7 +87,7 @@ export class ChainRun {
     for (const node of this.#plan.nodes) this.#note(node);
   }
 
-  /** Writes down what has become of a node, where anything has. */
+  /** Writes the result of a node to the journal, if it has one. */
   #note({ index, id, onError }: PlannedNode): void {
     if (!this.#isNoted) return;
     const { journal } = this.#settings;
@@ -101,19 +101,19 @@ export class ChainRun {
     journal.note(String(index), errors === undefined ? recorded : { ...recorded, errors });
   }
 
-  /** Ends it with an error, now, and all that it has begun. */
+  /** Ends the run now with an error, and stops everything that it has started. */
   abort(error: ChainRunError): void {
     if (!this.#isOver) this.#finish(error);
   }
 
-  /** Gives it up without an answer, as where its request was cancelled. */
+  /** Ends the run without an answer, for example because its request was cancelled. */
   stop(): void {
     if (this.#isOver) return;
     this.#settings.journal.clear();
     this.suspend();
   }
 
-  /** Gives it up here, for another process to go on with. */
+  /** Ends the run in this process; another process can resume it. */
   suspend(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -122,7 +122,10 @@ export class ChainRun {
     this.#onWoundDown?.();
   }
 
-  /** Begins nothing more, and is suspended once what runs has ended or the time for that is over. False where it has ended. */
+  /**
+   * Starts no further nodes, and suspends the run once the running nodes have ended or the signal aborts. False if the
+   * run has ended.
+   */
   windDown(signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = () => {
@@ -160,11 +163,11 @@ export class ChainRun {
     this.#ready[this.#readyEnd++] = index;
   }
 
-  /** Goes on once others had their turn. */
+  /** Continues after other work of the event loop. */
   #pause(): void {
     if (this.#isPausing) return;
     this.#isPausing = true;
-    // As if a node were running: the run has not come to its end.
+    // Counted like a running node, so that the run does not end.
     this.#running += 1;
     this.#follow(this.#scope.work.nextTurn(), () => {
       this.#isPausing = false;
@@ -173,7 +176,7 @@ export class ChainRun {
     });
   }
 
-  /** Items of maps have them all: the maps are running, so that this is not the end. */
+  /** Items of maps occupy all slots. Their maps are still running, so the run has not ended. */
   #waitForSlot(): void {
     if (this.#isWaitingForSlot) return;
     this.#isWaitingForSlot = true;
@@ -183,7 +186,7 @@ export class ChainRun {
     });
   }
 
-  /** What goes wrong here goes wrong for the run, and not for the whole process. */
+  /** An unexpected error fails the run, not the whole process. */
   #follow<Value>(work: Promise<Value>, then: (value: Value) => void, failed?: (error: unknown) => void): void {
     work.then(then, failed).catch((error: unknown) => {
       this.suspend();
@@ -201,7 +204,7 @@ export class ChainRun {
     try {
       output = this.#worker.perform(node, this.#scope);
     } catch (error) {
-      // Whatever it did may have ended the run.
+      // The call of the node may have ended the run.
       if (!this.#isOver) this.#thrown(node, error);
       return;
     }
@@ -211,7 +214,7 @@ export class ChainRun {
 
   #await(node: PlannedNode, work: Promise<JsonValue>): void {
     this.#running += 1;
-    // What a map runs takes slots, the map itself waits for it.
+    // Items of a map occupy slots; the map itself only waits for them.
     if (node.work.kind !== "map") this.#worker.slots.hold(work);
     this.#follow(
       work,
@@ -275,7 +278,7 @@ export class ChainRun {
       this.#scope.errors[`${id}[${item.replaceAll(".", "][")}]`] = error;
   }
 
-  /** What this node has come to in an earlier process. False where that is no longer to be had. */
+  /** Restores the result of a node from an earlier process. False if the result is no longer available. */
   #recall(node: PlannedNode, recorded: Recorded | undefined): boolean {
     const { index, id } = node;
     if (recorded === undefined) return false;
@@ -310,7 +313,7 @@ export class ChainRun {
     this.#finish({ code: "chain_node_error", message: `"${id}" failed: ${message}`, node_id: id, detail });
   }
 
-  /** Settles the edges that leave a node, and those of nodes that are passed over by that. */
+  /** Settles the edges that leave a node, and those of nodes that are skipped as a result. */
   #leave(node: PlannedNode): void {
     if (this.#plan.isUnconditional) return this.#release(node.index);
     const { edges, isLedTo, nodes } = this.#plan;
@@ -320,7 +323,7 @@ export class ChainRun {
     while (from !== undefined) {
       const state = states[from.index] as number;
       for (const { to, kind } of edges[from.index] as readonly Edge[]) {
-        // Where an edge leads to the node, those that only hold it back do not let it run.
+        // If a leading edge points to the node, `wait` edges do not make it run.
         const counts = kind !== "wait" || isLedTo[to] === false;
         if (counts && this.#isLive(from, kind, state)) isFed[to] = true;
         const left = (pending[to] as number) - 1;
@@ -339,7 +342,7 @@ export class ChainRun {
     }
   }
 
-  /** The same where no edge can be dead. */
+  /** Like #leave, for plans in which all edges are always live. */
   #release(from: number): void {
     const pending = this.#pending;
     const edges = this.#plan.edges[from] as readonly Edge[];

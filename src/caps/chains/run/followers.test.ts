@@ -11,7 +11,7 @@ function createCall() {
   };
 }
 
-test("what nobody was there for is told to the first that comes, the newest of very much", () => {
+test("events without a follower are sent to the first follower, up to the newest maxMissedEvents", () => {
   const followers = new Followers();
   const [first, second] = [createCall(), createCall()];
 
@@ -25,7 +25,7 @@ test("what nobody was there for is told to the first that comes, the newest of v
   expect(second.told).toEqual([{ number: -1 }]);
 });
 
-test("it is awaited as long as one of its requests is", () => {
+test("a run is awaited as long as one of its requests is", () => {
   const [one, other] = [createCall(), createCall()];
   const followers = new Followers(one.call, other.call);
   expect(followers.isAwaited).toBe(true);

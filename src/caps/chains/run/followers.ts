@@ -1,11 +1,11 @@
-// The requests that are told what a run does. One that was resumed has none until its agent has asked again.
+// The requests that receive the events of a run. A resumed run has none until its agent repeats the request.
 import type { CallContext } from "../../../host/call-context.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { chainLimits } from "../limits.ts";
 
 export class Followers {
   readonly #calls: CallContext[];
-  /** What nobody was there for; of very much, the newest. */
+  /** Events without a receiver; the oldest are dropped beyond `maxMissedEvents`. */
   #missed: JsonObject[] = [];
 
   constructor(...calls: CallContext[]) {
@@ -16,7 +16,7 @@ export class Followers {
     return this.#calls.length === 0;
   }
 
-  /** Whether somebody still waits for the answer. */
+  /** Whether a request still waits for the answer. */
   get isAwaited(): boolean {
     return this.#calls.some((call) => !call.isEnded);
   }

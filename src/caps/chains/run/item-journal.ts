@@ -1,4 +1,4 @@
-// What became of the items of one map, so that another process does not run them again.
+// Records the results of the items of one map, so that another process does not run them again.
 import { remainingBytes } from "../../../machinery/validation/json-size.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
@@ -10,14 +10,14 @@ import type { RunSettings } from "./run-settings.ts";
 
 export interface RecalledItem {
   readonly output: JsonValue;
-  /** Of the items of maps within it. */
+  /** Errors of the items of nested maps. */
   readonly errors?: JsonObject | undefined;
 }
 
 export class ItemJournal {
   readonly #settings: RunSettings;
   readonly #place: string;
-  /** What all items together may take: they are held until the last one has ended. */
+  /** The budget of all items together: their outputs are held in memory until the last item has ended. */
   #bytesLeft: number = chainLimits.maxValueBytes;
 
   constructor(settings: RunSettings, place: string) {
@@ -25,7 +25,7 @@ export class ItemJournal {
     this.#place = place;
   }
 
-  /** Throws what the item failed with. */
+  /** Throws the error of an item that failed. */
   recall(index: number): RecalledItem | undefined {
     const { journal, outputs } = this.#settings;
     const recorded = journal.recall(this.#keyOf(index));
@@ -58,14 +58,17 @@ export class ItemJournal {
     return `${this.#place}.${index}`;
   }
 
-  /** As agents are told of items: `map[2][0]`. A map within maps is one for each of their items, and shares its own id. */
+  /**
+   * The name that agents see: `map[2][0]`. A nested map exists once per item of its outer map, so its own id is not
+   * unique.
+   */
   #idOf(index: number): string {
     const [map, ...items] = this.#keyOf(index).split(".");
     const { id = "" } = this.#settings.plan.nodes[Number(map)] ?? {};
     return `${id}[${items.join("][")}]`;
   }
 
-  /** Returns how much it was. */
+  /** Returns the size of the output. */
   #spend(output: JsonValue): number {
     const left = remainingBytes(output, this.#bytesLeft);
     if (left < 0) throw outputTooLarge(chainLimits.maxValueBytes);
@@ -75,7 +78,7 @@ export class ItemJournal {
   }
 }
 
-/** Undefined where a large output is no longer kept. */
+/** Undefined if a large output is no longer stored. */
 export function readRecorded(recorded: Recorded, outputs: OutputStore): JsonValue | undefined {
   if ("error" in recorded) return undefined;
   if ("output" in recorded) return recorded.output;

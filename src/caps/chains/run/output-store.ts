@@ -1,4 +1,4 @@
-// Outputs too large for a message: kept in the host's database, answered as references, read page by page.
+// Outputs too large for a message: stored in the host's database, sent as references, read page by page.
 
 import type { Logger } from "../../../host/logger.ts";
 import type { Database, SqlStatement } from "../../../host/ports/database.ts";
@@ -15,18 +15,20 @@ const migrations = [
    CREATE UNIQUE INDEX chain_output_place ON chain_output (session, run, node);`,
 ];
 
-/** How often outputs are looked over whose time is over. */
+/** Interval between two removals of expired outputs. */
 const expiryMs = 60 * 60 * 1000;
 
 export interface OutputStore {
-  /** Throws an A2EError for the node that made it: too large, alone or with others of its run, or not to be written. */
+  /**
+   * Throws an A2EError for the node that made the output: too large, alone or with others of its run, or not writable.
+   */
   put(run_id: string, node_id: string, output: JsonValue): OutputReference;
-  /** The JSON text, or undefined. */
+  /** The output as JSON text, or undefined. */
   get(run_id: string, node_id: string): string | undefined;
 }
 
 export interface OutputStores {
-  /** Those of one session. What runs that are under way have put there is not dropped for others. */
+  /** The outputs of one session. Outputs of runs in progress are not dropped for others. */
   of(sessionId: string, isUnderWay: (runId: string) => boolean): OutputStore;
 }
 
@@ -58,7 +60,7 @@ export function openOutputStores(database: Database, options: OutputStoreOptions
   };
   database.write(expire);
 
-  /** Drops the oldest until the rest fits. Returns how much that is. */
+  /** Drops the oldest outputs until the rest fits. Returns the size of the rest. */
   const makeRoom = (session: string, isNeeded: (runId: string) => boolean): number => {
     const rows = sql.sizes.all(session).map(({ id, run, bytes }) => ({ id, run: String(run), bytes: Number(bytes) }));
     let kept = rows.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -74,7 +76,7 @@ export function openOutputStores(database: Database, options: OutputStoreOptions
 
   return {
     of(session, isUnderWay) {
-      /** At least what there is, so that not each output has all others counted. */
+      /** An upper bound of the stored bytes, so that they are not summed up for each output. */
       let kept = Number.POSITIVE_INFINITY;
       return {
         put(run_id, node_id, output) {
@@ -90,7 +92,7 @@ export function openOutputStores(database: Database, options: OutputStoreOptions
             });
           } catch (error) {
             if (error instanceof A2EError) throw error;
-            log.error("an output of a chain could not be kept", { error });
+            log.error("an output of a chain could not be stored", { error });
             throw outputNotKept(error);
           }
           return { $ref: "chain/output", run_id, node_id, bytes };
@@ -104,7 +106,7 @@ export function openOutputStores(database: Database, options: OutputStoreOptions
   };
 }
 
-/** One page of a text, cut between characters. */
+/** One page of a text, never cut inside a surrogate pair. */
 export function toPage(text: string, offset: number, limit: number): { text: string; next: number | null } {
   let end = Math.min(text.length, offset + limit);
   const last = text.charCodeAt(end - 1);

@@ -1,4 +1,4 @@
-// Events about nodes, with the times that a picture of the run needs.
+// Events about nodes, with the times for a drawing of the run.
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Followers } from "./followers.ts";

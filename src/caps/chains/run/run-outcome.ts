@@ -1,4 +1,4 @@
-// What a run has come to, for its agent to read.
+// The result of a run, for its agent.
 import { copyJson, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import type { Plan, PlannedNode } from "../plan/plan.ts";
 import type { ChainRunError } from "../protocol.ts";
@@ -14,11 +14,11 @@ export interface RunOutcome {
   readonly failed: string[];
   readonly skipped: string[];
   readonly errors: JsonObject;
-  /** Every node has done what it was there for, and no part of this is held by anybody else. */
+  /** True if every node has succeeded, and no other object shares parts of this result. */
   readonly isOwn: boolean;
 }
 
-/** What became of a node; 0 stands for nothing yet. */
+/** The final states of a node; 0 means none yet. */
 export const [isDone, hasFailed, isSkipped] = [1, 2, 3] as const;
 
 interface EndedRun {
@@ -37,7 +37,7 @@ export function toOutcome(run: EndedRun): RunOutcome {
   return isComplete ? toCompleteOutcome(run) : toPartialOutcome(run);
 }
 
-/** The usual case: nothing failed and nothing was passed over, so that all but the outputs is known beforehand. */
+/** The usual case: no node failed or was skipped, so only the outputs have to be computed. */
 function toCompleteOutcome({ plan, scope, references, nodesRun }: EndedRun): RunOutcome {
   const values = scope.outputs;
   if (references !== undefined) for (const [index, reference] of references) values[index] = reference;
@@ -80,7 +80,7 @@ function toPartialOutcome({ plan, states, scope, references, nodesRun, error }: 
     }
   }
   for (const id in scope.errors) {
-    // An item of a map that went on without it.
+    // An item of a map that continued without it.
     if (plan.indexOf.has(id)) continue;
     failed.push(id);
     isUnhandled = true;
@@ -98,7 +98,7 @@ function toPartialOutcome({ plan, states, scope, references, nodesRun, error }: 
   };
 }
 
-/** Whether the way ended at this node. */
+/** Whether no node after this one ran. */
 function isLast(plan: Plan, states: readonly number[], index: number): boolean {
   for (const { to } of plan.edges[index] ?? []) {
     const state = states[to];

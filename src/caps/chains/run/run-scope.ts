@@ -1,4 +1,4 @@
-// What the expressions of one run see: outputs of nodes, the initial input, and within a map the item.
+// The values that expressions of one run can read: outputs of nodes, the initial input, and the item within a map.
 import { isLargerThan } from "../../../machinery/validation/json-size.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Scope } from "../expressions/expression.ts";
@@ -10,9 +10,9 @@ import { inputTooLarge } from "./nodes/node-error.ts";
 export class RunScope implements Scope {
   readonly #plan: Plan;
   readonly #input: JsonObject;
-  /** By node; undefined for one that has none. */
+  /** By node; undefined for a node without an output. */
   readonly outputs: (JsonValue | undefined)[];
-  /** What failed nodes failed with, by their ids. */
+  /** The errors of failed nodes, by their ids. */
   readonly errors: JsonObject = {};
   readonly work = new Work();
 
@@ -44,7 +44,7 @@ export class RunScope implements Scope {
   }
 }
 
-/** The same with an item of a map in reach, under both of its documented names. */
+/** The same scope plus an item of a map, under both of its documented names. */
 export function withItem(scope: Scope, item: JsonValue): Scope {
   return {
     work: scope.work,
@@ -60,7 +60,7 @@ export function toInput({ fixed, mapped }: InputPlan, scope: Scope): JsonObject 
   for (const [field, expression] of mapped) {
     if (field !== "__proto__") input[field] = expression.evaluate(scope);
   }
-  // Here outputs are only pointed to, any number of times; whoever gets them copies each.
+  // Outputs are shared by reference here, any number of times, but each recipient copies them all.
   if (isLargerThan(input, chainLimits.maxValueBytes)) throw inputTooLarge(chainLimits.maxValueBytes);
   return input;
 }

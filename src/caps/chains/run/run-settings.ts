@@ -1,4 +1,4 @@
-// What one run is made of.
+// The settings of one run.
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { OutputStore } from "./output-store.ts";
@@ -16,8 +16,8 @@ export interface RunSettings {
   readonly port: RunPort;
   readonly journal: RunJournal;
   readonly outputs: OutputStore;
-  /** Where somebody follows it. */
+  /** Undefined if the request does not want events. */
   readonly emit: EmitPhase | undefined;
-  /** The run was given up without an outcome. */
+  /** The run ended without an outcome. */
   onGone(): void;
 }

@@ -1,4 +1,4 @@
-// A run's way to its session: through the request that waits for it, or through the session itself once that is gone.
+// Connects a run to its session: through the request that waits for it, or through the session itself if there is none.
 import type { CallContext, CallOptions } from "../../../host/call-context.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
@@ -12,12 +12,12 @@ export class SessionPort implements RunPort {
   readonly #chainId: string;
   readonly #runId: string;
   readonly #request: CallContext | undefined;
-  // Getters of the request that make a function each time: taken once, since a run may make thousands of calls.
+  // These getters of the request create a function each time: read once, since a run may make thousands of calls.
   readonly #callNow: CallContext["callNow"] | undefined;
   readonly #inlineCall: CallContext["inlineCall"] | undefined;
   #over: AbortController | undefined;
 
-  /** Without a request nobody waits for the run: what it has begun is stopped by a signal of its own. */
+  /** Without a request, work that the run has started is stopped by a signal of its own. */
   constructor(context: SessionContext, chainId: string, runId: string, request?: CallContext) {
     this.#context = context;
     this.#chainId = chainId;
@@ -28,13 +28,13 @@ export class SessionPort implements RunPort {
     if (request === undefined) this.#over = new AbortController();
   }
 
-  /** A session that ends has suspended its runs before it cancels anything. */
+  /** A session that closes suspends its runs before it cancels anything. */
   get isEnded(): boolean {
     return this.#request?.isEnded ?? false;
   }
 
   call(type: string, request: JsonObject, options: CallOptions): Awaitable<JsonObject> {
-    // Ends with the request that it belongs to, so that nothing has to be told to stop.
+    // Ends with its request, so it needs no signal.
     if (this.#callNow !== undefined) return this.#callNow(type, request, options);
     const over = (this.#over as AbortController).signal;
     const signal = options.signal === undefined ? over : AbortSignal.any([options.signal, over]);
@@ -74,7 +74,7 @@ export class SessionPort implements RunPort {
     return startTimer(this.#context, ms, callback);
   }
 
-  /** The run is over: what it has begun ends as well. */
+  /** The run is over: work that it has started ends as well. */
   close(): void {
     this.#over?.abort();
   }

@@ -1,4 +1,4 @@
-// How much of a run works at once, wherever in it: without this, maps within maps would each have as much as the whole.
+// Limits how many nodes of a run work at once; without it, each nested map would have its own full limit.
 import type { Work } from "../expressions/work.ts";
 import type { Awaitable } from "./run-port.ts";
 
@@ -23,7 +23,10 @@ export class Slots {
     return this.#taken >= this.#max;
   }
 
-  /** Does the work now or when its turn comes. What is done at once takes no slot. Rejects where the signal aborts first. */
+  /**
+   * Runs the work now, or when a slot is free. Work that ends at once takes no slot. Rejects if the signal aborts
+   * first.
+   */
   run<Value>(work: () => Awaitable<Value>, signal: AbortSignal | undefined): Awaitable<Value> {
     if (!this.isFull) return this.hold(work());
     return new Promise<Value>((resolve, reject) => {
@@ -51,7 +54,7 @@ export class Slots {
     });
   }
 
-  /** Takes a slot for what was begun and goes on. */
+  /** Takes a slot for work that has started and continues. */
   hold<Value>(output: Awaitable<Value>): Awaitable<Value> {
     if (!(output instanceof Promise)) return output;
     this.#taken += 1;
@@ -59,7 +62,7 @@ export class Slots {
     return output;
   }
 
-  /** Calls back when there is a slot, once, unless the run is over before. */
+  /** Calls back once when a slot is free, unless the run ends before. */
   whenFree(callback: () => void): void {
     const waiting: Waiting = {
       begin: () => {
@@ -71,7 +74,7 @@ export class Slots {
     this.#waiting.add(waiting);
   }
 
-  /** The run is over: nothing begins any more. */
+  /** The run is over: waiting work is rejected and nothing starts any more. */
   close(reason: unknown): void {
     for (const waiting of [...this.#waiting]) waiting.end(reason);
     this.#waiting.clear();
@@ -82,7 +85,7 @@ export class Slots {
     this.#serve();
   };
 
-  /** From the first that came. Not from within itself: very many that are done at once would nest too deep. */
+  /** In the order of arrival. Not recursive: very much work that ends at once would overflow the stack. */
   #serve(): void {
     if (this.#isServing) return;
     this.#isServing = true;

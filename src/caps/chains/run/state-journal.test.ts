@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LayeredState } from "../../../host/session/layered-state.ts";
 import { findUnfinished, forgetAll, forgetRuns, keepAnswer, keptAnswers, takeAnswer } from "./state-journal.ts";
 
-test("so many answers wait for their agents, and each is taken once", () => {
+test("a limited number of answers is kept, and each is taken once", () => {
   const state = new LayeredState();
 
   for (const id of ["a", "b", "c"]) keepAnswer(state, id, { id }, 2);
@@ -11,7 +11,7 @@ test("so many answers wait for their agents, and each is taken once", () => {
   expect([takeAnswer(state, "b"), takeAnswer(state, "b")]).toEqual([{ id: "b" }, undefined]);
 });
 
-test("runs are found with their steps, whatever their ids look like, and steps of nobody are not", () => {
+test("runs are found with their steps, for any ids, and steps without a run are ignored", () => {
   const state = new LayeredState();
   state.set("local:run:a:b", { chain_id: "x" });
   state.set("local:step:0:a:b", { output: 1 });
@@ -28,7 +28,7 @@ test("runs are found with their steps, whatever their ids look like, and steps o
   ]);
 });
 
-test("a session that is put back keeps the answers that wait, a fork keeps nothing", () => {
+test("a restored session keeps pending answers, and a fork keeps nothing", () => {
   const fill = () => {
     const state = new LayeredState();
     state.set("local:run:a", {});

@@ -1,19 +1,19 @@
-// What a run has come to, in the state of its session. Written when the turn is committed, so that a run which ends in
-// the turn it began in, as most do, writes nothing at all.
+// The records of a run in the state of its session. They are written when the turn is committed, so that a run which
+// ends in the turn it began in, as most do, writes nothing.
 import type { Database } from "../../../host/ports/database.ts";
 import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Recorded, RunJournal } from "./run-port.ts";
 
-/** Never merged from a fork: what runs there runs there. */
+/** Local, so never merged from a fork: its runs stay there. */
 const runPrefix = `${localPrefix}run:`;
 const stepPrefix = `${localPrefix}step:`;
 const answerPrefix = `${localPrefix}answer:`;
 
-/** A run that another process has begun. */
+/** A run that another process has started. */
 export interface UnfinishedRun {
   readonly runId: string;
-  /** What it was begun with. */
+  /** The request of the run. */
   readonly header: JsonObject;
   readonly steps: ReadonlyMap<string, Recorded>;
 }
@@ -24,7 +24,7 @@ export class StateJournal implements RunJournal {
   readonly #runId: string;
   readonly #readHeader: () => JsonObject;
   readonly #known: ReadonlyMap<string, Recorded> | undefined;
-  /** Keys and values in turn, not yet written. */
+  /** Keys and values alternating, not yet written. */
   #fresh: (string | Recorded)[] = [];
   readonly #written: string[] = [];
   #isOpen = false;
@@ -73,18 +73,18 @@ export class StateJournal implements RunJournal {
     for (const key of this.#written) this.#state.delete(key);
   }
 
-  /** The state was put back to what it was some other time: what was written here is no part of it. */
+  /** True if the state was restored to a snapshot, and no longer contains the records of this run. */
   get isReplaced(): boolean {
     return this.#header !== undefined && this.#state.get(runPrefix + this.#runId) !== this.#header;
   }
 
   #schedule(): void {
     this.#isScheduled = true;
-    // Of a turn that is lost nothing is noted: the nodes' own changes are lost with it.
+    // Nothing is recorded for a turn that is lost: the changes of the nodes are lost with it.
     const write = (lost?: Error) => {
       if (lost === undefined) this.#write();
     };
-    // With what the nodes themselves have changed: what a tool has done and that it was done are one.
+    // In the same commit as the nodes' own changes: a tool's effect and its record are stored together.
     if (this.#database.isPersistent) this.#database.beforeCommit(write);
     else setImmediate(() => write());
   }
@@ -112,7 +112,7 @@ export class StateJournal implements RunJournal {
   }
 }
 
-/** Runs that were under way when the state was last written. */
+/** Runs that were in progress when the state was last written. */
 export function findUnfinished(state: SessionState): UnfinishedRun[] {
   const runs = new Map<string, { runId: string; header: JsonObject; steps: Map<string, Recorded> }>();
   const entries = [...state.entries()];
@@ -123,14 +123,14 @@ export function findUnfinished(state: SessionState): UnfinishedRun[] {
   }
   for (const [key, value] of runs.size === 0 ? [] : entries) {
     if (!key.startsWith(stepPrefix)) continue;
-    // The key of a step has no colon, and the id of a run may have one.
+    // The key of a step contains no colon, but the id of a run may.
     const end = key.indexOf(":", stepPrefix.length);
     runs.get(key.slice(end + 1))?.steps.set(key.slice(stepPrefix.length, end), value as unknown as Recorded);
   }
   return [...runs.values()];
 }
 
-/** What a resumed run came to, kept until its agent asks again. */
+/** Keeps the answer of a resumed run until its agent repeats the request. */
 export function keepAnswer(state: SessionState, runId: string, answer: JsonObject, maxKept: number): void {
   const kept = [...keptAnswers(state)];
   for (const [id] of kept.slice(0, Math.max(0, kept.length + 1 - maxKept))) state.delete(answerPrefix + id);
@@ -149,12 +149,12 @@ export function takeAnswer(state: SessionState, runId: string): JsonObject | und
   return answer as JsonObject;
 }
 
-/** Takes runs out of a state that another session begins with: they go on where they are. */
+/** Removes the runs from the state of a fork: they continue in the original session. */
 export function forgetAll(state: SessionState): void {
   forget(state, [runPrefix, stepPrefix, answerPrefix]);
 }
 
-/** The same for what was under way alone: where a session is put back, what it did meanwhile is not done again. */
+/** Removes only runs in progress, for a session that is restored to a snapshot: they are not run again. */
 export function forgetRuns(state: SessionState): void {
   forget(state, [runPrefix, stepPrefix]);
 }

@@ -1,10 +1,10 @@
-// Pauses and deadlines that end early where their work does.
+// Pauses and deadlines that end early when their work does.
 import type { SessionContext } from "../../../host/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { maxTimerMs } from "../../../protocol/timers.ts";
 import type { RunPort } from "./run-port.ts";
 
-/** A timer of a session: that a time is over comes from outside, so a replay waits for none. */
+/** A timer of a session. Its callback counts as an input from outside, so a replay does not wait for it. */
 export function startTimer(context: Pick<SessionContext, "fromOutside">, ms: number, callback: () => void): () => void {
   const ring = context.fromOutside((_message: null) => {
     stop();
@@ -31,7 +31,7 @@ export function pause(port: Pick<RunPort, "startTimer">, ms: number, signal: Abo
   });
 }
 
-/** The time of a node that consists of others: when it is over, `signal` stops them. 0 is no limit. */
+/** The timeout of a node that runs other nodes: `signal` stops them when it elapses. 0 means no limit. */
 export function startTime(
   port: Pick<RunPort, "startTimer">,
   nodeId: string,

@@ -1,5 +1,5 @@
-// OAuth 2.1 for the servers of one owner: the host, or an agent. Discovery, PKCE, registration and refresh are the SDK's;
-// this is what it does not know: where credentials are kept, and how a user gets to the authorisation server and back.
+// OAuth 2.1 for the servers of one owner: the host, or an agent. The SDK does discovery, PKCE, registration and
+// refresh. This file adds the storage of credentials and the user's way to the authorisation server and back.
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Logger } from "../../../host/logger.ts";
 import { messageOf } from "../../../protocol/errors.ts";
@@ -14,17 +14,17 @@ import { createMachineProvider } from "./machine-provider.ts";
 import { createUserProvider, type Redirect } from "./user-provider.ts";
 
 export interface AuthorizationOptions {
-  /** Whose credentials these are: nobody else's session gets to use them. */
+  /** The owner of these credentials; sessions of other owners cannot use them. */
   readonly owner: string;
   readonly store: CredentialStore;
   readonly callbacks: CallbackServer;
   readonly log: Logger;
   readonly fetch: typeof fetch;
-  /** True where the agent may authorise unless a config says otherwise. */
+  /** True if the agent may authorise unless the config of the server says otherwise. */
   readonly isAgents: boolean;
 }
 
-/** A user on the way to an authorisation server. */
+/** A user who was sent to an authorisation server and has not returned yet. */
 interface Pending extends Redirect {
   readonly timer: NodeJS.Timeout;
   isBack: boolean;
@@ -43,12 +43,12 @@ export class Authorization {
     return this.#options.owner;
   }
 
-  /** What to do once a user has authorised. */
+  /** Sets the callback that runs once a user has authorised `serverId`. */
   onAuthorized(serverId: string, callback: () => Promise<void>): void {
     this.#onAuthorized.set(serverId, callback);
   }
 
-  /** What the SDK asks when a server wants a token; undefined where none is to be got. */
+  /** The SDK asks this provider for tokens. Undefined if the server takes none, or has one in its headers. */
   async provider(config: ServerConfig): Promise<OAuthClientProvider | undefined> {
     const { id, endpoint } = config;
     if (endpoint.transport === "stdio" || endpoint.transport === "ws") return undefined;
@@ -72,19 +72,22 @@ export class Authorization {
     });
   }
 
-  /** True while a user is expected to come back. */
+  /** True while a user is expected to return from the authorisation server. */
   isAwaiting(serverId: string): boolean {
     return this.#pending.has(serverId);
   }
 
-  /** Where the agent's user has to go; empty where nobody is awaited, or where it is not for agents to know. */
+  /** The address that the agent's user has to open; empty if no user is awaited or the agent must not see it. */
   pendingUrlFor({ id, endpoint }: ServerConfig): string {
     const by = endpoint.transport === "stdio" ? undefined : endpoint.oauth?.authorize_by;
     const isShown = by === undefined ? this.#options.isAgents : by === "agent";
     return isShown ? (this.#pending.get(id)?.url ?? "") : "";
   }
 
-  /** Takes what a user was sent back with. Throws where nobody asked for it. */
+  /**
+   * Finishes an authorisation with the parameters of the callback address. Throws if no authorisation with this state
+   * is pending.
+   */
   async finish(config: ServerConfig, params: URLSearchParams): Promise<void> {
     const pending = this.#pending.get(config.id);
     if (pending === undefined || pending.isBack || params.get("state") !== pending.state)
@@ -92,7 +95,7 @@ export class Authorization {
     const { endpoint } = config;
     const provider = await this.provider(config);
     if (endpoint.transport === "stdio" || provider === undefined)
-      throw mcp.error("mcp_capability_missing", `MCP server "${config.id}" takes no authorisation`);
+      throw mcp.error("mcp_capability_missing", `MCP server "${config.id}" does not support authorisation`);
     pending.isBack = true;
     const { StreamableHTTPClientTransport } = await loadSdk();
     const transport = new StreamableHTTPClientTransport(endpoint.url, {
@@ -111,7 +114,7 @@ export class Authorization {
     await this.#onAuthorized.get(config.id)?.();
   }
 
-  /** Nobody is awaited for this server any more. */
+  /** Stops waiting for a user to authorise this server. */
   forget(serverId: string): void {
     const pending = this.#pending.get(serverId);
     if (pending === undefined) return;
@@ -130,9 +133,9 @@ export class Authorization {
     const timer = setTimeout(() => this.forget(config.id), mcpLimits.authorizationTimeoutMs).unref();
     this.#pending.set(config.id, { ...redirect, timer, isBack: false });
     callbacks.expect(redirect.state, (params) => this.finish(config, params));
-    // An agent that may authorise is told; whoever reads the log is the operator of everything else.
+    // If the agent may authorise, it gets the address from pendingUrlFor(); otherwise the operator reads it in the log.
     if (this.pendingUrlFor(config) === "")
-      log.warn("an MCP server wants an authorisation: open this address in a browser on this machine", {
+      log.warn("an MCP server requires authorisation: open this address in a browser on this machine", {
         server: config.id,
         url: redirect.url,
       });

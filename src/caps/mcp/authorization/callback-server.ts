@@ -1,4 +1,5 @@
-// Where a browser on this machine is sent back to. Listens only while somebody is awaited.
+// The HTTP server of the callback address, for a browser on this machine. It listens only while an authorisation is
+// pending.
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Logger } from "../../../host/logger.ts";
 
@@ -17,7 +18,10 @@ export class CallbackServer {
     this.#log = log;
   }
 
-  /** Calls back when somebody comes with this state. An address elsewhere is somebody else's to listen at. */
+  /**
+   * Calls `finish` when a browser arrives with this state. Listens only if the callback address is an http: address of
+   * this machine.
+   */
   expect(state: string, finish: Finish): void {
     this.#awaited.set(state, finish);
     if (this.url.protocol !== "http:" || !loopback.includes(this.url.hostname)) return;
@@ -27,7 +31,7 @@ export class CallbackServer {
   forget(state: string): void {
     this.#awaited.delete(state);
     if (this.#awaited.size > 0) return;
-    // Whoever is being answered still gets the answer.
+    // close() lets responses that are being sent finish.
     this.#server?.close();
     this.#server = undefined;
   }
@@ -48,12 +52,12 @@ export class CallbackServer {
       void this.#answer(new URL(request.url ?? "/", this.url), response);
     });
     server.on("error", (error) => {
-      this.#log.warn("authorisations must be finished by a message: nothing listens at the callback address", {
+      this.#log.warn("cannot listen at the callback address; finish authorisations with mcp/server/authorize/req", {
         error,
       });
       if (this.#server === server) this.#server = undefined;
     });
-    // Nobody may be awaited any more by the time that it listens.
+    // The last pending authorisation may have ended before the server listens.
     server.on("listening", () => {
       if (this.#server !== server) server.close();
     });
@@ -65,13 +69,13 @@ export class CallbackServer {
   async #answer(asked: URL, response: ServerResponse): Promise<void> {
     const finish = this.#awaited.get(asked.searchParams.get("state") ?? "");
     if (asked.pathname !== this.url.pathname || finish === undefined)
-      return say(response, 404, "Nobody waits for this authorisation. It may be finished already, or too late.");
+      return say(response, 404, "No such authorisation is pending. It may be finished already, or it timed out.");
     try {
       await finish(asked.searchParams);
       say(response, 200, "Authorised. You can close this window.");
     } catch (error) {
       this.#log.warn("an authorisation failed", { error });
-      say(response, 400, "The authorisation failed; the log of the host says why.");
+      say(response, 400, "The authorisation failed; see the log of the host for the reason.");
     }
   }
 }

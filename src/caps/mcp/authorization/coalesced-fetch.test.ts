@@ -14,7 +14,7 @@ function startCounting(status = 200, more = {}) {
 
 const refresh = { grant_type: "refresh_token", refresh_token: "r1" };
 
-test("a refresh token is spent once, by whoever is first, and all have the new token", async () => {
+test("concurrent refreshes with one refresh token send one request, and all callers get the new token", async () => {
   const { bodies, post } = startCounting();
 
   const atOnce = await Promise.all([post(refresh), post(refresh)]);
@@ -24,7 +24,7 @@ test("a refresh token is spent once, by whoever is first, and all have the new t
   expect([...atOnce, late]).toEqual(Array(3).fill({ access_token: "token 1" }));
 });
 
-test("whoever was refused with the old token, and finds the new refresh token, is given the new one", async () => {
+test("a caller that was rejected with the old token and finds the new refresh token gets the new access token", async () => {
   const { bodies, post } = startCounting(200, { refresh_token: "r2" });
 
   const first = await post(refresh);
@@ -34,7 +34,7 @@ test("whoever was refused with the old token, and finds the new refresh token, i
   expect(second).toEqual(first);
 });
 
-test("a token that lasts no time is refreshed again", async () => {
+test("a token that expires at once is refreshed again", async () => {
   const { bodies, post } = startCounting(200, { refresh_token: "r2", expires_in: 0 });
 
   await post(refresh);
@@ -44,7 +44,7 @@ test("a token that lasts no time is refreshed again", async () => {
   expect(bodies).toHaveLength(2);
 });
 
-test("another refresh token, and anything that is no refresh, goes its own way", async () => {
+test("another refresh token, and a request that is not a refresh, are sent separately", async () => {
   const { bodies, post } = startCounting();
 
   await post(refresh);
@@ -55,7 +55,7 @@ test("another refresh token, and anything that is no refresh, goes its own way",
   expect(bodies).toHaveLength(4);
 });
 
-test("a refresh that failed is tried again", async () => {
+test("a refresh that failed is retried", async () => {
   const { bodies, post } = startCounting(500);
 
   await post(refresh);

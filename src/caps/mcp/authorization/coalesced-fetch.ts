@@ -1,8 +1,9 @@
-// Two requests that find their token expired at the same moment would both spend the same refresh token, and servers that
-// give a new one each time take that for theft. Equal refreshes are one, also for whoever read the token a moment before
-// the new one was stored; and whoever was refused with the old access token a moment after that needs no newer one.
+// Two requests that find their token expired at the same moment would both send the same refresh token. A server that
+// rotates refresh tokens treats the second use as theft. So equal refreshes share one request, and its response is
+// remembered for a moment: for callers that read the old token just before the new one was stored, and for callers that
+// were rejected with the old access token just after that.
 
-/** How long a refresh that worked is the answer to others; of a token that does not last, half its life. */
+/** How long a successful refresh is reused. For a short-lived token, half of its lifetime instead. */
 const rememberedMs = 10_000;
 
 export function coalesceRefreshes(inner: typeof fetch): typeof fetch {
@@ -31,14 +32,16 @@ export function coalesceRefreshes(inner: typeof fetch): typeof fetch {
   };
 }
 
-/** What a refresh is told from others by; of the one that would follow it, with the token that it gave. */
+/** Identifies a refresh. With `refreshToken`, identifies the refresh that would follow with that token. */
 function keyOf(address: string, body: URLSearchParams, refreshToken = body.get("refresh_token") ?? ""): string {
   const fields = new URLSearchParams(body);
   fields.set("refresh_token", refreshToken);
   return `${address} ${fields}`;
 }
 
-/** What the answer says, as far as it can be read: whoever asked for it will complain of the rest. */
+/**
+ * Reads the new refresh token and its lifetime. An unreadable response counts as empty; the SDK reports the problem.
+ */
 async function readTokens(response: Response): Promise<{ refresh_token: string | undefined; lastsMs: number }> {
   const { refresh_token, expires_in } = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   return {

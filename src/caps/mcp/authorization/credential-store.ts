@@ -1,4 +1,5 @@
-// What authorisation servers gave this host, sealed: a copy of the database lets nobody in anywhere.
+// Tokens and client registrations from authorisation servers, encrypted: a copy of the database is of no use without
+// the key.
 import type {
   OAuthDiscoveryState,
   StoredOAuthClientInformation,
@@ -7,7 +8,7 @@ import type {
 import type { Database } from "../../../host/ports/database.ts";
 import type { Secrets } from "../../../host/ports/secrets.ts";
 
-/** Everything about one server and one owner. */
+/** The credentials of one owner for one server. */
 export interface Credentials {
   readonly tokens?: StoredOAuthTokens | undefined;
   readonly client?: StoredOAuthClientInformation | undefined;
@@ -40,7 +41,7 @@ export function openCredentialStore(database: Database, secrets: Secrets): Crede
   };
 }
 
-/** For hosts without a database: gone with the process. */
+/** For hosts without a database: the credentials are lost when the process ends. */
 export function createMemoryCredentialStore(): CredentialStore {
   const kept = new Map<string, Credentials>();
   return {
@@ -49,7 +50,7 @@ export function createMemoryCredentialStore(): CredentialStore {
   };
 }
 
-/** Bound into what is sealed: a row that is moved to another owner or server cannot be read there. */
+/** Part of the sealed text: a row that is copied to another owner or server cannot be decrypted there. */
 function purposeOf(owner: string, server: string): string {
   return `mcp-oauth ${JSON.stringify([owner, server])}`;
 }

@@ -1,11 +1,11 @@
-// Tokens that no user has to give: the host is known to the authorisation server by a secret or by a key, or an identity
-// provider vouches for whom it acts.
+// Tokens that need no user: the host authenticates with a secret or a key, or an identity provider vouches for the
+// user.
 import { readFile } from "node:fs/promises";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Sdk } from "../sdk/sdk.ts";
 import type { OAuthSettings } from "../server-config.ts";
 
-/** Undefined where a user is needed. Throws an Error that says which setting is missing. */
+/** Undefined if the grant needs a user. Throws an Error that names the missing setting. */
 export function createMachineProvider(
   settings: OAuthSettings,
   sdk: Sdk,

@@ -1,4 +1,4 @@
-// OAuth 2.1 against an authorisation server that we did not write: discovery, registration, PKCE, refresh.
+// OAuth 2.1 against a third-party authorisation server: discovery, registration, PKCE, refresh.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ import { ownServer, waitFor } from "../start-bridge.suite.ts";
 interface Guarded {
   readonly issuer: string;
   readonly url: string;
-  /** The tokens that were shown to the server so far are taken no more. */
+  /** The tokens that the server has received so far become invalid. */
   expire(): Promise<unknown>;
   counts(): Promise<{ authorizations: number; refreshes: number; refused: number }>;
 }
@@ -90,7 +90,7 @@ async function startBridge(settings: ServerSettings, authenticate?: () => Princi
   return { ...started, path, until, whoami };
 }
 
-/** A browser: follows redirects with its cookies, and stops where it is sent back to the host. */
+/** A browser: follows redirects with its cookies, and stops at the callback address of the host. */
 async function browse(start: string): Promise<string> {
   const cookies = new Map<string, string>();
   let address = start;
@@ -111,7 +111,7 @@ async function browse(start: string): Promise<string> {
 
 const ada = { content: [{ type: "text", text: "ada" }] };
 
-test("an agent is told where its user authorises, hands back where that led, and the server is ready", async () => {
+test("an agent gets the address for its user, returns the callback address, and the server is ready", async () => {
   const { url, issuer, counts } = await startGuarded();
   await using bridge = await startBridge({ url, scope: "session" });
 
@@ -128,7 +128,7 @@ test("an agent is told where its user authorises, hands back where that led, and
   expect(await counts()).toMatchObject({ authorizations: 1, refused: 0 });
 });
 
-test("an answer with another state is refused, and nothing is exchanged for it", async () => {
+test("a callback with another state is rejected, and no code is exchanged", async () => {
   const { url, counts } = await startGuarded();
   await using bridge = await startBridge({ url, scope: "session" });
 
@@ -141,12 +141,12 @@ test("an answer with another state is refused, and nothing is exchanged for it",
   expect(await counts()).toMatchObject({ authorizations: 0 });
 });
 
-test("a shared server is authorised by whoever reads the log, with a browser on this machine", async () => {
+test("the operator authorises a shared server with a browser on this machine, by the address in the log", async () => {
   const { url } = await startGuarded();
   await using bridge = await startBridge({ url, scope: "shared" });
 
   const { authorization_url } = await bridge.until("error");
-  const logged = bridge.log.entries.find(({ message }) => message.includes("wants an authorisation"));
+  const logged = bridge.log.entries.find(({ message }) => message.includes("requires authorisation"));
   const callback_url = await browse(String(logged?.fields.url));
   const byAgent = bridge.client.mcp.authorizeServer({ server_id: "tracker", callback_url });
   await expect(byAgent).rejects.toMatchObject({ code: "forbidden" });
@@ -159,7 +159,7 @@ test("a shared server is authorised by whoever reads the log, with a browser on 
   await expect(fetch(callback_url)).rejects.toThrow();
 });
 
-test("a token that has expired is refreshed once for all calls that find it so", async () => {
+test("an expired token is refreshed once for all calls that need it", async () => {
   const { url, counts, expire } = await startGuarded();
   await using bridge = await startBridge({ url, scope: "session" });
   const { authorization_url } = await bridge.until("error");
@@ -172,11 +172,11 @@ test("a token that has expired is refreshed once for all calls that find it so",
   expect(await counts()).toEqual({ authorizations: 1, refreshes: 1, refused: 0 });
 });
 
-test("tokens are sealed on the disk, and the next start of the host needs nobody", async () => {
+test("tokens are encrypted on the disk, and the next start of the host needs no user", async () => {
   const { url, counts } = await startGuarded();
   const first = await startBridge({ url });
   await first.until("error");
-  const logged = first.log.entries.find(({ message }) => message.includes("wants an authorisation"));
+  const logged = first.log.entries.find(({ message }) => message.includes("requires authorisation"));
   await fetch(await browse(String(logged?.fields.url)));
   await first.until("ready");
   await first.close();
@@ -190,7 +190,7 @@ test("tokens are sealed on the disk, and the next start of the host needs nobody
   expect(stored).not.toMatch(/access_token|refresh_token/);
 });
 
-test("an authorisation that came to nothing can be begun anew by the next call", async () => {
+test("an authorisation that failed can be started again by the next call", async () => {
   const { url } = await startGuarded();
   await using bridge = await startBridge({ url, scope: "session" });
   const { authorization_url } = await bridge.until("error");
@@ -225,7 +225,7 @@ test("two sessions of one agent can be authorised at the same time", async () =>
   expect(await counts()).toMatchObject({ refused: 0 });
 });
 
-test("an authorisation server that is not the issuer its operator named is not used", async () => {
+test("an authorisation server with another issuer than the configured one is not used", async () => {
   const { url, counts } = await startGuarded();
   await using bridge = await startBridge({ url, scope: "session", oauth: { issuer: "https://issuer.test" } });
 

@@ -1,5 +1,5 @@
-// What the SDK asks when a server wants a token that a user has to give: credentials from where they are kept, and a way
-// for the user to the authorisation server.
+// The SDK asks this provider for tokens that need a user: it reads stored credentials, and sends the user to the
+// authorisation server.
 import { randomBytes } from "node:crypto";
 import type { OAuthClientMetadata, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { OAuthSettings } from "../server-config.ts";
@@ -8,8 +8,8 @@ import type { Credentials } from "./credential-store.ts";
 type ClientInformation = NonNullable<Credentials["client"]>;
 
 /**
- * The way of one user. What it was begun with is kept with it and not stored: two sessions of one agent may be on the way
- * at once, each with a verifier of its own and, where none was known before, as a client of its own.
+ * The redirect of one user. Verifier and client are kept here and not stored: two sessions of one agent may authorise
+ * at once, each with its own verifier and, if no client was registered before, its own client.
  */
 export interface Redirect {
   readonly url: string;
@@ -24,7 +24,7 @@ export interface UserProviderPort {
   read(): Credentials;
   change(changes: Credentials): void;
   onRedirect(redirect: Redirect): void;
-  /** Whose user has come back. */
+  /** The redirect whose user has returned. */
   finishing(): Redirect | undefined;
 }
 
@@ -54,7 +54,7 @@ export function createUserProvider(port: UserProviderPort): OAuthClientProvider 
       change({ client });
     },
     tokens: () => read().tokens,
-    // With the client that they were given to: no other can refresh them.
+    // Stored with the client they were issued to: another client cannot refresh them.
     saveTokens: (tokens) => change({ tokens, ...(client === undefined ? {} : { client }) }),
     redirectToAuthorization: ({ href }) => port.onRedirect({ url: href, state, verifier, client }),
     saveCodeVerifier(given) {
@@ -63,7 +63,7 @@ export function createUserProvider(port: UserProviderPort): OAuthClientProvider 
     codeVerifier: () => port.finishing()?.verifier ?? "",
     saveDiscoveryState: (discovery) => change({ discovery }),
     discoveryState: () => read().discovery,
-    // Called with the issuer of the metadata before anything else is done with it.
+    // The SDK calls this with the issuer of the metadata before it uses the metadata.
     saveAuthorizationServerUrl: (issuer) => checkIssuer(issuer, settings),
     invalidateCredentials(scope) {
       const isAll = scope === "all";
@@ -78,7 +78,7 @@ export function createUserProvider(port: UserProviderPort): OAuthClientProvider 
 
 function checkIssuer(issuer: string, settings: OAuthSettings | undefined): void {
   if (settings?.issuer === undefined || issuer === settings.issuer) return;
-  throw new Error(`the authorisation server says that it is ${issuer}, and oauth.issuer is ${settings.issuer}`);
+  throw new Error(`the authorisation server names itself ${issuer}, but oauth.issuer is ${settings.issuer}`);
 }
 
 function toClientMetadata(redirectUrl: string, settings: OAuthSettings | undefined): OAuthClientMetadata {

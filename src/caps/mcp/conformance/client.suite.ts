@@ -1,5 +1,5 @@
-// The client that the MCP project's conformance suite tests: a host of ours whose agent uses one MCP server, through the
-// bridge and nothing else. Started by the suite, with the server's address as its last argument.
+// The client for the conformance suite of the MCP project: a host whose agent uses one MCP server through the bridge.
+// The suite starts it with the server's address as the last argument.
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { A2EClientError } from "../../../client/errors.ts";
@@ -32,13 +32,13 @@ async function toOAuth(): Promise<NonNullable<ServerSettings["oauth"]>> {
     ...(signing_algorithm === undefined ? {} : { signing_algorithm }),
     ...(scenario.startsWith("auth/client-credentials-") ? { grant: "client_credentials" } : {}),
     ...(context.idp_issuer === undefined ? {} : await toIdentityAssertion(context.idp_issuer)),
-    // Its metadata names another issuer than the address that it is at.
+    // Its metadata names another issuer than its address.
     ...(scenario === "auth/2025-03-26-oauth-metadata-backcompat" ? { issuer: new URL("/oauth", url).href } : {}),
     client_metadata_url: "https://conformance-test.local/client-metadata.json",
   };
 }
 
-/** An operator has whatever logs the user in write its token to a file. The suite runs this in a folder that it removes. */
+/** The operator's login program writes the user's token to a file. The suite runs this in a folder that it removes. */
 async function toIdentityAssertion(issuer: string) {
   const id_token_file = resolve(`id-token-${process.pid}`);
   await writeFile(id_token_file, context.idp_id_token ?? "", { mode: 0o600 });
@@ -47,7 +47,7 @@ async function toIdentityAssertion(issuer: string) {
   return { grant: "identity_assertion", identity_provider } as const;
 }
 
-/** The user, who agrees to everything: follows the address and hands back where it led. */
+/** A user who agrees to everything: follows the address and returns the callback address. */
 async function authorize(address: string): Promise<string> {
   const response = await fetch(address, { redirect: "manual" });
   return response.headers.get("location") ?? "";
@@ -66,7 +66,7 @@ const plugins = [
 const { client, close } = await startHost({ plugins, database });
 client.onAsk(mcp.asks.elicit, async () => ({ action: "accept", content: {} }));
 
-/** Does something, authorising where that is asked for, a few times at most. */
+/** Runs `work`, and authorises up to a few times if the server requires it. */
 async function persist<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let left = 3; ; left--) {
     try {
@@ -82,7 +82,7 @@ async function persist<Result>(work: () => Promise<Result>): Promise<Result> {
 const toolArguments: Record<string, object> = { add_numbers: { a: 5, b: 3 } };
 let exitCode = 0;
 try {
-  // Asks for something that only a server that is ready can say.
+  // Sends a request that only a ready server can answer.
   await persist(() => client.mcp.listPrompts({ server_id: "peer" })).catch((error: A2EClientError) => {
     if (error.code !== "mcp_capability_missing") throw error;
   });

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { runConformance } from "../../../federation/mcp/conformance/run-conformance.suite.ts";
 import { runScenario } from "./run-scenario.suite.ts";
 
-/** Scenarios that the bridge does not pass, each with the reason. One that passes must go. */
+/** Scenarios that the bridge does not pass, each with the reason. An entry that passes must be removed. */
 const expectedFailures: Readonly<Record<string, string>> = {};
 
-// One after another: one of them measures time, and all at once would be too much for a small machine.
+// In sequence: one of them measures time, and all at once would overload a small machine.
 const scenarios = [
   "initialize",
   "tools_call",
@@ -43,14 +43,14 @@ describe("the MCP project's suite", () => {
     expect({ exitCode, output: exitCode === 0 ? "" : output }).toEqual({ exitCode: 0, output: "" });
   });
 
-  test("has no client scenario that is not asked here", async () => {
+  test("has no client scenario that is not run here", async () => {
     const { output } = await runConformance("list", ["--client"]);
 
     const listed = [...output.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name);
     expect(new Set(listed)).toEqual(new Set(scenarios));
   });
 
-  test("breaks the run with an entry that no longer fails", async () => {
+  test("fails the run for an expected failure that passes", async () => {
     expect((await runScenario("initialize", "it passes")).exitCode).toBe(1);
   });
 });

@@ -1,4 +1,5 @@
-// What servers return, in the spelling of this protocol. Nothing is lost: what we do not know is passed on as it is.
+// Converts results of MCP servers to the spelling of this protocol. Nothing is lost: unknown content is passed on
+// unchanged.
 import type {
   CallToolResult,
   GetPromptResult,
@@ -15,7 +16,10 @@ import { type Redaction, redactValue } from "../redaction.ts";
 
 type Block = CallToolResult["content"][number];
 
-/** `content` as the server gave it, `structured` where it gave that too. A failure of the tool is a result, not an error. */
+/**
+ * `content` as the server sent it, and `structured` if it sent that too. A failure of the tool is a result, not an
+ * error.
+ */
 export function toToolOutput(
   { content, structuredContent, isError }: CallToolResult,
   server_id: string,
@@ -25,7 +29,7 @@ export function toToolOutput(
   if (structuredContent !== undefined) data.structured = structuredContent as JsonValue;
   if (isError !== true) return { data };
   const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-  const error = text === "" ? "the tool failed and did not say why" : cut(redact(text));
+  const error = text === "" ? "the tool failed without an error text" : cut(redact(text));
   return { data: redactValue(data, redact), error, error_code: "tool_error" };
 }
 

@@ -1,11 +1,11 @@
-// What is asked of no server in particular: of all that there are, whatever one of them does.
+// Requests without a server id: they are sent to all servers, whatever state one of them is in.
 import { expect, test } from "vitest";
 import type { A2EClientError } from "../../../client/errors.ts";
 import { ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
 
 const library = (name: string, ...flags: string[]) => ({ cmd: ownServer("hostile", name, "--library", ...flags) });
 
-/** Two servers that have resources and prompts; the first stops to answer about them, and is well otherwise. */
+/** Two servers with resources and prompts; the first does not answer requests about them, but works otherwise. */
 async function startWithHanging() {
   const bridge = await startBridge({ hanging: library("hanging"), sound: library("sound") });
   await bridge.status("hanging", "ready");
@@ -17,7 +17,7 @@ async function startWithHanging() {
 /** Less than the request timeout of a server (300 s), more than a busy machine needs. */
 const soon = { timeoutMs: 120_000 };
 
-test.concurrent("a resource is read, and a prompt got, from the server that has it, though another hangs", async () => {
+test.concurrent("a resource and a prompt are read from the server that has them, although another server hangs", async () => {
   await using bridge = await startWithHanging();
   const { mcp } = bridge.client;
 
@@ -25,7 +25,7 @@ test.concurrent("a resource is read, and a prompt got, from the server that has 
   expect(await mcp.getPrompt({ name: "sound" }, soon)).toMatchObject({ server_id: "sound" });
 });
 
-test.concurrent("lists of all servers give what others have first, though one hangs", async () => {
+test.concurrent("lists of all servers begin with the servers that answer, although one hangs", async () => {
   await using bridge = await startWithHanging();
   const { mcp } = bridge.client;
 
@@ -38,12 +38,12 @@ test.concurrent("lists of all servers give what others have first, though one ha
   expect(resources.resources.map(({ uri }) => uri)).toEqual(["sound://own", "all://shared"]);
   expect(templates.templates.map(({ name }) => name)).toEqual(["sound"]);
   expect(prompts.prompts.map(({ name }) => name)).toEqual(["sound"]);
-  // The one that hangs comes last, and is waited for.
+  // The server that hangs comes last, and its answer is awaited.
   const rest = mcp.listPrompts({ cursor: prompts.next_cursor }, { timeoutMs: 1_500 });
   await expect(rest).rejects.toMatchObject({ code: "timeout" } satisfies Partial<A2EClientError>);
 });
 
-test.concurrent("one that is only slow is listed, though another hangs", async () => {
+test.concurrent("a slow server is listed, although another server hangs", async () => {
   await using bridge = await startBridge({ hanging: library("hanging"), slow: library("slow", "--slow-library") });
   await bridge.status("hanging", "ready");
   await bridge.status("slow", "ready");
@@ -55,7 +55,7 @@ test.concurrent("one that is only slow is listed, though another hangs", async (
   expect(next_cursor).not.toBe("");
 });
 
-test.concurrent("a server that hangs is waited for no longer than its config says", async () => {
+test.concurrent("a request to a server that hangs times out as configured", async () => {
   await using bridge = await startBridge({ hanging: { ...library("hanging"), timeout: 0.5 } });
   await bridge.status("hanging", "ready");
   await bridge.call("hanging__mute");
@@ -68,8 +68,8 @@ test.concurrent("a server that hangs is waited for no longer than its config say
   await expect(mcp.listResources({ server_id }, soon)).rejects.toMatchObject(tooLate);
 });
 
-test.concurrent("a server that is known to hang is not asked for what nobody in particular is asked for", async () => {
-  // Long enough for the sound server to answer on a busy machine.
+test.concurrent("a server that is known to hang gets no requests without a server id", async () => {
+  // Long enough for the working server to answer on a busy machine.
   const pings = { ping_interval_ms: 20, ping_timeout_ms: 3_000 };
   await using bridge = await startBridge({ busy: library("busy", "--mute-pings"), sound: library("sound") }, pings);
   await bridge.status("busy", "ready");
@@ -87,21 +87,21 @@ test.concurrent("a server that is known to hang is not asked for what nobody in 
   expect(named.prompts.map(({ name }) => name)).toEqual(["busy"]);
 });
 
-test.concurrent("a server that hangs over its resources and prompts is ready for its tools", async () => {
+test.concurrent("a server that does not list its resources and prompts is ready for tool calls", async () => {
   await using bridge = await startBridge({ hanging: library("hanging", "--mute-library") });
 
   expect(await bridge.status("hanging", "ready")).toMatchObject({ resources_count: 0, prompts_count: 0 });
   expect(await bridge.call("hanging__echo", { text: "well" })).toMatchObject({ success: true });
 });
 
-test.concurrent("so is one that has little time to be ready in", async () => {
+test.concurrent("a server with a short connect timeout that does not list its resources is ready for tool calls", async () => {
   const options = { connect_timeout_ms: 3_000 };
   await using bridge = await startBridge({ hanging: library("hanging", "--mute-library") }, options);
 
   expect(await bridge.status("hanging", "ready")).toMatchObject({ resources_count: 0, prompts_count: 0 });
 });
 
-test.concurrent("a subscription goes to the server that has the resource, where several could", async () => {
+test.concurrent("a subscription is sent to the server that has the resource, if several support subscriptions", async () => {
   const unwatched = library("unwatched", "--unwatched");
   await using bridge = await startBridge({ unwatched, one: library("one"), other: library("other") });
   for (const id of ["unwatched", "one", "other"]) await bridge.status(id, "ready");

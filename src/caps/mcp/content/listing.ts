@@ -1,5 +1,5 @@
-// Resources and prompts page by page: of one server, or of one after another of all that there are. A server that is not
-// started yet comes after those that are, and one that is silent after all others: each delays only the pages about itself.
+// Resources and prompts page by page: of one server, or of all servers one after another. Servers that are not started
+// yet come after those that are, and servers that do not answer come last: each delays only its own pages.
 import type { Client } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import { mcpLimits } from "../limits.ts";
@@ -22,7 +22,7 @@ interface Page<Item> {
   readonly next: string | undefined;
 }
 
-/** How to ask a server for one kind of thing. */
+/** How to request one kind of item from a server. */
 interface Kind<Item> {
   readonly offer: "resources" | "prompts";
   read(
@@ -80,7 +80,7 @@ async function readPage<Item>(
   return { items: page.items, next: page.next ?? "" };
 }
 
-/** Undefined where the server has nothing of this kind. */
+/** Undefined if the server does not offer this kind. */
 function readPageOf<Item>(
   server: BridgedServer,
   cursor: string,
@@ -96,9 +96,9 @@ function readPageOf<Item>(
 /** A server that is still to be listed. */
 interface Turn {
   readonly id: string;
-  /** Its own, from its last page. */
+  /** The server's own cursor, from its last page. */
   readonly cursor: string;
-  /** It was silent before, and is waited for now. */
+  /** The server did not answer within `maxSilenceMs` before; now its answer is awaited. */
   readonly isLate: boolean;
 }
 
@@ -127,7 +127,10 @@ async function readPageOfAll<Item>(
 
 type ReadTurn<Item> = (turn: Turn, giveUp: AbortSignal) => Promise<Page<Item> | undefined>;
 
-/** Of those that have been silent, whoever speaks first: they are waited for together, or one would hide another. */
+/**
+ * The first answer of the servers that did not answer before. All are awaited together, so that a silent server does
+ * not block another.
+ */
 async function readFirst<Item>(
   turns: readonly Turn[],
   { signal }: Caller,
@@ -157,7 +160,7 @@ function toAnswer<Item>({ items, next }: Page<Item>, turn: Turn, others: readonl
   return { items, next: toCursor(next === undefined ? others : [{ ...turn, cursor: next }, ...others]) };
 }
 
-/** Undefined for a server that fails, for it does not hide the others; and for one whose page would be empty. */
+/** Undefined if the server fails, so that it does not hide the others, or if its page would be empty. */
 async function readUnlessFailed<Item>(
   server: BridgedServer,
   cursor: string,
@@ -190,7 +193,7 @@ function parseCursor(cursor: string): Turn[] {
     const turns = cursorSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
     return turns.map(([id, within, isLate]) => ({ id, cursor: within, isLate }));
   } catch {
-    throw mcp.error("schema_violation", "cursor: expected one that an earlier page gave");
+    throw mcp.error("schema_violation", "cursor: expected the next_cursor of an earlier page");
   }
 }
 

@@ -1,4 +1,4 @@
-// Single resources and prompts: from the server that was named, or from whichever has them.
+// Single resources and prompts: from the named server, or from the first server that has them.
 import type { A2EError } from "../../../protocol/errors.ts";
 import { mcpLimits } from "../limits.ts";
 import { isUriOnList } from "../patterns.ts";
@@ -27,7 +27,7 @@ function readFrom(candidates: readonly BridgedServer[], uri: string, server_id: 
   );
 }
 
-/** The server at which a resource can be subscribed to; where there are several, the one that it can be read from. */
+/** The server to subscribe to a resource at; if several could have it, the first that it can be read from. */
 export async function findOwner(bridge: SessionBridge, uri: string, caller: Caller): Promise<string> {
   const able = bridge.usable.filter(
     ({ config, capabilities }) =>
@@ -45,7 +45,7 @@ export async function getPrompt(
   caller: Caller,
 ) {
   const candidates = server_id === "" ? bridge.usable : [bridge.server(server_id)];
-  // Arguments of prompts are text; what an agent sends as a number is meant as one.
+  // Arguments of prompts are text: numbers and objects of the agent are sent as JSON.
   const texts = Object.entries(given).map(([key, value]) => [
     key,
     typeof value === "string" ? value : JSON.stringify(value),
@@ -63,8 +63,8 @@ export async function getPrompt(
 }
 
 /**
- * The answer of the first server that has what was asked for. They are asked one after another, the next when the last
- * does not have it or is silent: that one may still answer, but keeps nobody waiting for what another has.
+ * The answer of the first server that has the item. The servers are asked in order; the next is asked when the last
+ * does not have the item or is silent for `maxSilenceMs`. A silent server may still answer.
  */
 async function firstAnswer<Answer>(
   servers: readonly BridgedServer[],
@@ -93,7 +93,7 @@ async function firstAnswer<Answer>(
   };
   try {
     for (const server of servers) {
-      // Others are not to be started for somebody who has left.
+      // A cancelled call must not start further servers.
       if (caller.signal?.aborted === true) break;
       const asking = ask(server);
       asked.push(asking);
@@ -109,11 +109,11 @@ async function firstAnswer<Answer>(
   throw toProblem(problems, server_id, servers.length === 1) ?? notFound;
 }
 
-/** JSON-RPC codes by which servers say that they do not have what was named. */
+/** JSON-RPC codes with which servers report that they do not have the named item. */
 const resourceIsNotFound = -32002;
 const invalidParams = -32602;
 
-/** What is wrong beside that nobody has it. Of one server among several that is its own affair. */
+/** The error to report if it is more than "not found". An error of one server among several is not reported. */
 function toProblem(problems: readonly A2EError[], server_id: string, isOnly: boolean): A2EError | undefined {
   const others = problems.filter((problem) => !isUnknown(problem, server_id));
   const complaint = others.find(({ detail }) => detail?.mcp_code === invalidParams);

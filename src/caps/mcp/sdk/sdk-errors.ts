@@ -1,4 +1,4 @@
-// What went wrong with a server, told as an error of this protocol.
+// Converts errors of a server and of the SDK to errors of this protocol.
 
 import { isLargerThan } from "../../../machinery/validation/json-size.ts";
 import { A2EError } from "../../../protocol/errors.ts";
@@ -11,18 +11,21 @@ import type { Sdk } from "./sdk.ts";
 
 export interface ServerFault {
   readonly error: A2EError;
-  /** `lost`: the connection is of no use any more. `forgotten`: the server does not know it, and would know a new one. */
+  /**
+   * `lost`: the connection can no longer be used. `forgotten`: the server rejects this connection but would accept a
+   * new one.
+   */
   readonly connection: "kept" | "lost" | "forgotten";
   readonly isUnauthorized: boolean;
 }
 
-/** JSON-RPC codes that this file gives a meaning of its own. */
+/** JSON-RPC codes that this file treats specially. */
 const methodNotFound = -32601;
 
 export interface FaultySource {
   readonly sdk: Sdk;
   readonly serverId: string;
-  /** False where the connection is the process itself: such a server cannot forget the one and live. */
+  /** False if the connection is a child process: such a server cannot lose the connection and keep running. */
   readonly isRemote: boolean;
   readonly redact: Redaction;
 }
@@ -33,7 +36,7 @@ export function toServerFault(cause: unknown, { sdk, serverId, isRemote, redact 
   const text = redact(cause instanceof Error ? describe(cause) : String(cause));
   if (sdk.UnauthorizedError.isInstance(cause) || statusOf(cause, sdk) === 401)
     return {
-      error: serverUnavailable(serverId, "it wants an authorisation", { authorization: "required" }),
+      error: serverUnavailable(serverId, "it requires authorisation", { authorization: "required" }),
       connection: "kept",
       isUnauthorized: true,
     };
@@ -65,13 +68,13 @@ export function toServerFault(cause: unknown, { sdk, serverId, isRemote, redact 
   return { error: transportError(serverId, text), connection: "lost", isUnauthorized: false };
 }
 
-/** What came with the error, as the addresses to visit come with one that wants a visit. */
+/** The data of the error, for example the addresses to visit of an error that requires a visit. */
 function dataOf(data: unknown, redact: Redaction): JsonObject {
   if (!isJsonObject(data) || isLargerThan(data, mcpLimits.maxTextLength)) return {};
   return { mcp_data: redactValue(data, redact) };
 }
 
-/** `fetch failed` says nothing; what is behind it does. */
+/** Appends the causes, since `fetch failed` alone explains nothing. */
 function describe(error: Error): string {
   const causes = [error.message];
   for (let at = error.cause; at instanceof Error && causes.length < maxCauses; at = at.cause) {
@@ -87,12 +90,12 @@ function statusOf(cause: unknown, { SdkHttpError, SseError }: Sdk): number | und
   return SdkHttpError.isInstance(cause) ? cause.status : SseError.isInstance(cause) ? cause.code : undefined;
 }
 
-/** JSON-RPC codes with which servers refuse a request before they look at it. */
+/** JSON-RPC codes with which servers reject a request before they handle it. */
 const refusals = [-32600, -32000, -32001, -32002];
 
 /**
- * The session is gone (404, as the specification says), or a server that began anew has not seen an `initialize`. Words
- * alone do not say so: tools have sessions of their own, and lose them.
+ * The session expired (404 by the specification), or the server restarted and has not seen an `initialize`. The text
+ * alone is not enough: tools have sessions of their own and may lose them.
  */
 function isForgotten(cause: unknown, sdk: Sdk, isRemote: boolean): boolean {
   if (statusOf(cause, sdk) === 404) return true;

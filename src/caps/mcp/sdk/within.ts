@@ -1,6 +1,6 @@
-// Waiting that has an end.
+// Waiting with a limit.
 
-/** A promise that is waited for only until a signal aborts; the work behind it goes on. */
+/** Waits for a promise until a signal aborts; the work behind the promise continues. */
 export function within<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return promise;
   if (signal.aborted) {
@@ -14,7 +14,7 @@ export function within<Value>(promise: Promise<Value>, signal: AbortSignal | und
   });
 }
 
-/** Waits for a signal, or so long; true where it was the time. */
+/** Waits for `ms` or until the signal aborts; true if the time elapsed. */
 export function sleep(ms: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(false);
@@ -42,7 +42,7 @@ export async function isDoneWithin(done: Promise<unknown>, ms: number): Promise<
   }
 }
 
-/** What a promise gives, or something else where it fails or takes longer; the work behind it goes on. */
+/** The value of a promise, or `otherwise` if it rejects or takes longer; the work behind the promise continues. */
 export async function inTime<Value>(promise: Promise<Value>, ms: number, otherwise: Value): Promise<Value> {
   let value = otherwise;
   const known = promise.then(

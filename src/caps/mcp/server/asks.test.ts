@@ -1,11 +1,11 @@
-// What servers ask of agents: who is asked, and who is not.
+// Requests of servers to agents: which agent is asked, and which is not.
 import { expect, test } from "vitest";
 import { mcp } from "../protocol.ts";
 import { officialServer, ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
 
 const cmd = ownServer("hostile");
 
-test("a server without permission cannot ask, and one whose agent refuses is told so", async () => {
+test("a server without permission cannot ask, and a server whose agent refuses gets an error", async () => {
   const everything = officialServer("everything");
   await using bridge = await startBridge({
     off: { cmd: everything },
@@ -30,7 +30,7 @@ test("a server without permission cannot ask, and one whose agent refuses is tol
   expect(thrown.error).toContain("mcp_sampling_refused: never");
 });
 
-test("an agent that does not answer a server's question is given up after its time", async () => {
+test("a server's request to an agent that does not answer times out", async () => {
   await using bridge = await startBridge(
     { on: { cmd: officialServer("everything"), permissions: { sampling: true } } },
     { ask_timeout_ms: 100 },
@@ -43,7 +43,7 @@ test("an agent that does not answer a server's question is given up after its ti
   expect(result.error).toContain("timeout");
 });
 
-test("where several sessions have calls under way, none is asked on behalf of another", async () => {
+test("if several sessions have calls in progress, no agent is asked on behalf of another", async () => {
   await using bridge = await startBridge({
     on: { cmd: officialServer("everything"), permissions: { sampling: true } },
   });
@@ -58,11 +58,11 @@ test("where several sessions have calls under way, none is asked on behalf of an
   const result = await bridge.call("on__trigger-sampling-request", { prompt: "whose?" });
   await busy;
 
-  expect(result.error).toContain("which agent to ask is not known");
+  expect(result.error).toContain("the agent to ask is unknown");
   expect(asked).toEqual([]);
 });
 
-test("a server that goes on with a call nobody waits for has no other agent asked about it", async () => {
+test("a server that continues a call without a caller cannot ask another agent about it", async () => {
   await using bridge = await startBridge({ on: { cmd, permissions: { sampling: true } } });
   await bridge.status("on", "ready");
   const other = await bridge.connect();
@@ -80,7 +80,7 @@ test("a server that goes on with a call nobody waits for has no other agent aske
   expect(asked).toEqual([]);
 });
 
-test("a server that has an address visited says when that is done", async () => {
+test("a server that asked for a visit to an address reports when it is done", async () => {
   await using bridge = await startBridge({ on: { cmd, permissions: { elicitation: true } } });
   await bridge.status("on", "ready");
   const told: unknown[] = [];

@@ -1,5 +1,5 @@
-// What a server wants from the agent: a completion, a form, its folders. The agent is asked; its answer, or its refusal,
-// goes back to the server.
+// Requests of a server to the agent: for a completion, a form or the agent's folders. The agent's answer or refusal is
+// returned to the server.
 import type { Client, CreateMessageRequest, CreateMessageResult, ElicitRequest } from "@modelcontextprotocol/client";
 import type { SessionContext } from "../../../host/plugin.ts";
 import type { ResultOf } from "../../../protocol/capability.ts";
@@ -18,14 +18,14 @@ export interface AskPort {
   readonly config: ServerConfig;
   readonly sdk: Sdk;
   readonly timeoutMs: number;
-  /** The agent on whose behalf the server works, where that is certain: as it is where the server names a task. */
+  /** The agent on whose behalf the server works, if that is certain, for example because the server names a task. */
   agent(taskId: string | undefined): Agent | undefined;
   onRefusal(what: string, reason: string): void;
 }
 
 /**
- * The code that the specification of MCP gives as an example for a request that a user rejects. A server that fails a call
- * over a refusal answers with it in turn.
+ * The code that the MCP specification shows for a request that a user rejects. A server that fails a call because of a
+ * refusal answers that call with it.
  */
 export const rejected = -1;
 
@@ -37,7 +37,7 @@ export class Asks {
     this.#port = port;
   }
 
-  /** Has a client take the questions that the server may ask, and say no to all others. */
+  /** Makes a client accept the requests that this server may send; all others are rejected. */
   attach(client: Client): void {
     const { sdk, config } = this.#port;
     const agentOf = (meta: Record<string, unknown> | undefined) => this.#port.agent(relatedTask(meta, sdk));
@@ -55,7 +55,7 @@ export class Asks {
       );
   }
 
-  /** Answers a question that came inside of an answer, for the agent whose call it belongs to. */
+  /** Answers a request that came inside of an answer, for the agent whose call it belongs to. */
   async answer(question: unknown, signal: AbortSignal, agent: Agent | undefined): Promise<JsonObject> {
     const { sdk, config } = this.#port;
     const { method, params = {} } = (question ?? {}) as { method?: unknown; params?: unknown };
@@ -69,7 +69,7 @@ export class Asks {
     if (method === "elicitation/create" && permissions.elicitation && sdk.isSpecType.ElicitRequestParams(params))
       return this.#elicit(params, signal, agent);
     if (method === "roots/list" && permissions.roots) return this.#listRoots(signal, agent);
-    throw this.#refusal("a question", "it is not one that this server may ask");
+    throw this.#refusal("a question", "this server may not ask it");
   }
 
   #sample(params: CreateMessageRequest["params"], signal: AbortSignal, agent: Agent | undefined) {
@@ -98,8 +98,9 @@ export class Asks {
 
   async #ask<Answer>(what: string, agent: Agent | undefined, work: (ask: Agent["ask"]) => Promise<Answer>) {
     if (agent === undefined)
-      throw this.#refusal(what, "several sessions use this server: which agent to ask is not known");
-    if (this.#waiting >= mcpLimits.maxAsks) throw this.#refusal(what, `${mcpLimits.maxAsks} questions wait already`);
+      throw this.#refusal(what, "several sessions use this server, so the agent to ask is unknown");
+    if (this.#waiting >= mcpLimits.maxAsks)
+      throw this.#refusal(what, `${mcpLimits.maxAsks} requests are pending already`);
     this.#waiting += 1;
     try {
       return await work(agent.ask);
@@ -151,7 +152,7 @@ function toMessage({
   return {
     role,
     content,
-    // The specification wants a name, and agents do not always know one.
+    // The specification requires a name, and agents do not always have one.
     model: model === "" ? "unknown" : model,
     ...(stop_reason === "" ? {} : { stopReason: stop_reason }),
   } as CreateMessageResult;
@@ -165,7 +166,7 @@ function toElicit(server_id: string, params: ElicitRequest["params"]) {
   return { server_id, message, mode: "url", url: String(params.url), elicitation_id };
 }
 
-/** What a form says of fields that the user leaves as they are. */
+/** The defaults of a form, for fields that the user does not change. */
 function defaultsOf(params: ElicitRequest["params"]): JsonObject {
   if (!("requestedSchema" in params)) return {};
   const fields = Object.entries(params.requestedSchema.properties ?? {}) as [string, { default?: unknown }][];

@@ -1,4 +1,4 @@
-// Whether a server can be used, told to whoever asks and to those who only listen.
+// Whether a server can be used: as an error for callers, and as pushes to the sessions that listen.
 import type { A2EError } from "../../../protocol/errors.ts";
 import type { Authorization } from "../authorization/authorization.ts";
 import type { BridgeEnvironment } from "../environment.ts";
@@ -23,13 +23,13 @@ export class Availability {
     this.#port = port;
   }
 
-  /** Where the agent's user has to go; empty where that is not what is missing. */
+  /** The address that the agent's user has to open; empty if no authorisation is missing. */
   get authorizationUrl(): string {
     const { config, authorization, link } = this.#port;
     return link().status === "unauthorized" ? authorization.pendingUrlFor(config) : "";
   }
 
-  /** The error for those who need the server and cannot have it. */
+  /** The error for callers while the server cannot be used. */
   toError(retryAfterMs: number | undefined): A2EError {
     const { status, error } = this.#port.link();
     const url = this.authorizationUrl;

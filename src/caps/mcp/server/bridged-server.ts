@@ -1,5 +1,5 @@
-// One server of the bridge: its tools in a catalogue, its requests and notifications for the sessions that use it.
-// Whatever it does delays nobody but those who call it.
+// One server of the bridge: its tools in a catalogue, its requests and notifications for the sessions that use it. A
+// slow or broken server delays only its own callers.
 import type { ServerCapabilities } from "@modelcontextprotocol/client";
 import type { ToolCatalogue } from "../../../host/tool-catalogue.ts";
 import type { Authorization } from "../authorization/authorization.ts";
@@ -26,7 +26,7 @@ import { ServerLink } from "./server-link.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { patienceOf, synchronize } from "./synchronization.ts";
 
-/** Where a server lives: in the host, for all sessions, or in one of them. */
+/** The owner of a server: the host, for all sessions, or a single session. */
 export interface ServerHome {
   readonly environment: BridgeEnvironment;
   readonly tools: ToolCatalogue;
@@ -35,7 +35,7 @@ export interface ServerHome {
   listeners(): Iterable<ServerListener>;
 }
 
-/** Who uses a server, and when to stop. */
+/** The session that uses a server, and a signal to stop. */
 export interface Caller {
   readonly sessionId: string;
   readonly signal?: AbortSignal;
@@ -111,12 +111,12 @@ export class BridgedServer {
     return this.#link.connection !== undefined;
   }
 
-  /** False where it is known to be of no use now. */
+  /** False if the server is known to be unusable at present. */
   get canBeReady(): boolean {
     return ["idle", "connecting", "ready"].includes(this.#link.status) && this.#health.problem === "";
   }
 
-  /** What it said it can do; undefined where it is not connected. */
+  /** The capabilities that the server announced; undefined if it is not connected. */
   get capabilities(): ServerCapabilities | undefined {
     return this.#link.connection?.client.getServerCapabilities();
   }
@@ -125,7 +125,7 @@ export class BridgedServer {
     return this.#conversation.callers.count > 0;
   }
 
-  /** Shows the tools it had the last time, or else connects, in the background, to learn them. */
+  /** Shows the tools from the last connection, or connects in the background to list them. */
   start(): void {
     if (this.#home.environment.isReplay) return;
     const isShown = this.config.isLazy && this.#tools.showRemembered();
@@ -136,18 +136,18 @@ export class BridgedServer {
     return this.#link.ready(signal);
   }
 
-  /** Where it was lost, waits for it. */
+  /** Waits until a lost connection is open again. */
   comeBack(signal: AbortSignal): Promise<Connection> {
     return this.#link.comeBack(signal);
   }
 
-  /** It is of no use as it is: the connection is ended and opened anew. */
+  /** Closes the connection and opens a new one, because the server does not respond. */
   renew(reason: string): void {
     const { connection } = this.#link;
     if (connection !== undefined) this.#link.lose(connection, reason);
   }
 
-  /** Goes on with a subscription of before: at once, or as soon as the server is there. */
+  /** Renews a subscription of a restored session: at once, or as soon as the server is connected. */
   watchAgain(uri: string): void {
     const { connection } = this.#link;
     if (this.#home.environment.isReplay) return;
@@ -156,7 +156,7 @@ export class BridgedServer {
     else this.subscriptions.tellRest(connection);
   }
 
-  /** Does something with the connection for a caller. What fails is told as an error of this protocol. */
+  /** Runs `work` with the connection for a caller. Failures are thrown as errors of this protocol. */
   async use<Result>({ sessionId, signal }: Caller, work: (connection: Connection) => Promise<Result>): Promise<Result> {
     this.#counts.calls += 1;
     try {
@@ -168,7 +168,7 @@ export class BridgedServer {
       } catch (cause) {
         const fault = signal?.aborted === true ? undefined : this.#handle(cause, connection);
         isAnswered = fault !== undefined && fault.error.code !== "timeout";
-        // The server refused before it did anything, so asking again asks once.
+        // The server rejected the request before handling it, so a second attempt runs it once.
         if (fault?.connection === "forgotten") return await work(await this.#link.ready(signal));
         throw cause;
       } finally {
@@ -184,11 +184,11 @@ export class BridgedServer {
 
   tasksOf(sessionId: string): Pick<TaskPort, "sdk" | "own" | "answer"> {
     const { sdk } = this.#faults;
-    if (sdk === undefined) throw new Error("there is no task without a connection");
+    if (sdk === undefined) throw new Error("tasksOf() was called before the first connection");
     return { sdk, ...this.#conversation.tasksOf(sessionId) };
   }
 
-  /** Lists its tools again, once for all reasons there are to do so. */
+  /** Lists its tools again; repeated requests are merged. */
   syncSoon(): void {
     this.#tools.syncSoon();
   }
@@ -264,7 +264,7 @@ export class BridgedServer {
     this.#conversation.callers.forgetUnanswered();
   }
 
-  /** Does to the link what a failure calls for. */
+  /** Changes the state of the link as the failure requires. */
   #handle(cause: unknown, connection: Connection): ServerFault {
     const fault = this.#faults.judge(cause);
     if (fault.isUnauthorized) this.#link.deny(connection);

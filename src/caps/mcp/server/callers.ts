@@ -1,11 +1,11 @@
-// For whom a server works: whose questions it can have, and whether it is at work at all.
+// The sessions that a server works for. They decide which agent its requests are for, and whether it is busy.
 import { mcpLimits } from "../limits.ts";
 
 export class Callers {
   readonly #now: () => number;
-  /** Calls under way, by session. */
+  /** Number of calls in progress, by session. */
   readonly #underWay = new Map<string, number>();
-  /** Sessions that gave up a call which the server may go on with, each with the time until which that is to be feared. */
+  /** Sessions that left a call which the server may continue, each with the time until which to expect that. */
   readonly #unanswered = new Map<string, number>();
   readonly #tasks = new Map<string, string>();
 
@@ -13,12 +13,12 @@ export class Callers {
     this.#now = now;
   }
 
-  /** Calls under way. */
+  /** Calls in progress. */
   get count(): number {
     return [...this.#underWay.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Notes a call until the returned function is called, with whether the server has answered it. */
+  /** Counts a call until the returned function is called, with whether the server has answered it. */
   begin(sessionId: string): (isAnswered: boolean) => void {
     this.#underWay.set(sessionId, (this.#underWay.get(sessionId) ?? 0) + 1);
     return (isAnswered) => {
@@ -29,7 +29,7 @@ export class Callers {
     };
   }
 
-  /** Notes whose task it is until the returned function is called. */
+  /** Records the session of a task until the returned function is called. */
   own(taskId: string, sessionId: string): () => void {
     this.#tasks.set(taskId, sessionId);
     return () => void this.#tasks.delete(taskId);
@@ -39,14 +39,14 @@ export class Callers {
     return this.#tasks.get(taskId);
   }
 
-  /** All whom the server may be working for. */
+  /** All sessions that the server may be working for. */
   sessions(): ReadonlySet<string> {
     const now = this.#now();
     for (const [id, until] of this.#unanswered) if (until <= now) this.#unanswered.delete(id);
     return new Set([...this.#underWay.keys(), ...this.#unanswered.keys()]);
   }
 
-  /** The server is another one: it knows nothing of what the last one was asked. */
+  /** For a new connection: the server behind it does not have the calls of the last connection. */
   forgetUnanswered(): void {
     this.#unanswered.clear();
   }

@@ -1,4 +1,5 @@
-// One connection to a server, from the first byte to the negotiated revision. A server may have many, one after another.
+// One connection to a server, from the first byte to the negotiated revision. A server may have many, one after
+// another.
 import type {
   CallToolResult,
   Client,
@@ -32,9 +33,9 @@ export interface ConnectionOptions {
   readonly authorization: OAuthClientProvider | undefined;
   readonly signal: AbortSignal;
   now(): number;
-  /** Says what the client can do before it is connected. */
+  /** Registers the handlers of the client before it is connected. */
   prepare(client: Client): void;
-  /** Notifications came faster than they are taken: anything may have been among them. */
+  /** Notifications were dropped because they came too fast; any kind may have been among them. */
   onDropped(): void;
   onError(error: Error): void;
 }
@@ -45,24 +46,24 @@ export interface Connection {
   readonly version: string;
   readonly isStateless: boolean;
   readonly dropped: number;
-  /** The result, or what stands for the task that the server made of the call. */
+  /** The result, or a result that stands for the task which the server created for the call. */
   callTool(name: string, args: JsonObject, options: DirectOptions): Promise<CallToolResult>;
-  /** Takes the progress of what outlives its request, until the returned function is called. */
+  /** Receives progress for work that outlives its request, until the returned function is called. */
   followProgress(token: string, onProgress: (progress: Progress) => void): () => void;
   close(): Promise<void>;
 }
 
-/** Newest revision first; older ones, and older transports, where the server knows nothing else. */
+/** Tries the newest revision first, then older revisions and transports if the server supports nothing else. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { endpoint } = options.config;
   try {
     return await open(options, createTransport(endpoint, options));
   } catch (error) {
     options.signal.throwIfAborted();
-    // Servers built on some older SDKs end at any request before `initialize`, the question after the revision included.
+    // Servers built on some older SDKs exit at any request before `initialize`, also at the probe for the revision.
     if (endpoint.transport === "stdio" && isConnectError(error, options.sdk))
       return open(options, createTransport(endpoint, options), { kind: "legacy" });
-    // The way of 2025 for a server of 2024: what it does not take as a POST, it may give out as a stream.
+    // How clients of 2025 detect a server of 2024: if it rejects the POST, it may offer an event stream.
     if (endpoint.transport === "http" && isClientFault(error, options.sdk))
       return open(options, createTransport({ ...endpoint, transport: "sse" }, options), { kind: "legacy" }).catch(
         () => {
@@ -81,14 +82,15 @@ async function open(options: ConnectionOptions, inner: Transport, prior?: { kind
   options.prepare(client);
   try {
     const connectOptions = { timeout: connectTimeoutMs, signal, ...(prior === undefined ? {} : { prior }) };
-    // The SDK waits for a transport to start, however long that takes.
+    // The SDK waits for a transport to start without a limit.
     await within(client.connect(transport, connectOptions), signal);
   } catch (error) {
     await inner.close().catch(() => {});
     throw error;
   }
   const isStateless = client.getProtocolEra() === "modern";
-  // What belongs to one request only, as its headers and its questions do, the SDK knows best.
+  // Over HTTP and in the stateless revision, headers and server requests belong to single requests: the SDK handles
+  // those.
   const isPlain = !isStateless && (inner instanceof StdioTransport || inner instanceof WebSocketTransport);
   return {
     client,
@@ -103,14 +105,14 @@ async function open(options: ConnectionOptions, inner: Transport, prior?: { kind
       return transport.dropped;
     },
     async close() {
-      // A server that has sessions can end this one; one that does not hear of it does so in its own time.
+      // Ends the session at servers that have sessions; if the message is lost, the server expires it.
       if (inner instanceof sdk.StreamableHTTPClientTransport)
         await isDoneWithin(
           inner.terminateSession().catch(() => {}),
           mcpLimits.goodbyeMs,
         );
       await client.close();
-      // The client closes what it was connected to; one that never got that far is closed here.
+      // client.close() closes its transport; a client that never connected has none, so it is closed here.
       await inner.close();
     },
   };
@@ -125,11 +127,11 @@ function createClient({ sdk, config, connectTimeoutMs }: ConnectionOptions): Cli
       capabilities: toCapabilities(config),
       versionNegotiation: {
         mode: "auto",
-        // Over a pipe silence means an older server; over a network it is only slow.
+        // Over a pipe, silence means an older server; over a network, it only means a slow one.
         probe: { timeoutMs: config.endpoint.transport === "stdio" ? mcpLimits.probeTimeoutMs : connectTimeoutMs },
       },
-      // Schemas come from servers, and a validator runs what they say: a schema can be made to take forever. They are
-      // shown to agents, never run here; servers check their own input.
+      // Schemas come from servers, and a malicious schema can make a validator run forever. They are shown to agents
+      // and never executed here; servers validate their own input.
       jsonSchemaValidator: {
         getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
       },
@@ -146,7 +148,7 @@ function toCapabilities({ permissions }: ServerConfig): ClientCapabilities {
   };
 }
 
-/** The stateless revision has no level of logging to set: each request says which it wants. */
+/** The stateless revision has no logging level to set; each request carries its level instead. */
 function createToolCall(client: Client, meta: { [key: string]: string | undefined }): Connection["callTool"] {
   const given = Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
   const rest = Object.keys(given).length === 0 ? {} : { _meta: given };
@@ -166,7 +168,7 @@ function createTransport(endpoint: Endpoint, options: ConnectionOptions): Transp
         requestInit: { headers: endpoint.headers },
         fetch,
         ...(authorization === undefined ? {} : { authProvider: authorization }),
-        // Whoever names the issuer has it checked where the metadata is kept.
+        // If the config names an issuer, checkIssuer() in user-provider.ts compares it.
         skipIssuerMetadataValidation: endpoint.oauth?.issuer !== undefined,
       };
       return endpoint.transport === "sse"

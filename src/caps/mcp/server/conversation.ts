@@ -1,4 +1,4 @@
-// What passes between a server and the agents that use it, beside the answers to their calls: its questions and its news.
+// The requests and notifications of a server to the agents that use it.
 import type { Client } from "@modelcontextprotocol/client";
 import { Coalescing } from "../coalescing.ts";
 import type { BridgeEnvironment } from "../environment.ts";
@@ -44,12 +44,12 @@ export class Conversation {
     listen(client, this.#port);
   }
 
-  /** What tasks of a session need: their questions are for the agent of that session and no other. */
+  /** For tasks of a session: their requests are sent to the agent of that session only. */
   tasksOf(sessionId: string): Pick<TaskPort, "own" | "answer"> {
     return {
       own: (taskId) => this.callers.own(taskId, sessionId),
       answer: async (question, signal) => {
-        if (this.#asks === undefined) throw new Error("there is no question without a connection");
+        if (this.#asks === undefined) throw new Error("answer() was called before the first connection");
         return this.#asks.answer(question, signal, this.#listener(sessionId));
       },
     };
@@ -70,7 +70,7 @@ export class Conversation {
         return owner === undefined ? soleListener(this.#port) : this.#listener(owner);
       },
       onRefusal: (what, reason) =>
-        environment.log.info("an mcp server was refused", { server: config.id, what, reason }),
+        environment.log.info("a request of an mcp server was refused", { server: config.id, what, reason }),
     });
   }
 

@@ -7,7 +7,7 @@ import { Faults } from "./faults.ts";
 test.each([
   [new A2EError("timeout", "it was not ready within 30 s"), "timeout"],
   [new Error("Cannot find package abc-def-123"), "mcp_transport_error"],
-])("what goes wrong before the first connection is judged too, so that another is tried: %s", (cause, code) => {
+])("a failure before the first connection is classified, so that the connection is retried: %s", (cause, code) => {
   const [config] = parseMcpOptions({ servers: { s: { cmd: ["serve"], env: { KEY: "abc-def-123" } } } }).servers;
   if (config === undefined) throw new Error("no config");
 

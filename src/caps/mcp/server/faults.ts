@@ -1,4 +1,4 @@
-// What goes wrong with one server, as callers and the log are told of it: without its secrets, and not at any length.
+// Failures of one server, for callers and for the log: with secrets redacted and the length limited.
 import type { Logger } from "../../../host/logger.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { cut, transportError } from "../problems.ts";
@@ -13,7 +13,7 @@ export class Faults {
   readonly redact: Redaction;
   readonly #config: ServerConfig;
   readonly #log: Logger;
-  /** Not there before the first connection: it may be what is missing, or what took too long to load. */
+  /** Undefined before the first connection: loading the SDK may itself have failed or timed out. */
   sdk: Sdk | undefined;
 
   constructor(config: ServerConfig, log: Logger) {
@@ -27,7 +27,7 @@ export class Faults {
     return { ...fault, reason: cut(fault.error.message, maxErrorLength) };
   }
 
-  /** True where a failure is something that the server said. */
+  /** True if the failure is an error answer of the server. */
   isAnswer(cause: unknown): boolean {
     return this.sdk?.ProtocolError.isInstance(cause) === true;
   }

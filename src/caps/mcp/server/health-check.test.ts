@@ -4,7 +4,7 @@ import { ownServer, startBridge, waitFor } from "../start-bridge.suite.ts";
 const hostile = (...flags: string[]) => ({ cmd: ownServer("hostile", ...flags) });
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
 
-test("a server is pinged, and how long that took is shown", async () => {
+test("a server is pinged, and the duration is shown", async () => {
   await using bridge = await startBridge({ good: hostile() }, { ping_interval_ms: 20 });
 
   const { last_ping_ms, error } = await waitFor(async () => {
@@ -16,7 +16,7 @@ test("a server is pinged, and how long that took is shown", async () => {
   expect(error).toBe("");
 });
 
-test("a server that misses three pings in a row is started anew", async () => {
+test("an idle server that misses three consecutive pings is restarted", async () => {
   await using bridge = await startBridge(
     { mute: hostile("--mute-pings") },
     { ping_interval_ms: 20, ping_timeout_ms: 50 },
@@ -33,7 +33,7 @@ test("a server that misses three pings in a row is started anew", async () => {
   expect(textOf(await bridge.call("mute__pid"))).not.toBe(pid);
 });
 
-test("a server at work is not started anew, however many pings it misses", async () => {
+test("a busy server is not restarted, however many pings it misses", async () => {
   await using bridge = await startBridge(
     { mute: hostile("--mute-pings") },
     { ping_interval_ms: 10, ping_timeout_ms: 20 },
@@ -45,7 +45,7 @@ test("a server at work is not started anew, however many pings it misses", async
   expect(textOf(answer)).toBe("took its time");
 });
 
-test("a server that does not know pings answers them all the same, and is left alone", async () => {
+test("a server that answers pings with an error is not restarted", async () => {
   await using bridge = await startBridge({ plain: hostile("--no-ping") }, { ping_interval_ms: 5 });
   await bridge.status("plain", "ready");
 

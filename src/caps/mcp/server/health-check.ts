@@ -1,4 +1,4 @@
-// Whether a server still answers, and how fast.
+// Pings a server to find out whether it answers, and how fast.
 import type { BridgeEnvironment } from "../environment.ts";
 import { mcpLimits } from "../limits.ts";
 import type { Connection } from "./connection.ts";
@@ -6,14 +6,14 @@ import type { Connection } from "./connection.ts";
 interface CheckedServer {
   readonly environment: BridgeEnvironment;
   readonly isInUse: boolean;
-  /** True where a failure is something that the server said. */
+  /** True if the failure is an error answer of the server. */
   isAnswer(cause: unknown): boolean;
   renew(reason: string): void;
 }
 
 export interface HealthCheck {
   readonly lastPingMs: number;
-  /** What is wrong with a server that is connected; empty where nothing is. */
+  /** The problem of a connected server; empty if there is none. */
   readonly problem: string;
   start(connection: Connection): void;
   stop(): void;
@@ -24,12 +24,12 @@ export function createHealthCheck(server: CheckedServer): HealthCheck {
   let missed = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  /** False where there was no answer. A server that says that it knows no pings has answered. */
+  /** False if there was no answer. An error answer, such as "unknown method", is an answer. */
   const ping = async ({ client, isStateless }: Connection): Promise<boolean> => {
     const startedAt = performance.now();
     const options = { timeout: server.environment.options.ping_timeout_ms };
     try {
-      // The stateless revision has no ping; what it does have costs as little.
+      // The stateless revision has no ping; discover() costs as little.
       await (isStateless ? client.discover(options) : client.ping(options));
     } catch (cause) {
       if (!server.isAnswer(cause)) return false;
@@ -43,7 +43,7 @@ export function createHealthCheck(server: CheckedServer): HealthCheck {
       const isAnswered = await ping(connection);
       if (timer !== current) return;
       missed = isAnswered ? 0 : missed + 1;
-      // One that is at work may be too busy to answer: its callers have their own patience.
+      // A busy server may be too slow to answer pings; its callers have timeouts of their own.
       if (missed >= mcpLimits.maxMissedPings && !server.isInUse) return server.renew("it does not answer pings");
       schedule(connection, server.environment.options.ping_interval_ms);
     }, delayMs).unref();
@@ -61,7 +61,7 @@ export function createHealthCheck(server: CheckedServer): HealthCheck {
       return lastPingMs;
     },
     get problem() {
-      return missed === 0 ? "" : `${missed} pings in a row were not answered`;
+      return missed === 0 ? "" : `${missed} consecutive pings were not answered`;
     },
     start(connection) {
       stop();

@@ -1,4 +1,4 @@
-// What a server says without being asked, and to whom it goes.
+// Notifications of a server, and the sessions that they are sent to.
 import type { Client } from "@modelcontextprotocol/client";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Coalescing } from "../coalescing.ts";
@@ -8,7 +8,7 @@ import type { ServerConfig } from "../server-config.ts";
 import type { Agent } from "./asks.ts";
 import type { Callers } from "./callers.ts";
 
-/** A session that hears of a server. */
+/** A session that receives the notifications of a server. */
 export interface ServerListener extends Agent {
   readonly sessionId: string;
   push(serverId: string, method: string, params: JsonObject): void;
@@ -40,7 +40,7 @@ export function listen(client: Client, port: ListeningPort): void {
   client.setNotificationHandler("notifications/prompts/list_changed", ({ method }) => tellAll(method));
   client.setNotificationHandler("notifications/resources/updated", ({ method, params: { uri } }) => {
     const watching = () => [...port.listeners()].filter((listener) => listener.isSubscribed(id, uri));
-    // What nobody watches is not remembered, not even for a moment: addresses may be made up without end.
+    // Addresses without subscribers are not remembered, since a server could send any number of them.
     if (watching().length === 0) return;
     changes.say(`${method} ${uri}`, () => {
       for (const listener of watching()) listener.push(id, method, { uri });
@@ -58,8 +58,8 @@ export function listen(client: Client, port: ListeningPort): void {
 }
 
 /**
- * The one agent that a server can mean: the only one that it works for or, where it works for none, the only one there
- * is. With several, a guess could hand the data of one to another.
+ * The agent that a message of the server is for: the only agent that the server works for or, if it works for none, the
+ * only agent there is. With several agents, a guess could give the data of one to another.
  */
 export function soleListener({
   callers,

@@ -1,4 +1,4 @@
-// A server as agents see it.
+// The description of a server for agents.
 
 import { cut } from "../problems.ts";
 import type { ServerInfo } from "../protocol.ts";
@@ -6,7 +6,7 @@ import type { ServerConfig } from "../server-config.ts";
 import type { HealthCheck } from "./health-check.ts";
 import type { LinkStatus, ServerLink } from "./server-link.ts";
 
-/** The protocol knows four words for it. */
+/** The protocol has four words for the status of a server. */
 export const shownStatus: Readonly<Record<LinkStatus, string>> = {
   idle: "disconnected",
   connecting: "connecting",

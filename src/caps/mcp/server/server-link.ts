@@ -1,5 +1,5 @@
-// The link to one server: opened when it is needed, opened again after a growing wait when it is lost. Whoever needs it
-// waits for it or is told at once that it is down.
+// The link to one server: opened when it is needed, and reopened after a growing delay when it is lost. Callers wait
+// while it is being opened, and are rejected at once while it is down.
 import { A2EError } from "../../../protocol/errors.ts";
 import type { BridgeEnvironment } from "../environment.ts";
 import { mcpLimits } from "../limits.ts";
@@ -8,21 +8,21 @@ import type { Connection } from "./connection.ts";
 
 export type LinkStatus = "idle" | "connecting" | "ready" | "waiting" | "unauthorized" | "stopped";
 
-/** What the link knows of the server behind it. */
+/** The server behind the link. */
 export interface LinkPort {
   readonly environment: BridgeEnvironment;
   readonly autoReconnect: boolean;
-  /** Opens a connection and makes it fit for use. */
+  /** Opens a connection and reads all that the bridge needs before the first call. */
   connect(signal: AbortSignal): Promise<Connection>;
-  /** Why a connection could not be opened. */
+  /** The reason why a connection could not be opened. */
   judge(cause: unknown): { reason: string; isUnauthorized: boolean };
   onOpen(connection: Connection): void;
-  /** The connection is being given up. */
+  /** The connection is about to be closed. */
   onDrop(connection: Connection): void;
   onStatus(status: LinkStatus, error: string): void;
-  /** True while somebody is expected to authorise. */
+  /** True while a user is expected to authorise. */
   isAuthorizing(): boolean;
-  /** The error for those who need the link while there is none. */
+  /** The error for callers that need the link while it is down. */
   unavailable(retryAfterMs: number | undefined): A2EError;
 }
 
@@ -36,10 +36,10 @@ export class ServerLink {
   #attempts = 0;
   #retryAt = 0;
   #retryTimer: NodeJS.Timeout | undefined;
-  /** Connections that were given up and are not gone yet. */
+  /** Connections that are still being closed. */
   readonly #closing = new Set<Promise<void>>();
   #isClosed = false;
-  /** How often it was lost. */
+  /** How often the connection was lost. */
   losses = 0;
 
   constructor(port: LinkPort) {
@@ -50,7 +50,7 @@ export class ServerLink {
     return this.#status;
   }
 
-  /** Why there is no connection; empty where there is one. */
+  /** Why there is no connection; empty if there is one. */
   get error(): string {
     return this.#error;
   }
@@ -59,16 +59,16 @@ export class ServerLink {
     return this.#connection;
   }
 
-  /** The connection, once there is one. Rejects at once where the server is known to be down. */
+  /** The connection, once it is open. Rejects at once if the server is known to be down. */
   ready(signal?: AbortSignal): Promise<Connection> {
     if (this.#connection !== undefined) return Promise.resolve(this.#connection);
-    // One that was denied and for whom nobody is on the way any more is asked again: the answer says where to go now.
+    // After an authorisation timed out, another attempt gets a new address for the user.
     if (this.#status === "idle" || (this.#status === "unauthorized" && !this.#port.isAuthorizing())) this.#open();
     if (this.#opening !== undefined) return within(this.#opening, signal);
     return Promise.reject(this.#unavailable());
   }
 
-  /** The connection, however many attempts it takes. Rejects where no more are made, and where the signal aborts. */
+  /** The connection, after any number of attempts. Rejects if no further attempt is made, or the signal aborts. */
   async comeBack(signal: AbortSignal): Promise<Connection> {
     for (;;) {
       try {
@@ -81,7 +81,7 @@ export class ServerLink {
     }
   }
 
-  /** Opens a new connection now, whatever stood in the way or is there. */
+  /** Opens a new connection now, also if one is open or the next attempt is not due. */
   async reopen(): Promise<void> {
     if (this.#isClosed) return;
     if (this.#connection !== undefined) this.#drop(this.#connection);
@@ -90,7 +90,7 @@ export class ServerLink {
     await this.#opening;
   }
 
-  /** The server does not know this connection any more: a new one is opened without a wait. */
+  /** The server has lost this connection: a new one is opened without a delay. */
   forget(connection: Connection): void {
     if (this.#connection !== connection) return;
     this.#drop(connection);
@@ -106,11 +106,11 @@ export class ServerLink {
     this.#wait(reason);
   }
 
-  /** The server takes nothing more before somebody has authorised it. */
+  /** The server requires authorisation before it accepts further requests. */
   deny(connection: Connection): void {
     if (this.#connection !== connection) return;
     this.#drop(connection);
-    this.#turn("unauthorized", "it wants an authorisation");
+    this.#turn("unauthorized", "it requires authorisation");
   }
 
   async close(): Promise<void> {
@@ -145,7 +145,7 @@ export class ServerLink {
       },
     );
     this.#opening = opening;
-    // Whoever waits hears of it; whoever does not must not be hit by it.
+    // Callers get the rejection from ready(); without a caller it must not become an unhandled rejection.
     opening.catch(() => {});
   }
 
@@ -164,7 +164,7 @@ export class ServerLink {
   #failed(cause: unknown): never {
     if (this.#isClosed) throw cause;
     const { reason, isUnauthorized } = this.#port.judge(cause);
-    if (isUnauthorized) this.#turn("unauthorized", "it wants an authorisation");
+    if (isUnauthorized) this.#turn("unauthorized", "it requires authorisation");
     else this.#wait(reason);
     throw this.#unavailable();
   }

@@ -1,4 +1,4 @@
-// Which resources of a server are watched, by how many sessions, and how that is told to servers of either kind.
+// The watched resources of a server, with the number of sessions that watch each, and the subscriptions at the server.
 import type { McpSubscription, SubscriptionFilter } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
 import { capabilityMissing } from "../problems.ts";
@@ -7,7 +7,7 @@ import type { Connection } from "./connection.ts";
 
 interface Watch {
   sessions: number;
-  /** Settles when the connection has been told; undefined where it has not been. */
+  /** Settles when the server has confirmed the subscription; undefined if none was sent. */
   told: Promise<void> | undefined;
 }
 
@@ -15,7 +15,7 @@ export class Subscriptions {
   readonly #serverId: string;
   readonly #report: (error: Error) => void;
   readonly #watched = new Map<string, Watch>();
-  /** What a stateless server tells of, all on one stream. */
+  /** The stream with all changes of a stateless server. */
   #stream: McpSubscription | undefined;
   #listening: Promise<void> = Promise.resolve();
 
@@ -24,7 +24,7 @@ export class Subscriptions {
     this.#report = report;
   }
 
-  /** Counts one more session, which waits until the server has been told. */
+  /** Counts a session, and resolves when the server has confirmed the subscription. */
   async add(uri: string, connection: Connection, signal?: AbortSignal): Promise<void> {
     if (!isAble(connection)) throw capabilityMissing(this.#serverId, "subscriptions of resources");
     this.expect(uri);
@@ -36,14 +36,14 @@ export class Subscriptions {
     }
   }
 
-  /** Counts one more session, which does not wait: the server is told when there is a connection. */
+  /** Counts a session without waiting: the subscription is sent when there is a connection. */
   expect(uri: string): void {
     const watch = this.#watched.get(uri);
     if (watch === undefined) this.#watched.set(uri, { sessions: 1, told: undefined });
     else watch.sessions += 1;
   }
 
-  /** Counts one less; after the last the server is told, where it is there to be told. */
+  /** Uncounts a session; after the last, unsubscribes at the server if it is connected. */
   async delete(uri: string, connection: Connection | undefined): Promise<void> {
     const watch = this.#watched.get(uri);
     if (watch === undefined) return;
@@ -55,16 +55,19 @@ export class Subscriptions {
     else await connection.client.unsubscribeResource({ uri });
   }
 
-  /** Tells a new connection everything again. What a server no longer has is its affair: it must not keep it away. */
+  /**
+   * Sends all subscriptions to a new connection. Failures are only reported: a resource that is gone must not prevent
+   * the connection.
+   */
   async renew(connection: Connection, signal: AbortSignal): Promise<void> {
     this.#stream = undefined;
     for (const watch of this.#watched.values()) watch.told = undefined;
-    // A stateless server tells of changes of its lists on the same stream, whether or not anything is watched.
+    // A stateless server reports changes of its lists on the same stream, so it is opened even if nothing is watched.
     const telling = connection.isStateless ? [this.#tellAtOnce(connection)] : this.#tellRest(connection);
     await within(this.#settle(telling), signal);
   }
 
-  /** Tells what was expected since the connection was told everything. */
+  /** Sends the subscriptions that were added since renew(). */
   tellRest(connection: Connection): void {
     void this.#settle(this.#tellRest(connection));
   }
@@ -80,7 +83,7 @@ export class Subscriptions {
     for (const outcome of outcomes) if (outcome.status === "rejected") this.#report(outcome.reason as Error);
   }
 
-  /** Once for all sessions that watch it. */
+  /** Subscribes once for all sessions that watch the resource. */
   #tell(uri: string, connection: Connection): Promise<void> {
     const watch = this.#watched.get(uri);
     if (watch?.told !== undefined) return watch.told;
@@ -90,14 +93,14 @@ export class Subscriptions {
     return told;
   }
 
-  /** Everything that is watched, with one stream. */
+  /** Subscribes to all watched resources with a single stream. */
   #tellAtOnce(connection: Connection): Promise<void> {
     const told = this.#listen(connection);
     for (const watch of this.#watched.values()) if (watch.told === undefined) note(watch, told);
     return told;
   }
 
-  /** One after another: each new stream has all that the last one had. */
+  /** In sequence: each new stream includes everything of the last. */
   #listen(connection: Connection): Promise<void> {
     const listening = this.#listening.catch(() => {}).then(() => this.#replaceStream(connection));
     this.#listening = listening;
@@ -122,7 +125,7 @@ export class Subscriptions {
   }
 }
 
-/** What failed has not been told, and may be tried again. */
+/** A failed subscription counts as not sent and may be retried. */
 function note(watch: Watch, told: Promise<void>): void {
   watch.told = told;
   told.catch(() => {

@@ -1,4 +1,4 @@
-// What a bridge must know of a server before it is of use.
+// Reads everything from a new connection that the bridge needs before the first call.
 import type { Tool } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
 import { inTime, within } from "../sdk/within.ts";
@@ -12,15 +12,15 @@ export interface ServerContents {
 }
 
 /**
- * How long a server may take over what is not about its tools, before it is of use without. A part of the time that it has in
- * all, or that would be over first.
+ * How long counting resources and prompts may take before the server is ready without the counts. It is a fraction of
+ * the connect timeout, which would elapse first otherwise.
  */
 export function patienceOf(connectTimeoutMs: number): number {
   return Math.min(mcpLimits.resourcesTimeoutMs, connectTimeoutMs / 4);
 }
 
 /**
- * Asks for the tools, and how many resources and prompts there are. Only what concerns tools may fail, or hang; the rest has
+ * Lists the tools, and counts resources and prompts. Only the list of tools may fail or hang; the counts get
  * `patienceMs`.
  */
 export async function synchronize(
@@ -44,7 +44,7 @@ export async function synchronize(
       const page = await client.listPrompts({ cursor: cursor ?? "" }, aside);
       return { size: page.prompts.length, next: page.nextCursor };
     }),
-    // The stateless revision has no level to set.
+    // The stateless revision has no logging level to set.
     logging !== undefined && logLevel !== undefined && !isStateless
       ? within(client.setLoggingLevel(logLevel, aside), signal).catch(() => {})
       : undefined,

@@ -1,11 +1,11 @@
-// A tool called beside the SDK: see DirectRequests for why.
+// Calls a tool without the SDK; DirectRequests explains why.
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Sdk } from "../sdk/sdk.ts";
 import type { DirectFailure, DirectOptions, DirectRequests } from "../transports/direct-requests.ts";
 import { toCallResult } from "./tool-result.ts";
 
-/** The same as the SDK's `callTool`, with the same errors. */
+/** Behaves like the SDK's `callTool`, with the same errors. */
 export function callDirectly(
   direct: DirectRequests,
   sdk: Sdk,

@@ -1,4 +1,4 @@
-// The tools of one server in a catalogue: what did not change stays, so that agents hear only of what did.
+// The tools of one server in a catalogue. Unchanged tools stay, so that agents are notified only of changes.
 import type { Tool } from "@modelcontextprotocol/client";
 import type { CallContext } from "../../../host/call-context.ts";
 import type { CatalogueTool, ToolCatalogue } from "../../../host/tool-catalogue.ts";
@@ -23,9 +23,9 @@ export class ServerTools {
   readonly #catalogue: ToolCatalogue;
   readonly #run: RunTool;
   readonly #added = new Map<string, Added>();
-  /** Names of tools that could not be added, because somebody else's have them. */
+  /** Names of tools that could not be added because other tools have them. */
   collisions: string[] = [];
-  /** How many were left out, because there are too many. */
+  /** Number of tools beyond `maxTools` that were left out. */
   leftOut = 0;
 
   constructor(config: ServerConfig, catalogue: ToolCatalogue, run: RunTool) {
@@ -38,7 +38,7 @@ export class ServerTools {
     return this.#added.size;
   }
 
-  /** Makes the catalogue hold these and no others of this server. */
+  /** Replaces the tools of this server in the catalogue by `tools`. */
   update(tools: readonly Tool[], version: string): void {
     const { id, toolAllowList } = this.#config;
     const wanted = new Map<string, Tool>();
@@ -101,7 +101,7 @@ function toCatalogueTool(
     isOutside: true,
     annotations: { ...(title === undefined ? {} : { title }), ...annotations } as JsonObject,
     timeoutMs,
-    // The server checks its own input; see createClient for why its schema is not run here.
+    // The server validates its own input; createClient() in connection.ts explains why its schema is not run here.
     check: (value) => ({ value }),
     run: (args, context) => run(tool, args, context),
   };

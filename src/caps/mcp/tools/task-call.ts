@@ -1,6 +1,6 @@
-// A tool that runs as a task: it is begun, looked after and asked for its result. In the revision of 2025-11-25 the caller
-// says so, and questions come while the result is waited for; by the extension of 2026-07-28 the server says so, and
-// questions and result are in what it says of the task.
+// A tool call that runs as a task: it is started, polled, and asked for its result. In revision 2025-11-25 the caller
+// requests the task, and requests of the server arrive while the result is awaited. In the extension of 2026-07-28 the
+// server decides, and the state of the task includes requests and result.
 import { randomUUID } from "node:crypto";
 import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
 import * as z from "zod";
@@ -32,11 +32,11 @@ export interface TaskPort {
   readonly sdk: Sdk;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  /** Notes whose task it is, until the returned function is called. */
+  /** Records the session of the task until the returned function is called. */
   own(taskId: string): () => void;
   onStatus(task: Task): void;
   onProgress(progress: Progress): void;
-  /** Has the agent answer a question of the task. */
+  /** Lets the agent answer a request of the task. */
   answer(question: unknown, signal: AbortSignal): Promise<JsonObject>;
 }
 
@@ -44,12 +44,12 @@ export class TaskCall {
   readonly #port: TaskPort;
   #task: Task | undefined;
   #shown = "";
-  /** Of its own, and the same on every connection: a task outlives those, and their tokens may be given again. */
+  /** Unique and the same on every connection: a task outlives connections, whose tokens may be reused. */
   readonly #progressToken = `${taskTokenPrefix}${randomUUID()}`;
-  /** What the agent answered: it is asked once, though the server may have to be told again. */
+  /** Answers of the agent: it is asked once, but its answer may have to be sent to the server again. */
   readonly #answers = new Map<string, JsonObject>();
   readonly #taken = new Set<string>();
-  /** However many connections it takes. */
+  /** The deadline, over all connections. */
   readonly #endsAt: number;
 
   constructor(port: TaskPort) {
@@ -57,22 +57,22 @@ export class TaskCall {
     this.#endsAt = performance.now() + port.timeoutMs;
   }
 
-  /** True once there is a task that has not come to its end. */
+  /** True while a task exists that has not ended. */
   get isUnderWay(): boolean {
     return this.#task !== undefined && !isOver(this.#task);
   }
 
-  /** Begins a task. */
+  /** Starts a task. */
   run(connection: Connection, name: string, args: JsonObject): Promise<CallToolResult> {
     return this.#run(connection, () => this.#begin(connection, name, args));
   }
 
-  /** Follows a task that the server began of itself. */
+  /** Follows a task that the server started itself. */
   follow(connection: Connection, handle: JsonObject): Promise<CallToolResult> {
     return this.#run(connection, async () => this.#parse(handle));
   }
 
-  /** Goes on with the task on another connection, because the one before was forgotten or lost. */
+  /** Continues the task on another connection, after the last was lost. */
   resume(connection: Connection): Promise<CallToolResult> {
     return this.#run(connection, async () => this.#parse(this.#task));
   }
@@ -89,7 +89,7 @@ export class TaskCall {
     }
   }
 
-  /** Whoever gives up, or is refused, has the server give up too. */
+  /** Cancels the task at the server if the caller aborts, the time is over, or the agent refuses a request. */
   async #guard(
     connection: Connection,
     work: (signal: AbortSignal) => Promise<CallToolResult>,
@@ -105,9 +105,9 @@ export class TaskCall {
     try {
       return await within(working, stop.signal);
     } catch (error) {
-      // It may only be told its id after nobody waits any more; until then there is nothing to cancel by.
+      // The task's id may arrive after the caller left; without it the task cannot be cancelled.
       if (stop.signal.aborted) void working.catch(() => this.#cancel(connection));
-      // A stateless server is not told of a refusal otherwise.
+      // A stateless server does not learn of a refusal in any other way.
       else if (connection.isStateless && isRefusal(error)) this.#cancel(connection);
       throw error;
     } finally {
@@ -168,11 +168,11 @@ export class TaskCall {
     const { ProtocolError, ProtocolErrorCode } = this.#port.sdk;
     if (status === "completed") return toCallResult(result, this.#port.sdk);
     if (error !== undefined) throw ProtocolError.fromError(error.code, error.message, error.data);
-    throw new ProtocolError(ProtocolErrorCode.InternalError, `the server gave the task up: ${statusMessage || status}`);
+    throw new ProtocolError(ProtocolErrorCode.InternalError, `the server ended the task: ${statusMessage || status}`);
   }
 
   async #answer({ client }: Connection, signal: AbortSignal, { taskId, inputRequests = {} }: Task): Promise<void> {
-    // A server shows a question until it has taken the answer.
+    // A server repeats a request until it has received the answer.
     const asked = Object.entries(inputRequests).filter(([key]) => !this.#taken.has(key));
     if (asked.length === 0) return;
     const answers = await Promise.all(
@@ -204,7 +204,7 @@ export class TaskCall {
     const parsed = taskSchema.safeParse(value);
     if (parsed.success) return parsed.data;
     const { SdkError, SdkErrorCode } = this.#port.sdk;
-    throw new SdkError(SdkErrorCode.InvalidResult, `what the server says of its task is none: ${parsed.error.message}`);
+    throw new SdkError(SdkErrorCode.InvalidResult, `the server sent an invalid task: ${parsed.error.message}`);
   }
 }
 
@@ -212,7 +212,7 @@ function isOver({ status }: Task): boolean {
   return status !== "working" && status !== "input_required";
 }
 
-/** The agent was asked and would not. */
+/** The agent refused a request of the server. */
 function isRefusal(error: unknown): boolean {
   return (error as { code?: unknown }).code === rejected;
 }

@@ -1,4 +1,5 @@
-// The tools that servers had the last time: shown before a server is started, so that it can wait until it is needed.
+// The last known tools of servers: agents see them before a server is started, so that it can be started when it is
+// needed.
 import { createHash } from "node:crypto";
 import type { Tool } from "@modelcontextprotocol/client";
 import type { Database } from "../../../host/ports/database.ts";
@@ -17,7 +18,7 @@ export interface ToolCache {
 
 const migrations = ["CREATE TABLE mcp_tools (server TEXT PRIMARY KEY, tools TEXT NOT NULL) WITHOUT ROWID"];
 
-/** For servers of the config: outlives the host. */
+/** For servers of the config: survives a restart of the host. */
 export function openToolCache(database: Database): ToolCache {
   database.migrate("mcp_tools", migrations);
   const read = database.prepare("SELECT tools FROM mcp_tools WHERE server = ?");
@@ -34,7 +35,7 @@ export function openToolCache(database: Database): ToolCache {
   };
 }
 
-/** For servers that act for one agent: what they have for it is nobody else's to see, and not kept for long. */
+/** For servers that act for one agent: their tools are visible to that agent only, and are kept in memory. */
 export class AgentToolCache {
   readonly #remembered = new Map<string, CachedTools>();
 
@@ -55,10 +56,14 @@ export class AgentToolCache {
 
 export const noToolCache: ToolCache = { get: () => undefined, set() {} };
 
-/** A server at another place, or started otherwise, is another server. The key tells nothing of what it is made from. */
+/**
+ * A server at another address, or started in another way, is another server. The key is a hash, so it reveals no
+ * secrets.
+ */
 function keyOf({ id, endpoint }: ServerConfig, owner = ""): string {
   const place = endpoint.transport === "stdio" ? [...endpoint.cmd, endpoint.cwd] : [endpoint.url.href];
-  // Under which name one comes decides what one is shown; of servers of the config nobody has the choice.
+  // The credentials may decide which tools a server shows. Servers of the config have the same credentials for every
+  // session.
   const names = endpoint.transport === "stdio" ? endpoint.env : endpoint.headers;
   return createHash("sha256")
     .update(JSON.stringify([id, endpoint.transport, place, owner, owner === "" ? {} : names]))

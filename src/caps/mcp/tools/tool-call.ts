@@ -22,9 +22,9 @@ export interface ToolServer {
     caller: { sessionId: string; signal: AbortSignal },
     work: (connection: Connection) => Promise<Result>,
   ): Promise<Result>;
-  /** What tasks of a session need of the server. */
+  /** The functions of the server that tasks of a session use. */
   tasksOf(sessionId: string): Pick<TaskPort, "sdk" | "own" | "answer">;
-  /** Waits for a server that was lost. Rejects where it will not come back. */
+  /** Waits for a lost server. Rejects if it will not be reconnected. */
   comeBack(signal: AbortSignal): Promise<unknown>;
   syncSoon(): void;
 }
@@ -41,7 +41,7 @@ export function callTool(server: ToolServer, tool: Tool, args: JsonObject, conte
     return task;
   };
   const work = (connection: Connection): Promise<CallToolResult> => {
-    // To call again would have the tool do again what it is at.
+    // Calling the tool again would repeat its work.
     if (task?.isUnderWay === true) return task.resume(connection);
     if (runsAsTask(tool, connection)) return createTask().run(connection, tool.name, args);
     const calling = connection.callTool(tool.name, args, options);
@@ -60,8 +60,8 @@ export function callTool(server: ToolServer, tool: Tool, args: JsonObject, conte
 }
 
 /**
- * A server elsewhere goes on with a task when the way to it is cut, and whoever has its id can go back to it. One that is a
- * program of ours has ended with the way, and its next run may give the same id to another.
+ * A remote server continues a task when the connection is lost, and the task can be resumed by its id. A stdio server
+ * ends with its connection, and its next process may assign the same id to another task.
  */
 async function goOn(
   server: ToolServer,
@@ -72,7 +72,7 @@ async function goOn(
 ): Promise<CallToolResult> {
   for (let error = cause; ; ) {
     if (server.config.endpoint.transport === "stdio" || !task.isUnderWay || !isCut(error)) throw error;
-    // Where only what is behind the connection is away, there is nothing else to wait for.
+    // If the connection is open and only a service behind it is down, comeBack() does not wait.
     await sleep(mcpLimits.initialBackoffMs, signal);
     await server.comeBack(signal);
     try {
@@ -83,7 +83,7 @@ async function goOn(
   }
 }
 
-/** The server was not reached, or something in front of it said that it is not there now. */
+/** The server was not reached, or a proxy in front of it reported that it is down. */
 function isCut(error: unknown): boolean {
   if (!(error instanceof A2EError)) return false;
   const { http_status = 503 } = error.detail;
@@ -107,16 +107,16 @@ function emitStatus(context: CallContext, { taskId, status, statusMessage }: Tas
   });
 }
 
-/** The caller has to say so in the one revision that knows it; in the next the server does it of itself. */
+/** Only revision 2025-11-25 lets the caller decide; in the next revision the server does. */
 function runsAsTask({ execution }: Tool, { client, isStateless }: Connection): boolean {
   if (isStateless || execution?.taskSupport !== "required") return false;
   return client.getServerCapabilities()?.tasks?.requests?.tools?.call !== undefined;
 }
 
-/** The code of JSON-RPC for both a tool that there is not and arguments that it does not take. */
+/** The JSON-RPC code both for an unknown tool and for invalid arguments. */
 const invalidParams = -32602;
 
-/** A server tells the one from the other in words alone. */
+/** Servers distinguish the two cases only in the text. */
 function toToolError(error: unknown, name: string, server: ToolServer): unknown {
   if (!(error instanceof A2EError) || error.detail.mcp_code !== invalidParams) return error;
   if (!/unknown tool|tool .*not found|no such tool/i.test(error.message))

@@ -1,5 +1,5 @@
-// Keeps the tools of a server in a catalogue as the server has them: as they were the last time until it is connected, and
-// listed again whenever it says that they have changed.
+// Keeps the tools of a server in a catalogue up to date: the last known tools until it is connected, and a new list
+// whenever the server reports a change.
 import type { Tool } from "@modelcontextprotocol/client";
 import type { ToolCatalogue } from "../../../host/tool-catalogue.ts";
 import { Coalescing } from "../coalescing.ts";
@@ -40,7 +40,7 @@ export class ToolMirror {
     return this.#tools.collisions;
   }
 
-  /** False where nothing is known of the last time. */
+  /** Shows the last known tools; false if there are none. */
   showRemembered(): boolean {
     const { cache, config } = this.#port;
     const remembered = cache.get(config);
@@ -56,10 +56,10 @@ export class ToolMirror {
     cache.set(config, { tools, version });
   }
 
-  /** Lists the tools again, once for all reasons there are to do so. */
+  /** Lists the tools again; repeated requests are merged. */
   syncSoon(): void {
     this.#changes.say("tools", () => {
-      // One list at a time: of two under way the older could come last.
+      // One list at a time: of two at once, the older could arrive last.
       this.#isStale = true;
       this.#listing ??= this.#listWhileStale().finally(() => {
         this.#listing = undefined;

@@ -1,12 +1,12 @@
-// What the tools of a server are called in the catalogue.
+// The names of a server's tools in the catalogue.
 import { createHash } from "node:crypto";
 import { mcpLimits } from "../limits.ts";
 
 const hashLength = 8;
 
 /**
- * `server__tool`. Always the same for the same two: where a name is too long or has characters that model providers
- * refuse, it is cut or they are replaced, and a hash of the real name keeps it apart from others.
+ * `server__tool`, always the same for the same server and tool. Characters that model providers reject are replaced,
+ * and long names are cut; a hash of the original name then keeps the name unique.
  */
 export function toolNameOf(serverId: string, tool: string): string {
   const plain = tool.replaceAll(/[^A-Za-z0-9_-]/g, "_");

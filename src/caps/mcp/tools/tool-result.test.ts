@@ -16,13 +16,13 @@ test.each([
   [{ content: [{ type: "resource", resource: { uri: "a:b" } }] }],
   [{ content: [{ type: "resource_link", uri: "a:b" }] }],
   [{ content: [], isError: "yes" }],
-])("%j is no result of a tool", (result) => {
+])("%j is not a valid tool result", (result) => {
   expect(findFlaw(result)).toEqual(expect.any(String));
 });
 
 const asItIs = (text: string) => text;
 
-test("what a server returns is passed on: known blocks in our spelling, others as they are", () => {
+test("results of a server are passed on: known blocks in the spelling of A2E, others unchanged", () => {
   const result = {
     content: [
       { type: "text", text: "a", annotations: { priority: 1 } },
@@ -45,9 +45,9 @@ test("what a server returns is passed on: known blocks in our spelling, others a
   });
 });
 
-test("a result without content is an empty one, and a failure without words says so", () => {
+test("a result without content gets an empty content, and a failure without a text gets a default text", () => {
   expect(toToolOutput(toCallResult({}, sdk), "s", asItIs)).toEqual({ data: { content: [] } });
   expect(toToolOutput(toCallResult({ isError: true }, sdk), "s", asItIs).error).toBe(
-    "the tool failed and did not say why",
+    "the tool failed without an error text",
   );
 });

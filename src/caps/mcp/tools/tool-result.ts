@@ -1,22 +1,22 @@
-// What tools return, in one look.
+// Checks the results of tools in a single pass.
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isJsonObject } from "../../../protocol/json.ts";
 import type { Sdk } from "../sdk/sdk.ts";
 
-/** Says what is wrong with a result; undefined where it is one. Blocks of a kind that is not known are passed on. */
+/** Describes why a result is invalid; undefined if it is valid. Blocks of unknown types are passed on. */
 export function findFlaw(result: unknown): string | undefined {
-  if (!isJsonObject(result)) return "the result is no object";
+  if (!isJsonObject(result)) return "the result is not an object";
   const { content = [], isError } = result;
-  if (!Array.isArray(content)) return "content is no list";
-  if (isError !== undefined && typeof isError !== "boolean") return "isError is no boolean";
+  if (!Array.isArray(content)) return "content is not a list";
+  if (isError !== undefined && typeof isError !== "boolean") return "isError is not a boolean";
   for (const block of content) {
     if (!isJsonObject(block) || typeof block.type !== "string") return "a block of content has no type";
-    if (!isBlock(block)) return `a block of type ${block.type.slice(0, 40)} lacks what makes it one`;
+    if (!isBlock(block)) return `a block of type ${block.type.slice(0, 40)} lacks required fields`;
   }
   return undefined;
 }
 
-/** A result without content has an empty one. Throws the error of the SDK where it is none. */
+/** Adds an empty content if there is none. Throws the error of the SDK for an invalid result. */
 export function toCallResult(result: unknown, { SdkError, SdkErrorCode }: Sdk): CallToolResult {
   const flaw = findFlaw(result);
   if (flaw !== undefined) throw new SdkError(SdkErrorCode.InvalidResult, `Invalid result for tools/call: ${flaw}`);

@@ -1,6 +1,6 @@
-// Requests beside the SDK's. Its client checks each answer against the schemas of the whole specification several times,
-// which costs more than all else that the bridge does. Tools are called by the million, and what they return is checked
-// here in one look; everything else, and everything over HTTP, is left to the SDK.
+// Sends tool calls without the SDK's client, which checks each answer against the schemas of the whole specification
+// several times: that costs more than everything else that the bridge does. Here results are checked in one pass. All
+// other requests, and all requests over HTTP, use the SDK.
 import type { JSONRPCMessage, Progress } from "@modelcontextprotocol/client";
 
 export interface DirectOptions {
@@ -9,7 +9,7 @@ export interface DirectOptions {
   onProgress(progress: Progress): void;
 }
 
-/** What ended a request that was not answered with a result. */
+/** Why a request ended without a result. */
 export type DirectFailure =
   | { kind: "answered"; code: number; message: string; data: unknown }
   | { kind: "timeout" }
@@ -22,10 +22,10 @@ interface Pending {
   settle(outcome: { result: unknown } | DirectFailure): void;
 }
 
-/** No id of the SDK begins so: its own are numbers. */
+/** Never clashes with ids of the SDK, which are numbers. */
 const prefix = "a2e-";
 
-/** What the tokens of progress begin with that are followed here; the rest of each is random. */
+/** The prefix of progress tokens of tasks; the rest of each token is random. */
 export const taskTokenPrefix = `${prefix}task-`;
 
 export class DirectRequests {
@@ -71,13 +71,13 @@ export class DirectRequests {
     });
   }
 
-  /** Takes the progress of what outlives its request, as a task does, until the returned function is called. */
+  /** Receives progress for work that outlives its request, such as a task, until the returned function is called. */
   follow(token: string, onProgress: DirectOptions["onProgress"]): () => void {
     this.#followed.set(token, onProgress);
     return () => void this.#followed.delete(token);
   }
 
-  /** True where a message belongs to one of these requests, which then has it. */
+  /** True if the message belongs to one of these requests; then it is handled. */
   take(message: JSONRPCMessage): boolean {
     if ("method" in message) {
       if (message.method !== "notifications/progress") return false;

@@ -1,4 +1,4 @@
-// Stands between a transport and the SDK: what a server sends unasked is counted, and too much of it never gets further.
+// Stands between a transport and the SDK: counts notifications of a server and drops those beyond the limit.
 import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { mcpLimits } from "../limits.ts";
 import { DirectRequests } from "./direct-requests.ts";
@@ -11,14 +11,14 @@ export class GuardedTransport implements Transport {
   readonly #inner: Transport;
   readonly #now: () => number;
   readonly #onDropped: () => void;
-  /** Requests that the SDK does not see. */
+  /** Requests that bypass the SDK. */
   readonly direct: DirectRequests;
   #second = 0;
   #inSecond = 0;
-  /** What waits for progress to be told first. */
+  /** Messages that wait until the SDK has handled progress. */
   #held: { message: JSONRPCMessage; extra: MessageExtraInfo | undefined }[] = [];
   #isHolding = false;
-  /** Notifications that came faster than they are taken. */
+  /** Number of notifications that were dropped because they came too fast. */
   dropped = 0;
 
   constructor(inner: Transport, now: () => number, onDropped: () => void = () => {}) {
@@ -35,7 +35,7 @@ export class GuardedTransport implements Transport {
       if (isNotification(message) && !this.#hasRoom()) return;
       if (!this.direct.take(message)) this.#deliver(withTaskHandle(message), extra);
     };
-    // The SDK tells a pipe from a network by these two.
+    // The SDK recognises a pipe by these two properties.
     if ("stderr" in inner && "pid" in inner) Object.assign(this, { stderr: inner.stderr, pid: null });
   }
 
@@ -64,8 +64,8 @@ export class GuardedTransport implements Transport {
   }
 
   /**
-   * The SDK takes notifications a little later than answers, and forgets of whom progress was once it has the answer: an
-   * answer that comes right behind progress waits for the next turn.
+   * The SDK handles notifications later than answers, and discards progress once its request is answered. So an answer
+   * right behind progress is delivered in the next turn of the event loop.
    */
   #deliver(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
     const isProgress = "method" in message && message.method === "notifications/progress";
@@ -88,7 +88,7 @@ export class GuardedTransport implements Transport {
     this.#inSecond += 1;
     if (this.#inSecond <= mcpLimits.maxNotificationsPerSecond) return true;
     this.dropped += 1;
-    // Once a second is enough to make up for what was among them.
+    // Once per second is enough to resynchronise after losses.
     if (this.#inSecond === mcpLimits.maxNotificationsPerSecond + 1) this.#onDropped();
     return false;
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { limitBodies } from "./limited-fetch.ts";
 
-/** A fetch that is answered with these pieces, one after another. */
+/** A fetch whose response consists of these chunks. */
 function answering(contentType: string, pieces: readonly string[]): typeof fetch {
   const body = () =>
     new ReadableStream<Uint8Array>({
@@ -16,7 +16,7 @@ function answering(contentType: string, pieces: readonly string[]): typeof fetch
 const read = async (contentType: string, pieces: readonly string[]) =>
   (await limitBodies(100, answering(contentType, pieces))("http://server.test")).text();
 
-test("an answer as long as a message may be is read, a longer one is an error", async () => {
+test("a response as long as a message may be is read, and a longer response is an error", async () => {
   expect(await read("application/json", ["x".repeat(60), "y".repeat(40)])).toHaveLength(100);
   await expect(read("application/json", ["x".repeat(60), "y".repeat(41)])).rejects.toThrow("longer than 100 bytes");
 });
@@ -27,7 +27,7 @@ test.each([
   ["\r\r", ["data: 0123456789\r\r"]],
   ["a blank line in a piece of its own", ["data: 0123456789\n", "\n"]],
   ["a blank line cut in two", ["data: 0123456789\r\n\r", "\n"]],
-])("a stream of events goes on for ever where each of them has an end: %j", async (_, event) => {
+])("an event stream is not limited if each of its events is: %j", async (_, event) => {
   const pieces = Array.from({ length: 50 }, () => event).flat();
 
   expect(await read("text/event-stream", pieces)).toBe(pieces.join(""));
@@ -37,6 +37,6 @@ test.each([
   ["in one line", Array(30).fill("data")],
   ["in many lines", Array(30).fill("data: x\n")],
   ["in many lines as Windows ends them", Array(30).fill("data: x\r\n")],
-])("an event without an end is an error: %s", async (_, pieces) => {
+])("an event beyond the limit is an error: %s", async (_, pieces) => {
   await expect(read("text/event-stream", pieces)).rejects.toThrow("longer than 100 bytes");
 });

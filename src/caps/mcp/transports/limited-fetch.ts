@@ -1,5 +1,5 @@
-// fetch with an end: an answer longer than any message may be is cut off with an error. A stream of events lasts as long
-// as the connection does; there each event is a message, and none may be longer than one.
+// fetch with a limit: a body longer than a message may be ends with an error. An event stream lasts as long as the
+// connection; there the limit applies to each event.
 
 export function limitBodies(maxBytes: number, inner: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
@@ -19,7 +19,7 @@ export function limitBodies(maxBytes: number, inner: typeof fetch = fetch): type
   };
 }
 
-/** Says how much there is by now. */
+/** Returns the size so far, including `chunk`. */
 type Counter = (chunk: Uint8Array) => number;
 
 function createByteCounter(): Counter {
@@ -33,7 +33,7 @@ function createByteCounter(): Counter {
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Counts from the last blank line on, however lines end and wherever the stream is cut. */
+/** Counts from the last blank line, for any line ending and any division into chunks. */
 function createEventCounter(): Counter {
   let bytes = 0;
   let isBlank = true;

@@ -23,7 +23,7 @@ function read(options: { maxLineBytes?: number; maxLinesPerTurn?: number; maxUnr
 
 const toLine = (message: object) => `${JSON.stringify(message)}\n`;
 
-test("messages come whole and in order, wherever the stream is cut", async () => {
+test("messages arrive whole and in order, however the stream is divided into chunks", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.string(), { maxLength: 30 }), fc.array(fc.nat(200)), async (texts, cuts) => {
       const { stream, messages, done } = read({ maxLineBytes: 100_000 });
@@ -43,7 +43,7 @@ test("messages come whole and in order, wherever the stream is cut", async () =>
   );
 });
 
-test("after so many lines others have their turn", async () => {
+test("after maxLinesPerTurn lines, the reader yields to other work", async () => {
   const { stream, messages, done } = read();
   await new Promise(setImmediate);
   stream.write(Array.from({ length: 10 }, (_, id) => toLine({ id, result: {} })).join(""));
@@ -57,7 +57,7 @@ test("after so many lines others have their turn", async () => {
   expect(messages).toHaveLength(10);
 });
 
-test("lines that are no messages are reported once in a row, and end it when there are too many", async () => {
+test("consecutive lines that are not messages are reported once, and too many of them are fatal", async () => {
   const { stream, messages, problems, fatal } = read({ maxLinesPerTurn: 100 });
   await new Promise(setImmediate);
 
@@ -76,7 +76,7 @@ test("lines that are no messages are reported once in a row, and end it when the
 test.each([
   ["in one piece", 2000],
   ["in many", 90],
-])("a line beyond the limit ends it, %s", (_, size) => {
+])("a line beyond the limit is fatal, %s", (_, size) => {
   const { stream, messages, fatal } = read();
 
   for (let sent = 0; sent < 2000; sent += size) stream.write("x".repeat(size));
@@ -86,7 +86,7 @@ test.each([
   expect(messages).toEqual([]);
 });
 
-test("a batch, as the revision of 2025-03-26 has them, is its messages", async () => {
+test("a batch of revision 2025-03-26 is delivered as single messages", async () => {
   const { stream, messages, problems, done } = read();
 
   stream.end(`${JSON.stringify([{ id: 1, result: {} }, { method: "a" }])}\n[1]\n`);

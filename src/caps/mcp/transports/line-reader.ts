@@ -79,7 +79,7 @@ export class LineReader {
   }
 
   #receive(line: string): void {
-    // Lines of the same piece of text, after one that was fatal.
+    // Further lines of the same piece of text, after a fatal line.
     if (this.#isOver) return;
     const { maxLineBytes, maxUnreadable } = this.#options;
     // A character takes up to three bytes, so most lines need not be measured.
@@ -92,8 +92,9 @@ export class LineReader {
     }
     this.#unreadable += 1;
     const shown = JSON.stringify(line.slice(0, maxShownLength));
-    if (this.#unreadable > maxUnreadable) this.#fail(new Error(`what it writes are no messages: ${shown}`));
-    else if (this.#unreadable === 1) this.#options.onProblem(new Error(`a line is no message: ${shown}`));
+    if (this.#unreadable > maxUnreadable)
+      this.#fail(new Error(`more than ${maxUnreadable} lines in a row are not messages: ${shown}`));
+    else if (this.#unreadable === 1) this.#options.onProblem(new Error(`a line is not a message: ${shown}`));
   }
 
   #failTooLong(): void {
@@ -104,7 +105,8 @@ export class LineReader {
     this.#isOver = true;
     this.#rest = undefined;
     clearImmediate(this.#turn);
-    // The stream is read on and its data dropped: a full pipe would keep the writer from seeing that it should end.
+    // The stream is read on and its data dropped: a full pipe would prevent the writer from noticing that it should
+    // end.
     this.#stream.resume();
     this.#options.onFatal(error);
   }
@@ -112,12 +114,15 @@ export class LineReader {
 
 const lastWordsMs = 200;
 
-/** Of a line that is not a message. Secrets are blotted out of it later, and must not be cut by then. */
+/**
+ * Characters of a line that is not a message. Secrets are redacted later, and would not be found if they were cut
+ * before.
+ */
 const maxShownLength = 4000;
 
 /**
- * The messages that a line or a frame holds: one or, in a batch as the revision of 2025-03-26 has them, several; none
- * where it is empty. Undefined where it is anything else.
+ * The messages in a line or a frame: one, several in a batch of revision 2025-03-26, or none if it is empty. Undefined
+ * if it is not valid.
  */
 export function parseMessages(line: string): object[] | undefined {
   const text = line.trim();
@@ -131,7 +136,7 @@ export function parseMessages(line: string): object[] | undefined {
   }
 }
 
-/** A batch is taken in one turn. */
+/** A batch is handled in one turn, so its length is limited. */
 const maxBatchLength = 100;
 
 function isMessage(value: unknown): value is object {

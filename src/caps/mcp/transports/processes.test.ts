@@ -1,4 +1,4 @@
-// Whatever becomes of the host, its servers do not outlive it; and they know nothing of it that they need not.
+// Servers do not outlive a killed host, and get only what they need of its environment.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
@@ -13,7 +13,7 @@ import { createStdioEnvironment } from "./stdio.ts";
 
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
 
-/** Members of a process group, as Linux tells. */
+/** Members of a process group, on Linux. */
 function groupOf(pid: number): number[] {
   return spawnPs().flatMap(({ pid: member, group }) => (group === pid ? [member] : []));
 }
@@ -69,7 +69,7 @@ async function startHost(...flags: string[]) {
 }
 
 onLinux.each([[[]], [["--deaf", "--child"]]])(
-  "servers with %j end after a host that was killed",
+  "servers with %j end after their host was killed",
   { timeout: 60_000 },
   async (flags) => {
     const { host, server } = await startHost(...flags);
@@ -99,7 +99,7 @@ onLinux(
   },
 );
 
-test("a server gets nothing of the host's environment but what programs need, and what its config gives", async () => {
+test("a server gets only the standard variables of the host's environment and those of its config", async () => {
   process.env.A2E_TEST_SECRET = "for the host alone";
   try {
     await using bridge = await startBridge({ s: { cmd: ownServer("hostile"), env: { GIVEN: "to the server" } } });
@@ -117,7 +117,7 @@ test("a server gets nothing of the host's environment but what programs need, an
 });
 
 testWith(linux, terminals)(
-  "a server that is started while a session has a terminal does not get hold of it, and nor does their guard",
+  "a server that is started while a session has a terminal does not inherit it, and neither does the guard",
   async () => {
     const terminal = (pty as NonNullable<typeof pty>).spawn("/bin/cat", [], { cwd: "/" });
     try {
@@ -126,7 +126,7 @@ testWith(linux, terminals)(
       const pid = Number(textOf(await bridge.call("late__pid")));
       const children = childrenOf(process.pid);
       expect(children).toContain(pid);
-      // The program on the terminal is the only one that may have it.
+      // Only the program on the terminal may have it open.
       expect(children.filter((child) => child !== terminal.pid).filter(holdsMaster)).toEqual([]);
       expect(holdsMaster(process.pid)).toBe(true);
     } finally {

@@ -14,7 +14,7 @@ function createLog() {
   return { log, reported };
 }
 
-test("a secret is not shown in part where the line is cut in the middle of it", () => {
+test("no part of a secret is shown if the line is cut in the middle of it", () => {
   const { log, reported } = createLog();
   const line = `${"x".repeat(mcpLimits.maxStderrLineLength - 8)}${secret} and more`;
 
@@ -29,7 +29,7 @@ test("a secret is not shown in part where the line is cut in the middle of it", 
   }
 });
 
-test("a character that comes in two pieces is one", () => {
+test("a character that arrives in two chunks is decoded", () => {
   const { log } = createLog();
   const bytes = Buffer.from("häuser\n");
 
@@ -39,7 +39,7 @@ test("a character that comes in two pieces is one", () => {
   expect(log.lines).toEqual(["häuser"]);
 });
 
-test("a line without an end is not kept for ever", () => {
+test("a line without an end is not kept forever", () => {
   const { log } = createLog();
 
   for (let at = 0; at < 1000; at++) log.write(Buffer.alloc(10_000, "x"));
@@ -48,7 +48,7 @@ test("a line without an end is not kept for ever", () => {
   expect(log.lines).toEqual(["x".repeat(mcpLimits.maxStderrLineLength), "next"]);
 });
 
-test("stderr is kept as its last lines, each cut, and logged no faster than the log can take", () => {
+test("the last lines of stderr are kept, each cut, and logging is limited per second", () => {
   const reported: string[] = [];
   let now = 0;
   const log = new StderrLog({

@@ -1,8 +1,9 @@
-// What a server says on stderr: always read, so that it never blocks; kept short, so that it never fills the host.
+// The stderr of a server: always read, so that the server never blocks; limited, so that it never fills the host's
+// memory.
 import { StringDecoder } from "node:string_decoder";
 import { mcpLimits } from "../limits.ts";
 
-/** More than is shown is kept of a line whose end has not come: a secret that is cut in the middle is not found in it. */
+/** An incomplete line is kept longer than it is shown: a secret that was cut in the middle would not be redacted. */
 const maxRestLength = 8 * mcpLimits.maxStderrLineLength;
 
 export class StderrLog {

@@ -1,6 +1,6 @@
-// An MCP server as a child process. The SDK has such a transport too; this one gives the child a process group of its own
-// and ends all of it, keeps its stderr short and at hand, takes turns with the rest of the host when the child floods it,
-// and asks which revision it speaks on the same process where the SDK starts a second one.
+// An MCP server as a child process. The SDK's own transport starts a second process to probe for the revision. This one
+// probes on the same process, gives the child its own process group and kills the whole group, limits its stderr, and
+// yields to the rest of the host when the child floods it.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
@@ -24,7 +24,10 @@ export interface StdioOptions {
 
 const isWindows = process.platform === "win32";
 
-/** All that a server gets of the host's environment: what programs need to be found and to speak the user's language. */
+/**
+ * The only variables of the host's environment that a server gets: those for finding programs and for the user's
+ * locale.
+ */
 const inherited = isWindows
   ? [
       "APPDATA",
@@ -52,7 +55,7 @@ export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** The SDK tells a pipe from a network by these two. */
+  /** The SDK recognises a pipe by this property and `pid`. */
   readonly stderr: StderrLog;
   readonly #options: StdioOptions;
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -80,7 +83,7 @@ export class StdioTransport implements Transport {
       env,
       ...(cwd === "" ? {} : { cwd }),
       stdio: "pipe",
-      // A group of its own: what it starts itself ends with it, and what is meant for the host does not reach it.
+      // Its own group: its children are killed with it, and signals for the host's group do not reach it.
       detached: !isWindows,
       windowsHide: true,
       windowsVerbatimArguments: isVerbatim,
@@ -104,7 +107,7 @@ export class StdioTransport implements Transport {
     child.on("exit", (code, signal) => {
       if (this.#closing === undefined)
         this.stderr.note(`(ended ${signal === null ? `with code ${code}` : `by ${signal}`})`);
-      // What it started may hold its pipes open: its own end is the end. What it wrote before is read first.
+      // Its children may hold its pipes open, so its exit is the end. Its remaining output is read first.
       if (!isWindows) killGroup(child.pid, "SIGKILL");
       if (child.pid !== undefined) guard.drop(child.pid);
       lines.finish(() => this.#closed());
@@ -130,13 +133,13 @@ export class StdioTransport implements Transport {
     return this.#flushing;
   }
 
-  /** All that is sent in one turn is one write: a call to the system costs more than the message. */
+  /** All messages of one turn are one write: a system call costs more than the message. */
   #flush(stdin: Writable, then: () => void): void {
     const text = this.#outbox;
     this.#outbox = "";
     this.#flushing = undefined;
     if (stdin.destroyed || stdin.write(text)) return then();
-    // Nobody is held up by a server that does not read but those who call it, each until its own time is over.
+    // If the server does not read, only its callers wait, each until its own timeout.
     const done = () => {
       stdin.off("drain", done).off("close", done);
       then();
@@ -144,7 +147,7 @@ export class StdioTransport implements Transport {
     stdin.on("drain", done).on("close", done);
   }
 
-  /** Closes its input, then asks its group to end, then ends it. */
+  /** Closes the input, then sends SIGTERM to the group, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
@@ -177,7 +180,7 @@ export class StdioTransport implements Transport {
 function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   if (isWindows) {
-    // Windows has no groups; what a .cmd file started is found by who started it.
+    // Windows has no groups; taskkill finds the children of a .cmd file by their parent.
     if (signal === "SIGKILL")
       spawn("taskkill", ["/pid", String(pid), "/t", "/f"], { stdio: "ignore", windowsHide: true }).on(
         "error",
@@ -188,11 +191,11 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left in it.
+    // The group is empty.
   }
 }
 
-/** Terminals of other sessions are none of a server's business. Without any, it starts as it is. */
+/** A server must not inherit terminals of other sessions. If the host holds none, the program is started directly. */
 function toProgram([command, ...args]: readonly [string, ...string[]]): { command: string; args: string[] } {
   if (!holdsTerminals()) return { command, args };
   const { file, args: behindShell } = withoutInheritedFiles(command, args);

@@ -1,4 +1,4 @@
-// The ways to a server: pipes, Streamable HTTP, HTTP with SSE, WebSocket; and the revisions that are spoken on them.
+// The transports to a server: pipes, Streamable HTTP, HTTP with SSE, WebSocket, and the revisions on them.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, request as httpRequest, type Server } from "node:http";
@@ -48,7 +48,7 @@ async function startEverything(mode: "sse" | "streamableHttp", port: number): Pr
 
 const textOf = (result: { data: unknown }) => (result.data as { content: { text: string }[] }).content[0]?.text;
 
-test("a server over Streamable HTTP is used, watched, and found again after it was away", async () => {
+test("a server over Streamable HTTP is used, watched, and reconnected after it was down", async () => {
   const port = await findFreePort();
   const first = await startEverything("streamableHttp", port);
   const permissions = { sampling: true };
@@ -73,7 +73,7 @@ test("a server over Streamable HTTP is used, watched, and found again after it w
   expect(JSON.stringify(await bridge.client.mcp.listServers({}))).not.toContain("a-static-key");
 });
 
-test("a server over HTTP that lost its sessions gets a new one, and the call is made once", async () => {
+test("a server over HTTP that lost its sessions gets a new session, and the call is made once", async () => {
   const port = await findFreePort();
   const first = await startEverything("streamableHttp", port);
   await using bridge = await startBridge({ web: { url: `http://127.0.0.1:${port}/mcp` } });
@@ -97,7 +97,7 @@ test.each(["sse", "http"])("a server of 2024 over HTTP and SSE is reached as tra
   expect(textOf(await bridge.call("old__echo", { message: "hello" }))).toBe("Echo: hello");
 });
 
-test("a server over a WebSocket is used, and found again after a cut", async () => {
+test("a server over a WebSocket is used, and reconnected after the connection was lost", async () => {
   const sockets = new Set<WebSocket>();
   const door: Server = createServer();
   const server = new WebSocketServer({ server: door, handleProtocols: () => "mcp" });
@@ -132,17 +132,23 @@ test("a server over a WebSocket is used, and found again after a cut", async () 
   expect(authorizations).toEqual(["Bearer abcdef", "Bearer abcdef"]);
 });
 
-test.each(["stdio", "http"])("a stateless server of 2026 over %s is used, also where it asks", async (transport) => {
-  const endpoint = await startStateless(transport);
-  await using bridge = await startBridge({ modern: { ...endpoint, permissions: { sampling: true } } });
-  bridge.client.onAsk(mcp.asks.sample, async () => ({ content: { type: "text", text: "yes" }, model: "m" }));
+test.each(["stdio", "http"])(
+  "a stateless server of 2026 over %s is used, also if it asks questions",
+  async (transport) => {
+    const endpoint = await startStateless(transport);
+    await using bridge = await startBridge({ modern: { ...endpoint, permissions: { sampling: true } } });
+    bridge.client.onAsk(mcp.asks.sample, async () => ({ content: { type: "text", text: "yes" }, model: "m" }));
 
-  expect(await bridge.status("modern", "ready")).toMatchObject({ mcp_version: "2026-07-28", server_name: "stateless" });
-  expect(textOf(await bridge.call("modern__echo", { text: "new" }))).toBe("new");
-  expect(textOf(await bridge.call("modern__ask"))).toBe("it said: yes");
-});
+    expect(await bridge.status("modern", "ready")).toMatchObject({
+      mcp_version: "2026-07-28",
+      server_name: "stateless",
+    });
+    expect(textOf(await bridge.call("modern__echo", { text: "new" }))).toBe("new");
+    expect(textOf(await bridge.call("modern__ask"))).toBe("it said: yes");
+  },
+);
 
-/** The stateless server by either way. */
+/** The stateless server over either transport. */
 async function startStateless(transport: string): Promise<ServerSettings> {
   if (transport === "stdio") return { cmd: ownServer("stateless") };
   const [command, ...args] = ownServer("stateless", "--http");
@@ -173,7 +179,7 @@ test.each(["stdio", "http"])("resources of a stateless server over %s are watche
   expect(updated).toEqual(["tea://green", "tea://black"]);
 });
 
-test("a stateless server that grows a tool has it in the list", async () => {
+test("a tool that a stateless server adds is listed", async () => {
   await using bridge = await startBridge({ modern: { cmd: ownServer("stateless") } });
   await bridge.status("modern", "ready");
 
@@ -185,7 +191,7 @@ test("a stateless server that grows a tool has it in the list", async () => {
   }, "the grown tool");
 });
 
-/** Takes connections and says nothing on them. */
+/** Accepts connections and sends nothing. */
 async function startSilence(): Promise<number> {
   const sockets = new Set<{ destroy(): void }>();
   const door = createNetServer((socket) => void sockets.add(socket.on("error", () => {}))).listen(0, "127.0.0.1");
@@ -200,7 +206,7 @@ async function startSilence(): Promise<number> {
 }
 
 test.each(["ws", "sse", "http"])(
-  "a %s server that takes the connection and says nothing is given up",
+  "a %s server that accepts the connection and sends nothing times out",
   async (transport) => {
     const url = `${transport === "ws" ? "ws" : "http"}://127.0.0.1:${await startSilence()}/mcp`;
     await using bridge = await startBridge({ mute: { url, transport } }, { connect_timeout_ms: 200 });
@@ -211,7 +217,7 @@ test.each(["ws", "sse", "http"])(
   },
 );
 
-test("a server over HTTP is given its headers with every request, and told when its session is over", async () => {
+test("a server over HTTP gets its headers with every request, and a DELETE when its session ends", async () => {
   const methods: unknown[] = [];
   const keys = new Set<unknown>();
   const port = await findFreePort();
@@ -243,7 +249,7 @@ test("a server over HTTP is given its headers with every request, and told when 
   expect(keys).toEqual(new Set(["abcdef"]));
 });
 
-test("what a stateless server logs during a call reaches the agent at the level that was asked for", async () => {
+test("log messages of a stateless server during a call reach the agent at the requested level", async () => {
   await using bridge = await startBridge({ modern: { cmd: ownServer("stateless"), log_level: "info" } });
   await bridge.status("modern", "ready");
   const logged: unknown[] = [];

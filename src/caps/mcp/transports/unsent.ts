@@ -1,12 +1,12 @@
-// What a server has been sent and has not read waits in the host's memory: not for ever, and not in any amount.
+// Limits the bytes that wait in the host's memory for a server that does not read.
 
-/** Two of the longest messages. */
+/** Twice the longest message. */
 export function maxUnsentBytes({ maxMessageBytes }: { readonly maxMessageBytes: number }): number {
   return 2 * maxMessageBytes;
 }
 
 export class ServerDoesNotRead extends Error {
   constructor() {
-    super("the server does not read what it is sent");
+    super("the server does not read its input");
   }
 }

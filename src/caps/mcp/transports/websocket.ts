@@ -1,4 +1,4 @@
-// MCP over a WebSocket: one message per frame, subprotocol "mcp". The SDK has no such transport any more.
+// MCP over a WebSocket: one message per frame, subprotocol "mcp". The SDK no longer has such a transport.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { WebSocket } from "ws";
 import { mcpLimits } from "../limits.ts";
@@ -28,7 +28,7 @@ export class WebSocketTransport implements Transport {
     this.#socket = socket;
     socket.on("message", (data) => {
       const messages = parseMessages(String(data));
-      if (messages === undefined) this.onerror?.(new Error("a frame is no message"));
+      if (messages === undefined) this.onerror?.(new Error("received an invalid message"));
       else for (const message of messages) this.onmessage?.(message as JSONRPCMessage);
     });
     socket.on("close", () => this.onclose?.());
@@ -54,7 +54,7 @@ export class WebSocketTransport implements Transport {
     const socket = this.#socket;
     if (socket === undefined || socket.readyState === WebSocket.CLOSED) return;
     const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
-    // A peer that does not answer the goodbye is not waited for.
+    // A peer that does not answer the close frame is disconnected after `goodbyeMs`.
     const timer = setTimeout(() => socket.terminate(), mcpLimits.goodbyeMs);
     socket.close();
     await closed;

@@ -1,13 +1,13 @@
-// How a program is started on Windows. The system itself runs .exe and .com files only; what npm installs are .cmd files,
-// which only cmd.exe runs. What cmd.exe would read as anything but text is refused, not escaped: it reads a line twice, and
-// no spelling is the same both times.
+// How a program is started on Windows. The system runs only .exe and .com files; npm installs .cmd files, which only
+// cmd.exe runs. Characters that are special to cmd.exe are rejected and not escaped: cmd.exe parses a line twice, and
+// no escape survives both.
 import { existsSync } from "node:fs";
 import { win32 } from "node:path";
 
 export interface WindowsCommand {
   readonly command: string;
   readonly args: readonly string[];
-  /** True where the arguments are a line of cmd.exe, to be handed over as they are. */
+  /** True if the arguments are a command line of cmd.exe, to be passed on verbatim. */
   readonly isVerbatim: boolean;
 }
 
@@ -38,8 +38,8 @@ function findFile(
 function quote(text: string): string {
   if (/["%\r\n\0]/.test(text))
     throw new Error(
-      `${JSON.stringify(text)} cannot be handed to a .cmd file, for it has quotes, percent signs or line breaks: name the program behind it, as in [node, server.js]`,
+      `${JSON.stringify(text)} cannot be passed to a .cmd file, because it contains quotes, percent signs or line breaks: name the program itself, as in [node, server.js]`,
     );
-  // A backslash before the closing quote would make it part of the text.
+  // A backslash before the closing quote would escape it.
   return `"${text.replace(/\\+$/, (ending) => ending + ending)}"`;
 }

@@ -3,27 +3,27 @@ import type { StreamName } from "../protocol.ts";
 
 export interface ChildEvents {
   output(stream: StreamName, bytes: Buffer): void;
-  /** The program has ended; what it wrote may still come. Called once, before `closed`. */
+  /** The program has ended; its remaining output may still arrive. Called once, before `closed`. */
   exited(code: number | null, signal: NodeJS.Signals | null): void;
-  /** Nothing more will be written, by it or by those it started. Called once. */
+  /** All output has been read, including that of its children. Called once. */
   closed(): void;
 }
 
 export interface Child {
-  /** Leads a group of its own. */
+  /** The process id of its group leader. */
   readonly pid: number;
-  /** What a shell or a sandbox in between has reported of its end; complete once it is `closed`. */
+  /** The report of a shell or sandbox in between about the program's end; complete once `closed` was called. */
   readonly report: string;
-  /** Bytes that it was given and has not read; undefined where it takes no input, or no more. */
+  /** Bytes of input that the program has not read yet; undefined if its input is closed. */
   readonly pendingInput: number | undefined;
   write(bytes: Buffer): void;
   endInput(): void;
-  /** Stops reading what it writes, so that it has to wait. */
+  /** Stops reading its output, so that the program has to wait. */
   pause(): void;
   resume(): void;
-  /** Only where it is on a terminal. */
+  /** Only if it is on a terminal. */
   resize?(cols: number, rows: number): void;
-  /** Lets go of its pipes; `closed` follows. */
+  /** Closes its pipes; `closed` follows. */
   destroy(): void;
 }
 
@@ -32,6 +32,6 @@ export interface ChildCommand {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Reports its end itself, on the `reportDescriptor`. */
+  /** The program is confined by a sandbox, which reports its end on the `reportDescriptor`. */
   readonly isReported: boolean;
 }

@@ -3,13 +3,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readReport } from "../../../machinery/processes/program-end.ts";
 import type { Child, ChildCommand, ChildEvents } from "./child.ts";
 
-/** Rejects with what the system says where the program cannot be started. */
+/** Rejects with the system's error if the program cannot be started. */
 export async function startPipedChild(command: ChildCommand, hasInput: boolean, events: ChildEvents): Promise<Child> {
   const child = spawn(command.file, command.args, {
     cwd: command.cwd,
     env: command.env,
     stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe", ...(command.isReported ? ["pipe" as const] : [])],
-    // A session and a group of its own, so that all of it can be signalled and nothing else is.
+    // Its own session and group, so that signals reach all of its processes and no others.
     detached: true,
   });
   if (child.pid === undefined) throw await failureOf(child);
@@ -25,7 +25,7 @@ function watch(child: ChildProcess, pid: number, events: ChildEvents): Child {
   const report = readReport(child);
   stdout?.on("data", (bytes: Buffer) => events.output("stdout", bytes));
   stderr?.on("data", (bytes: Buffer) => events.output("stderr", bytes));
-  // A pipe whose other end is gone is no more than that: the end of the process says the rest.
+  // Errors of closed pipes are ignored: the exit of the process is reported anyway.
   for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => {});
   child.on("error", () => {});
   child.once("exit", (code, signal) => events.exited(code, signal));

@@ -1,4 +1,4 @@
-// A program with pipes or on a terminal, as it is asked for.
+// Starts a program with pipes or on a terminal.
 
 import type { Confinement } from "../../../host/ports/sandbox.ts";
 import { withoutInheritedFiles } from "../../../machinery/processes/inherited-files.ts";
@@ -16,14 +16,14 @@ export interface ChildKind extends TerminalSize {
 type StartChild = (confinement: Confinement, kind: ChildKind, events: ChildEvents) => Promise<Child>;
 
 export function createChildStarter(): StartChild {
-  /** Those that are open: every program inherits them. */
+  /** Open terminals: every program that is started inherits their descriptors. */
   const terminals = new Set<object>();
 
   return async ({ file, args, cwd, env }, { pty, hasInput, isConfined, ...size }, events) => {
     const command = { file, args, cwd, env, isReported: isConfined };
-    // What confines a program keeps them from it. Without any, it starts as fast as the system starts a process.
+    // A sandbox closes inherited terminals. If none are open, the program is started directly, which is fastest.
     const isClean = isConfined || terminals.size === 0;
-    // The system would say it to the shell that stands in between.
+    // With a shell in between, the system would report a missing interpreter to the shell.
     if (!isConfined && (pty || !isClean)) checkInterpreter(file, cwd);
     if (pty) return startTerminalChild(command, size, events, terminals);
     return startPipedChild(isClean ? command : { ...command, ...withoutInheritedFiles(file, args) }, hasInput, events);

@@ -1,4 +1,4 @@
-// A program on a terminal of its own. The one place that knows the optional library behind it.
+// A program on its own terminal. The only file that uses the optional library for terminals.
 import { randomUUID } from "node:crypto";
 import { signalName } from "../../../machinery/processes/signal-names.ts";
 import type { Child, ChildCommand, ChildEvents } from "./child.ts";
@@ -9,7 +9,9 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** Beyond what its types say: bytes pass as they are where no encoding is set, and input waits in a stream. */
+/**
+ * The parts of the library that its types omit: without an encoding it emits bytes, and input is buffered in a stream.
+ */
 interface RawTerminal {
   readonly pid: number;
   onData(listener: (bytes: Buffer) => void): unknown;
@@ -25,7 +27,7 @@ interface RawTerminal {
 const endOfInput = Buffer.from([0x04]);
 const libraryName = "@lydell/node-pty";
 
-/** Rejects where the library is missing, and says so. While its terminal is open, it is among those that are given. */
+/** Rejects with a clear error if the library is missing. The terminal is in `terminals` while it is open. */
 export async function startTerminalChild(
   command: ChildCommand,
   size: TerminalSize,
@@ -33,7 +35,7 @@ export async function startTerminalChild(
   terminals: Set<object>,
 ): Promise<Child> {
   const { spawn } = await loadLibrary();
-  // Nothing that an agent sees, so it need not be the same in a replay.
+  // Not visible to agents, so it may differ in a replay.
   const token = randomUUID();
   const { file, args, cwd, env } = withKeeper(command, token);
   const name = env.TERM ?? "xterm-256color";
@@ -56,7 +58,7 @@ export async function startTerminalChild(
     report = said.report;
     end(said.code, null);
   });
-  // Only where the keeper was killed too: what it had no time to say is lost with it.
+  // Only if the keeper was killed too: then the program's exit code is lost.
   terminal.onExit(({ exitCode, signal = 0 }) => {
     terminals.delete(terminal);
     if (hasEnded) return;

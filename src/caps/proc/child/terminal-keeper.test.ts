@@ -13,7 +13,7 @@ function takeAll(chunks: readonly Buffer[]) {
   return { output: Buffer.concat([...output, word.flush()]), end: undefined };
 }
 
-/** Cut wherever these numbers say. */
+/** The text divided at these positions. */
 function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const chunks: Buffer[] = [];
   let at = 0;
@@ -26,7 +26,7 @@ function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
 
 const sizes = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 40 });
 const reports = fc.constantFrom("", "[1] + Done(143)", "[1]+  Terminated   ", "x".repeat(40));
-/** Much of what looks like the word. */
+/** Text that often resembles the keeper's message. */
 const output = fc.array(
   fc.constantFrom("\x1b", "\x1b]", "\x1b]a2e;", "\x1b]a2e;toke", "\x1b]a2e;token;", "x", "\x07", "€"),
   {
@@ -34,7 +34,7 @@ const output = fc.array(
   },
 );
 
-test("the keeper's word is found and taken out, wherever what came was cut", () => {
+test("the keeper's message is found and removed, however the output is divided into chunks", () => {
   fc.assert(
     fc.property(output, fc.integer({ min: 0, max: 255 }), reports, sizes, (parts, code, report, lengths) => {
       const written = Buffer.from(parts.join(""));
@@ -44,7 +44,7 @@ test("the keeper's word is found and taken out, wherever what came was cut", () 
   );
 });
 
-test("output without the word is passed on whole, in the end", () => {
+test("output without the keeper's message is passed on completely", () => {
   fc.assert(
     fc.property(output, sizes, (parts, lengths) => {
       const written = Buffer.from(parts.join(""));
@@ -53,7 +53,7 @@ test("output without the word is passed on whole, in the end", () => {
   );
 });
 
-test("what a program writes is not held back but for what may be the word", () => {
+test("output is held back only if it may begin the keeper's message", () => {
   const word = new KeeperWord("token");
   expect(word.take(Buffer.from("prompt> ")).output.toString()).toBe("prompt> ");
   expect(word.take(Buffer.from("\x1b[0m")).output.toString()).toBe("\x1b[0m");

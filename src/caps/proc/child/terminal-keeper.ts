@@ -1,27 +1,27 @@
-// Linux throws away what nobody has read of a terminal yet, all but 4095 bytes, the moment the leader of its session ends.
-// So a shell leads, which outlives the program: it says on the terminal, after everything else, how the program ended,
-// and waits to be killed by whoever has read that.
+// When the leader of a session ends, Linux discards the unread output of its terminal, except 4095 bytes. So a shell
+// leads the session and outlives the program: after all other output it prints the exit code to the terminal, and waits
+// to be killed by the reader.
 import { closingLines, findBash, promptLines } from "../../../machinery/processes/inherited-files.ts";
 import { reportDescriptor, reportingLines } from "../../../machinery/processes/program-end.ts";
 import { passedSignals } from "../../../machinery/processes/signal-names.ts";
 import type { ChildCommand } from "./child.ts";
 
-/** Of a report this much is said on. */
+/** The number of characters of a report that are passed on. */
 const maxReportLength = 40;
 const signals = passedSignals.join(" ");
-/** Gives a program back what a keeper ignores. */
+/** Restores the default handling of signals that the keeper ignores. */
 const heeding = "/usr/bin/env --default-signal";
-/** Reports come through a pipe of the shell's own, and what is written goes to the terminal. */
+/** Reports go through a pipe of the shell; output goes to the terminal. */
 const openPipe = `exec ${reportDescriptor}>&1 >&6 6>&-`;
 
-/** Caught and not ignored: what is caught here has its usual effect on the program. */
+/** The shell catches signals and does not ignore them, because ignored signals would be ignored by the program too. */
 const runReported = `
 trap : ${signals}
 exec 6>&1
 a2e_report=$(${openPipe}; exec "$@")
 a2e_code=$?`;
 
-/** Without that command, as on other systems than Linux, a code above 128 stays ambiguous. */
+/** Without `env --default-signal`, as on systems other than Linux, an exit code above 128 stays ambiguous. */
 const runPlain = (file: string) => `
 ${promptLines}
 if ${heeding} /bin/sh -c : 2> /dev/null; then
@@ -36,12 +36,12 @@ else
   a2e_code=$?
 fi`;
 
-/** A path with "=" would be taken for a variable. */
+/** `env` would take a path with "=" for a variable. */
 function asProgram(file: string): string {
   return file.includes("=") ? `/bin/sh -c 'exec "$@"' sh` : "";
 }
 
-/** A terminal of its own making is opened for the word: that which the program leaves may be set not to wait for room. */
+/** The message is written to a newly opened terminal: the program may have left the old descriptor non-blocking. */
 const sayEnd = `
 a2e_line='
 '
@@ -49,7 +49,8 @@ printf '\\033]a2e;%s;%d;%.${maxReportLength}s\\007' "$a2e_token" "$a2e_code" "\$
 while :; do kill -STOP $$; done`;
 
 export function withKeeper({ file, args, ...rest }: ChildCommand, token: string): ChildCommand {
-  // A plain shell that found this would take itself for bash. The program, where it is bash, sets it itself.
+  // A shell that finds BASH_VERSION in its environment would take itself for bash. If the program is bash, it sets the
+  // variable itself.
   const { BASH_VERSION, ...env } = rest.env;
   const closing = process.platform === "linux" ? closingLines({ bash: findBash(), lastKept: 2, otherwise: ":" }) : "";
   const script = `${closing}
@@ -62,20 +63,20 @@ ${sayEnd}`;
 
 const beginningOfEnd = new RegExp(`^\\d{0,3}(;[^\x07]{0,${maxReportLength}})?$`);
 
-/** Takes the keeper's word out of what comes from a terminal. */
+/** Removes the keeper's message from the output of a terminal. */
 export class KeeperWord {
   readonly #beginning: string;
   readonly #whole: RegExp;
-  /** What may turn out to be its beginning. */
+  /** Bytes that may be the beginning of the message. */
   #held = Buffer.alloc(0);
 
-  /** The token has letters, digits and dashes. */
+  /** The token consists of letters, digits and dashes. */
   constructor(token: string) {
     this.#beginning = `\x1b]a2e;${token};`;
     this.#whole = new RegExp(`${this.#beginning.replace("]", "\\]")}(\\d{1,3});([^\x07]{0,${maxReportLength}})\x07`);
   }
 
-  /** What the program wrote, and how it ended once that has been said: nothing after it counts. */
+  /** The output of the program, and its end once the message has arrived. Everything after the message is ignored. */
   take(bytes: Buffer): { output: Buffer; end?: { code: number; report: string } } {
     const known = Buffer.concat([this.flush(), bytes]);
     const text = known.toString("latin1");
@@ -90,7 +91,7 @@ export class KeeperWord {
     return { output: known.subarray(0, last) };
   }
 
-  /** What was held back, where the word will not come any more. */
+  /** The bytes that were held back, if the message will not arrive any more. */
   flush(): Buffer {
     const held = this.#held;
     this.#held = Buffer.alloc(0);

@@ -1,8 +1,8 @@
-// Signals for a process and all that it started.
+// Sends signals to a process and its children.
 import { readdirSync } from "node:fs";
 import { readProc } from "./hearing.ts";
 
-/** Signals the group that this process leads. False where nobody is left. */
+/** Signals the group that this process leads. False if the group is empty. */
 export function signalGroup(pid: number, signal: number): boolean {
   return send(-pid, signal);
 }
@@ -16,12 +16,12 @@ function send(pid: number, signal: number): boolean {
   }
 }
 
-/** Every process carries this variable: it is found by it where it has left its group. */
+/** Every process has this environment variable, so that it is found after it has left its group. */
 export const markName = "A2E_PROC_ID";
 
-/** Kills processes by their marks, wherever they went. Linux only; elsewhere a group is all that is known. */
+/** Kills processes by their marks. Linux only; on other systems only the group is known. */
 export function killMarked(isWanted: (mark: string) => boolean): void {
-  // Each round finds what the last one's victims had started meanwhile.
+  // Each round finds processes that those of the last round started meanwhile.
   for (let round = 0; round < 5; round++) {
     const found = processIds().filter((pid) => isWanted(markOf(pid)));
     if (found.length === 0) return;

@@ -6,8 +6,8 @@ import { hearingOf, isEndedBy } from "./hearing.ts";
 
 const realTime = 35;
 
-testWith(linux)("a signal ends who does nothing about it, and nobody who is dead", async () => {
-  // Sleep buries nobody.
+testWith(linux)("a signal ends a process without a handler, and not a zombie", async () => {
+  // `sleep` does not reap its children.
   const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 300"], { stdio: ["ignore", "pipe", "ignore"] });
   try {
     const [text] = await once(parent.stdout, "data");

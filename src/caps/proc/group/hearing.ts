@@ -1,7 +1,7 @@
-// Who would take a signal, as Linux shows it. Elsewhere nobody can tell.
+// Reads from /proc how a process handles a signal. Linux only.
 import { readFileSync } from "node:fs";
 
-/** A process and all that it started, dead ones that nobody has buried included. Empty where nobody can tell. */
+/** A process and all its descendants, including zombies. Empty on other systems. */
 export function familyOf(pid: number): number[] {
   if (readProc(`${pid}/status`) === "") return [];
   const children = readProc(`${pid}/task/${pid}/children`).trim();
@@ -11,8 +11,8 @@ export function familyOf(pid: number): number[] {
 export type Hearing = "takes it" | "deaf" | "gone";
 
 /**
- * What a signal would do to this process: deaf is who ignores it or, where it only looks after others, catches it. Such a
- * keeper is known by its arguments: what it has forked has the same until it becomes something else.
+ * How a process handles this signal. It is "deaf" if it ignores the signal, or if it is a keeper and catches it. A
+ * keeper is recognised by its arguments: its forks have the same arguments until they execute another program.
  */
 export function hearingOf(pid: number, signal: number, keeper: number | undefined): Hearing {
   const status = readProc(`${pid}/status`);
@@ -23,11 +23,11 @@ export function hearingOf(pid: number, signal: number, keeper: number | undefine
   return has("SigIgn") || (has("SigCgt") && isKeeper()) ? "deaf" : "takes it";
 }
 
-/** Whether the signal will end this process: it does nothing about it. False where nobody can tell. */
+/** Whether the signal will end this process, because it has the default action. False if unknown. */
 export function isEndedBy(pid: number, signal: number): boolean {
   const status = readProc(`${pid}/status`);
   const bit = 1n << BigInt(signal - 1);
-  // A dead one has stopped its ears to nothing, and whatever ended it was something else.
+  // A zombie has no handlers, but another signal ended it.
   if (status === "" || isDead.test(status)) return false;
   return ["SigIgn", "SigCgt", "SigBlk"].every((name) => (bitsOf(status, name) & bit) === 0n);
 }
@@ -43,7 +43,7 @@ function bitsOf(status: string, name: string): bigint {
   return BigInt(`0x${new RegExp(`^${name}:\\s*([0-9a-f]+)$`, "m").exec(status)?.[1] ?? "0"}`);
 }
 
-/** Nothing, where there is no such file. */
+/** Empty if the file does not exist. */
 export function readProc(path: string): string {
   try {
     return readFileSync(`/proc/${path}`, "latin1");

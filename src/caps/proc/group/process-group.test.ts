@@ -5,7 +5,7 @@ import { ProcessGroup } from "./process-group.ts";
 
 const options = { isConfined: false, isKept: false, mark: "process-group-test", setUpMs: 0 };
 
-test("once nobody is left in a group, its number is never signalled again: it may be another's by now", async () => {
+test("an empty group is never signalled again, because its id may be reused", async () => {
   const child = spawn("true", { detached: true });
   const group = new ProcessGroup({ ...options, pid: child.pid ?? 0 });
   await once(child, "exit");
@@ -26,6 +26,6 @@ test("a group whose leader has ended is signalled while it has members", async (
 
   expect(group.signal(0)).toBe(true);
   group.killMembers();
-  // Its output ends with the last that holds it.
+  // Its output ends when the last process closes it.
   for await (const _ of child.stdout);
 });

@@ -1,30 +1,30 @@
-// A process and all that it started, as one thing to be signalled.
+// A process and all its descendants, as one target for signals.
 import { signalName } from "../../../machinery/processes/signal-names.ts";
 import { killMarked, signalGroup } from "./group.ts";
 import { familyOf, type Hearing, hearingOf, isEndedBy } from "./hearing.ts";
 import { signalNumber } from "./signals.ts";
 
 export interface ProcessGroupOptions {
-  /** Of its leader. */
+  /** The process id of its leader. */
   readonly pid: number;
-  /** A sandbox sees to it that nothing of it is left. */
+  /** The sandbox ends all processes that are left. */
   readonly isConfined: boolean;
-  /** Its leader is no part of the program: signals are not for it. */
+  /** Its leader is a keeper and not the program: signals are not for it. */
   readonly isKept: boolean;
-  /** What finds those that have left it. */
+  /** The mark by which processes outside of the group are found. */
   readonly mark: string;
-  /** How long it may take until the program runs. */
+  /** How long setting up may take until the program runs. */
   readonly setUpMs: number;
 }
 
 const pollMs = 5;
-/** Of those that Node knows. */
+/** The last signal that Node has a name for. */
 const lastNamedSignal = 31;
 
 export class ProcessGroup {
   readonly #options: ProcessGroupOptions;
   readonly #startedAt = performance.now();
-  /** Sent before there was a program to take them. */
+  /** Signals that were sent before the program could receive them. */
   readonly #early: number[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isGone = false;
@@ -38,12 +38,12 @@ export class ProcessGroup {
     return this.#options.pid;
   }
 
-  /** A signal that was sent and ends the leader, though Node will not say so. */
+  /** A signal without a name in Node that was sent and ends the leader. */
   get unnamedSignal(): NodeJS.Signals | undefined {
     return this.#unnamedSignal;
   }
 
-  /** False where nobody is left to get it. */
+  /** False if no process is left to receive it. */
   signal(number: number): boolean {
     if (number > lastNamedSignal && isEndedBy(this.#options.pid, number)) this.#unnamedSignal ??= signalName(number);
     const isInTurn = this.#early.length === 0;
@@ -55,20 +55,20 @@ export class ProcessGroup {
     return true;
   }
 
-  /** At once, and whatever it does. */
+  /** Kills all processes at once. */
   kill(): void {
     this.killMembers();
-    // What left its group is not found by it; what hides from this too needs a sandbox.
+    // Finds processes that left the group. A process that also removed its mark can only be ended by a sandbox.
     const { isConfined, mark } = this.#options;
     if (!isConfined) killMarked((one) => one === mark);
   }
 
-  /** The same for those that have not left. */
+  /** Kills only the processes in the group. */
   killMembers(): void {
     this.#send(signalNumber("SIGKILL"));
   }
 
-  /** From now on the system may give its number to others, unless there are members left. */
+  /** From now on the system may reuse its process id, unless the group has members left. */
   leaderEnded(): void {
     clearInterval(this.#timer);
     this.#isGone = !this.#send(0);
@@ -79,8 +79,8 @@ export class ProcessGroup {
   }
 
   /**
-   * While a sandbox or a terminal is made, everybody in the group ignores signals, and the program does not exist yet that
-   * could take them. These are the processes that would; undefined where the program runs, or where nobody can tell.
+   * While a sandbox or a terminal is being set up, all processes in the group ignore signals, and the program does not
+   * exist yet. Returns the processes that would receive the signal; undefined if the program runs, or if it is unknown.
    */
   #takersOf(number: number): number[] | undefined {
     const { pid, isConfined, isKept, setUpMs } = this.#options;
@@ -89,11 +89,11 @@ export class ProcessGroup {
     return family.length === 0 ? undefined : family.filter((one) => this.#hearingOf(one, number) === "takes it");
   }
 
-  /** Sends it to these. Where nobody has got it, it can be sent again without anybody getting it twice. */
+  /** Sends the signal to the group. False if no process received it, so that it can be sent again. */
   #isTaken(number: number, takers: readonly number[]): boolean {
-    // A process that was just born does not lead its group yet.
+    // A process that was just forked does not lead its group yet.
     if (takers.length === 0 || !this.#send(number)) return false;
-    // They may have stopped their ears meanwhile, on their way to become the sandbox. Those that got it are dying.
+    // They may have begun to ignore the signal while they set up the sandbox. Processes that received it are ending.
     return takers.some((pid) => this.#hearingOf(pid, number) !== "deaf");
   }
 

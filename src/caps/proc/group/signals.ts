@@ -1,4 +1,4 @@
-// Signals by whatever name an agent gives them.
+// Signals by any of the names that agents use.
 import { signalNumber as numberOf, signalName } from "../../../machinery/processes/signal-names.ts";
 
 export interface Signal {
@@ -6,7 +6,7 @@ export interface Signal {
   readonly number: number;
 }
 
-/** `SIGTERM`, `term`, 15 and "15" are the same. Undefined for what is no signal. */
+/** `SIGTERM`, `term`, 15 and "15" are the same. Undefined if it is not a signal. */
 export function parseSignal(given: string | number): Signal | undefined {
   const text = String(given).trim().toUpperCase();
   const number = /^\d{1,2}$/.test(text) ? Number(text) : numberOf(text.startsWith("SIG") ? text : `SIG${text}`);
@@ -14,7 +14,7 @@ export function parseSignal(given: string | number): Signal | undefined {
   return number === undefined || name === undefined ? undefined : { name, number };
 }
 
-/** 0 for what is no signal. */
+/** 0 if it is not a signal. */
 export function signalNumber(name: string): number {
   return numberOf(name) ?? 0;
 }
@@ -30,7 +30,7 @@ const harmless = new Set<string>([
   "SIGWINCH",
 ]);
 
-/** Whether it ends a process that does nothing about it. */
+/** Whether its default action ends a process. */
 export function isDeadly({ name }: Signal): boolean {
   return !harmless.has(name);
 }

@@ -11,7 +11,7 @@ function start() {
   return { port, endOthers, giveUp, stop };
 }
 
-test("those that hold the output open are ended in time, and what is still in the pipe is waited for", () => {
+test("processes that hold the output open are killed, and the rest of the pipe is read", () => {
   const { port, endOthers, giveUp } = start();
   vi.advanceTimersByTime(490);
   expect(endOthers).not.toHaveBeenCalled();
@@ -26,21 +26,21 @@ test("those that hold the output open are ended in time, and what is still in th
   expect(giveUp).toHaveBeenCalledOnce();
 });
 
-test("a host that was busy for long reads what there is before it gives up", () => {
+test("a host that was busy reads the available output before the drain ends", () => {
   const { endOthers, giveUp } = start();
-  // One late turn of the timer, as after a block of the event loop.
+  // A single late tick of the timer, as after a block of the event loop.
   vi.advanceTimersToNextTimer();
   expect([endOthers.mock.calls.length, giveUp.mock.calls.length]).toEqual([0, 0]);
 });
 
-test("while nobody reads, nothing is given up", () => {
+test("a drain does not end while reading is paused", () => {
   const { port, endOthers, giveUp } = start();
   port.held = true;
   vi.advanceTimersByTime(60_000);
   expect([endOthers.mock.calls.length, giveUp.mock.calls.length]).toEqual([0, 0]);
 });
 
-test("output that never ends is given up in the end", () => {
+test("a drain of output that never ends is limited", () => {
   const { port, giveUp } = start();
   for (let count = 0; count < 200; count++) {
     port.bytes += 1;
@@ -49,7 +49,7 @@ test("output that never ends is given up in the end", () => {
   expect(giveUp).toHaveBeenCalledOnce();
 });
 
-test("output that has come to its end is not waited for", () => {
+test("a drain stops when the output has ended", () => {
   const { stop } = start();
   stop();
   expect(vi.getTimerCount()).toBe(0);

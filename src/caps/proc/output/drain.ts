@@ -1,22 +1,22 @@
-// After a process has ended, what it wrote is read to its end; but those that hold its output open do not do so for ever.
+// After a process has ended, its output is read to the end, but with a limit if other processes hold it open.
 
 export interface DrainPort {
-  /** Nobody reads at the moment, on purpose. */
+  /** Reading is paused on purpose. */
   isHeld(): boolean;
-  /** Read so far. */
+  /** Bytes read so far. */
   bytesRead(): number;
-  /** Those that hold the output open are to go. */
+  /** Kills the processes that hold the output open. */
   endOthers(): void;
-  /** Nothing more is waited for. */
+  /** Stops waiting for further output. */
   giveUp(): void;
 }
 
-/** Counted in turns of the event loop and not only in time: a host that was busy elsewhere has read nothing meanwhile. */
+/** Counted in ticks of the event loop as well as in time: a busy host has read nothing meanwhile. */
 const ticksPerDrain = 10;
-/** For output that is held open, and written to, by what nobody can end. */
+/** For output that is held open by a process that cannot be killed. */
 const maxDrains = 10;
 
-/** Returns what stops it, for when the output has come to its end. */
+/** Returns a function that stops the drain, for when the output has ended. */
 export function startDrain(port: DrainPort, drainMs: number): () => void {
   let [ticks, quietTicks, bytesRead] = [0, 0, port.bytesRead()];
   const timer = setInterval(() => {

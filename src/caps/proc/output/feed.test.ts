@@ -20,7 +20,7 @@ function startFeed(ringBytes = 64) {
   return { feed, ring, sent, audience, room, write, texts: () => sent.map(({ data }) => data?.text ?? data) };
 }
 
-test("an agent that keeps up gets everything at once, in events of a bounded size", () => {
+test("an agent that keeps up gets everything at once, in events of limited size", () => {
   const { write, texts, sent } = startFeed();
   write("twelve bytes");
 
@@ -31,7 +31,7 @@ test("an agent that keeps up gets everything at once, in events of a bounded siz
   ]);
 });
 
-test("an agent that is behind is sent nothing until it has taken half, and loses nothing", () => {
+test("an agent that is behind gets nothing until it has received half, and loses nothing", () => {
   const { feed, write, texts, audience, room } = startFeed();
   audience.unsent = 11;
   write("0123456789".repeat(5));
@@ -49,7 +49,7 @@ test("an agent that is behind is sent nothing until it has taken half, and loses
   expect(room).toHaveBeenCalled();
 });
 
-test("an agent that takes anything at all keeps its process waiting, one that takes nothing only for a while", () => {
+test("an agent that receives anything keeps its process waiting, an agent that receives nothing only for stallMs", () => {
   const { feed, write, audience, room } = startFeed();
   audience.unsent = 1000;
   write("0123456789".repeat(5));
@@ -65,7 +65,7 @@ test("an agent that takes anything at all keeps its process waiting, one that ta
   expect(room).toHaveBeenCalled();
 });
 
-test("what was written over before an agent took it is announced as a gap", () => {
+test("output that was overwritten before an agent received it is announced as a gap", () => {
   const { feed, write, sent, audience } = startFeed(64);
   write("abc");
   audience.unsent = 1000;
@@ -82,7 +82,7 @@ test("what was written over before an agent took it is announced as a gap", () =
   expect(sent.at(-1)?.data).toEqual({ code: 0 });
 });
 
-test("the end is told after everything before it, also to an agent that is behind", () => {
+test("the end is sent after all output, also to an agent that is behind", () => {
   const { feed, write, sent, audience } = startFeed();
   audience.unsent = 1000;
   write("late");
@@ -95,7 +95,7 @@ test("the end is told after everything before it, also to an agent that is behin
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a feed that is closed by whom it tells stops there", () => {
+test("a feed that its receiver closes sends nothing more", () => {
   const { feed, write, sent, audience } = startFeed();
   audience.send = (event) => {
     sent.push(event);

@@ -1,4 +1,4 @@
-// Takes what a process writes to the agent, no faster than the agent takes it.
+// Sends the output of a process to its agent, not faster than the agent receives it.
 
 import type { z } from "zod";
 import type { readEvent } from "../protocol.ts";
@@ -7,13 +7,13 @@ import { type OutputChunk, OutputText } from "./output-text.ts";
 
 export type ReadEvent = z.input<typeof readEvent.payload>;
 
-/** An event before it is known whose it is. */
+/** An event without the ids of its process and request. */
 export type FeedEvent = Omit<ReadEvent, "req_id" | "seq" | "proc_id">;
 
-/** The session, as far as a feed needs one. */
+/** The functions of the session that a feed uses. */
 export interface Audience {
   send(event: ReadEvent): void;
-  /** Said and not yet taken by the agent, in bytes. */
+  /** Bytes that were sent but that the agent has not received yet. */
   unsentBytes(): number;
 }
 
@@ -21,12 +21,12 @@ export interface FeedOptions {
   readonly ring: OutputRing;
   readonly audience: Audience;
   readonly procId: string;
-  /** The request whose events these are. */
+  /** The request that these events belong to. */
   readonly reqId: string;
-  /** Where in all of the output it begins. */
+  /** The offset in the whole output at which it begins. */
   readonly cursor: number;
   readonly limits: { maxEventBytes: number; maxUnsentBytes: number; stallMs: number };
-  /** There is room again for what the process writes. */
+  /** The ring has room again, so the process may continue. */
   onRoom(): void;
 }
 
@@ -52,7 +52,10 @@ export class Feed {
     return this.#cursor;
   }
 
-  /** The ring is nearly full of what the agent has not taken, and the agent is still taking: the process should wait. */
+  /**
+   * The ring is nearly full of output that the agent has not received, and the agent is still receiving: the process
+   * should wait.
+   */
   get isBehind(): boolean {
     const { ring, limits } = this.#options;
     return (
@@ -60,7 +63,7 @@ export class Feed {
     );
   }
 
-  /** Sends what there is, as far as the agent has room for it. */
+  /** Sends available output, as far as the agent has room for it. */
   pump(): void {
     const { ring, limits } = this.#options;
     if (this.#timer !== undefined || this.#isClosed) return;
@@ -71,7 +74,7 @@ export class Feed {
         const chunk = this.#text.take(piece);
         this.#cursor = piece.position + piece.bytes.length;
         if (chunk !== undefined) this.#sendOutput(chunk);
-        // Whoever was told may have ended this.
+        // The receiver may have closed this feed.
         if (this.#isClosed) return;
       }
     }
@@ -81,7 +84,7 @@ export class Feed {
     this.close();
   }
 
-  /** Nothing more will be written: this is told once everything before it has been. */
+  /** Reports the end of the process once all output has been sent. */
   finish(end: FeedEvent): void {
     this.#end = end;
     this.pump();
@@ -120,7 +123,10 @@ export class Feed {
     return true;
   }
 
-  /** An agent that takes anything at all keeps its process waiting; one that takes nothing does so for a while only. */
+  /**
+   * An agent that receives anything keeps its process waiting; an agent that receives nothing does so only for
+   * `stallMs`.
+   */
   #look(): void {
     const { audience, limits, onRoom } = this.#options;
     const unsent = audience.unsentBytes();

@@ -5,7 +5,7 @@ import { OutputRing } from "./output-ring.ts";
 
 const textOf = (pieces: { bytes: Buffer }[]) => Buffer.concat(pieces.map(({ bytes }) => bytes)).toString("latin1");
 
-test("a ring keeps the newest bytes under the offsets that they always had", () => {
+test("a ring keeps the newest bytes at their original offsets", () => {
   const ring = new OutputRing({ maxBytes: 10, maxSegments: 100 });
   ring.append("stdout", Buffer.from("abcdef"));
   ring.append("stderr", Buffer.from("XY"));
@@ -22,7 +22,7 @@ test("a ring keeps the newest bytes under the offsets that they always had", () 
   expect(textOf(ring.readStream("stdout", 4, 3))).toBe("efg");
 });
 
-test("output of one byte at a time from alternating streams costs no more than its segments", () => {
+test("single bytes of alternating streams cost no more than their segments", () => {
   const ring = new OutputRing({ maxBytes: 1024, maxSegments: 8 });
   for (let index = 0; index < 5000; index++)
     ring.append(index % 2 === 0 ? "stdout" : "stderr", Buffer.from([index & 0xff]));
@@ -31,7 +31,7 @@ test("output of one byte at a time from alternating streams costs no more than i
   expect([ring.start, ring.end]).toEqual([4992, 5000]);
 });
 
-test("whatever is written and read, a ring says what a list of everything would", () => {
+test("a ring behaves like a list of all output, for any writes and reads", () => {
   const write = fc.record({
     stream: fc.constantFrom<StreamName>("stdout", "stderr"),
     size: fc.integer({ min: 0, max: 9000 }),

@@ -1,15 +1,15 @@
-// The newest output of a process, both streams in the order in which they came, under byte offsets that only ever grow:
-// one per stream, and one over both.
+// The newest output of a process, both streams in order of arrival, addressed by byte offsets that only grow: one per
+// stream, and one over both.
 import type { StreamName } from "../protocol.ts";
 
-/** Output of one stream without a break. */
+/** Contiguous output of one stream. */
 export interface Piece {
   readonly stream: StreamName;
-  /** Of the first byte, in its own stream. */
+  /** The offset of the first byte in its own stream. */
   readonly offset: number;
-  /** Of the first byte, in all of the output. */
+  /** The offset of the first byte in the whole output. */
   readonly position: number;
-  /** Good until the next `append`. */
+  /** Valid until the next `append`. */
   readonly bytes: Buffer;
 }
 
@@ -30,7 +30,7 @@ const firstCapacity = 4 * 1024;
 export class OutputRing {
   readonly maxBytes: number;
   readonly #maxSegments: number;
-  /** Grows as it is filled, since most processes say little; then it is written round and round. */
+  /** Grows as it is filled, since most processes write little; at `maxBytes` the oldest bytes are overwritten. */
   #buffer: Buffer;
   /** Oldest first; those before `#head` are gone. */
   #segments: Segment[] = [];
@@ -45,7 +45,7 @@ export class OutputRing {
     this.#buffer = Buffer.allocUnsafeSlow(Math.min(firstCapacity, maxBytes));
   }
 
-  /** Of the oldest byte that is kept, in all of the output. */
+  /** The position of the oldest byte that is kept. */
   get start(): number {
     return this.#start;
   }
@@ -88,7 +88,7 @@ export class OutputRing {
     this.#dropBefore(oldest.position + oldest.length);
   }
 
-  /** Only ever up to the limit; a buffer that is full begins to be written over. */
+  /** Grows up to the limit; then the oldest bytes are overwritten. */
   #grow(needed: number): void {
     if (needed <= this.#buffer.length || this.#buffer.length === this.maxBytes) return;
     let capacity = this.#buffer.length;
@@ -125,7 +125,7 @@ export class OutputRing {
     }
   }
 
-  /** All of the output from a position on, up to `maxBytes`; from the oldest there is where that is gone. */
+  /** The output from a position on, up to `maxBytes`; starts at the oldest byte if the position is gone. */
   read(from: number, maxBytes: number): Piece[] {
     const pieces: Piece[] = [];
     let left = maxBytes;
@@ -177,7 +177,7 @@ export class OutputRing {
     return Buffer.concat([first, this.#contiguous(position + first.length, length - first.length)]);
   }
 
-  /** As much of it as lies in one piece. */
+  /** As many of the bytes as are contiguous in the buffer. */
   #contiguous(position: number, length: number): Buffer {
     const at = position % this.#buffer.length;
     return this.#buffer.subarray(at, Math.min(at + length, this.#buffer.length));

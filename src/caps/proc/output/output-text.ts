@@ -1,4 +1,4 @@
-// Output as messages carry it: per stream, in pieces that end with a whole character.
+// Output in the form of messages: per stream, in chunks that end with a whole character.
 
 import type { StreamName } from "../protocol.ts";
 import type { Piece } from "./output-ring.ts";
@@ -6,7 +6,7 @@ import { encodeBytes, incompleteTail } from "./utf8.ts";
 
 export interface OutputChunk {
   stream_type: StreamName;
-  /** Of its first byte, in its own stream. */
+  /** The offset of its first byte in its own stream. */
   offset: number;
   bytes: number;
   text: string;
@@ -18,28 +18,28 @@ interface Rest {
   bytes: Buffer;
 }
 
-/** Remembers of each stream the beginning of a character whose rest has yet to come. */
+/** Keeps the incomplete last character of each stream until its rest arrives. */
 export class OutputText {
   readonly #rests = new Map<StreamName, Rest>();
 
-  /** Undefined where there is not one whole character yet. */
+  /** Undefined if there is no whole character yet. */
   take({ stream, offset, bytes }: Piece): OutputChunk | undefined {
     const rest = this.#rests.get(stream);
     const whole = rest === undefined ? bytes : Buffer.concat([rest.bytes, bytes]);
     const start = rest?.offset ?? offset;
     const end = whole.length - incompleteTail(whole);
     if (end === whole.length) this.#rests.delete(stream);
-    // A copy: the ring that it lies in is written over.
+    // A copy, because the ring will be overwritten.
     else this.#rests.set(stream, { offset: start + end, bytes: Buffer.from(whole.subarray(end)) });
     return end === 0 ? undefined : toChunk(stream, start, whole.subarray(0, end));
   }
 
-  /** How many bytes of the stream are kept back. */
+  /** The number of bytes of the stream that are held back. */
   restOf(stream: StreamName): number {
     return this.#rests.get(stream)?.bytes.length ?? 0;
   }
 
-  /** What is kept back, as it is: nothing will complete it. */
+  /** The incomplete characters as they are, when no further output will come. */
   flush(): OutputChunk[] {
     const rests = [...this.#rests];
     this.#rests.clear();

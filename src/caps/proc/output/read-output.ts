@@ -1,4 +1,4 @@
-// One answer to a reader with a cursor.
+// Reads output for a request with a cursor.
 
 import type { StreamName } from "../protocol.ts";
 import type { OutputRing, Piece } from "./output-ring.ts";
@@ -18,8 +18,8 @@ export interface ReadOutput {
 }
 
 /**
- * A character that is not complete yet stays for the next read, unless nothing more will come, or the reader asks for so
- * little that it would never get past it.
+ * An incomplete character is left for the next read, unless no more output will come, or `max_bytes` is too small to
+ * ever get past it.
  */
 export function readOutput(
   ring: OutputRing,
@@ -38,7 +38,7 @@ export function readOutput(
   let next = placeOf(last) + last.bytes.length;
   const keptBack = text.restOf(last.stream);
   const canWait = (!hasEnded || next < end) && (chunks.length > 0 || next === end);
-  // Going back further than the last piece would repeat what lies between it and the one before.
+  // Going back further than the last piece would repeat the output between it and the piece before.
   if (keptBack > 0 && keptBack <= last.bytes.length && canWait) {
     next -= keptBack;
     chunks.push(...text.flush().filter(({ stream_type }) => stream_type !== last.stream));

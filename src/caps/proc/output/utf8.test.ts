@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encodeBytes, incompleteTail } from "./utf8.ts";
 
-/** Of one to four bytes. */
+/** Characters of one to four bytes. */
 const character = fc.constantFrom("a", "\0", "é", "€", "\u2028", "😀", "\u{10ffff}");
 
-test("text cut anywhere is complete up to the tail that is told, and nothing of it is lost", () => {
+test("text cut at any byte is complete up to the reported tail, and nothing is lost", () => {
   fc.assert(
     fc.property(fc.string({ unit: character, maxLength: 20 }), fc.nat(60), (text, cut) => {
       const bytes = Buffer.from(text);
@@ -17,7 +17,7 @@ test("text cut anywhere is complete up to the tail that is told, and nothing of 
   );
 });
 
-test("bytes that are no text come back exactly", () => {
+test("bytes that are not text are returned exactly", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
       const { text, base64 } = encodeBytes(Buffer.from(bytes));
@@ -28,7 +28,7 @@ test("bytes that are no text come back exactly", () => {
   );
 });
 
-test("a byte that begins nothing is no reason to wait", () => {
+test("a byte that cannot begin a character is not held back", () => {
   for (const bytes of [[0xff], [0x80], [0xc0], [0x61, 0xf8], [0xe2, 0x82, 0xac], [0xbf, 0xbf, 0xbf, 0xbf]])
     expect(incompleteTail(Buffer.from(bytes))).toBe(0);
   expect(incompleteTail(Buffer.from([0x61, 0xf0, 0x9f, 0x98]))).toBe(3);

@@ -1,4 +1,4 @@
-// Bytes as JSON can carry them: as text where they are UTF-8, else as base64.
+// Bytes in JSON: as text if they are UTF-8, otherwise as base64.
 import { isUtf8 } from "node:buffer";
 
 export type Encoded = { text: string; base64?: undefined } | { text?: undefined; base64: string };
@@ -7,7 +7,7 @@ export function encodeBytes(bytes: Buffer): Encoded {
   return isUtf8(bytes) ? { text: bytes.toString("utf8") } : { base64: bytes.toString("base64") };
 }
 
-/** How many bytes at the end are the beginning of a character whose rest is missing: 0 to 3. */
+/** The number of bytes at the end that begin an incomplete character: 0 to 3. */
 export function incompleteTail(bytes: Uint8Array): number {
   const { length } = bytes;
   for (let back = 1; back <= Math.min(3, length); back++) {
@@ -18,7 +18,7 @@ export function incompleteTail(bytes: Uint8Array): number {
   return 0;
 }
 
-/** By its first byte; 1 for one that begins nothing. */
+/** The length by the first byte; 1 for a byte that cannot begin a character. */
 function characterLength(first: number): number {
   if (first >= 0xc2 && first <= 0xdf) return 2;
   if (first >= 0xe0 && first <= 0xef) return 3;

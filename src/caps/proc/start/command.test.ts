@@ -25,19 +25,19 @@ function find(rules: CommandRule[], cmd: string[]): { files?: string[]; problem?
   return found.problem === undefined ? { files: [...found.files] } : { problem: found.problem };
 }
 
-test("a name is looked up in absolute folders of the path, and all that it may be are found", () => {
+test("a name is looked up in absolute folders of the PATH, and all candidates are found", () => {
   expect(find([{ command: "tool" }], ["tool"])).toEqual({
     files: [join(folder, "first/tool"), join(folder, "second/tool")],
   });
   expect(find([{ command: "*" }], ["./tool"])).toEqual({ files: [join(folder, "second/tool")] });
 });
 
-test("a file that cannot be executed and a folder are no programs", () => {
+test("a file that cannot be executed and a folder are not programs", () => {
   for (const command of ["text", "folder", "nothing", join(folder, "first/text")])
     expect(find([{ command: "*" }], [command]).problem).toContain("not found");
 });
 
-test("a folder that is a link is the same folder, but a file that is a link is its own", async () => {
+test("a link to a folder is the same folder, but a link to a file is another program", async () => {
   await symlink(join(folder, "first/tool"), join(folder, "second/alias"));
   const rules = [{ command: join(folder, "first/tool") }];
 
@@ -47,7 +47,7 @@ test("a folder that is a link is the same folder, but a file that is a link is i
   expect(find([{ command: "tool" }], [join(folder, "second/alias")]).problem).toContain("not allowed");
 });
 
-test("with patterns, each argument must fit one, by any rule of the program", () => {
+test("with patterns, each argument must match one, by any rule of the program", () => {
   const rules = [
     { command: "tool", args: ["status", "--*"] },
     { command: "tool", args: ["log"] },
@@ -61,7 +61,7 @@ test("with patterns, each argument must fit one, by any rule of the program", ()
   expect(find([{ command: "tool", args: [] }], ["tool", "x"]).problem).toContain("not allowed");
 });
 
-test("a wildcard stands for any characters and takes no longer for many stars", () => {
+test("a wildcard matches any characters, in short time for many stars", () => {
   const cases: [string, string, boolean][] = [
     ["*", "", true],
     ["", "", true],

@@ -1,9 +1,9 @@
-// From what an agent asks for to a file that may be run: where a program lies, and whether its rules allow it.
+// Finds the file of a requested program, and checks it against the rules.
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { createWildcard } from "../../../machinery/validation/wildcard.ts";
 
-/** A program by name or absolute path, `*` for any; with patterns, each of its arguments must fit one of them. */
+/** A program by name or absolute path, `*` for any; with `args`, each argument must match one of the patterns. */
 export interface CommandRule {
   readonly command: string;
   readonly args?: readonly string[] | undefined;
@@ -12,8 +12,8 @@ export interface CommandRule {
 export type Found = { readonly files: Iterable<string>; readonly problem?: undefined } | { readonly problem: string };
 
 /**
- * Names are looked up in the host's own path and nowhere else: with the path of an agent, a file that it wrote itself
- * would go by the name of an allowed program.
+ * Names are looked up only in the host's own PATH: with the PATH of an agent, a file that the agent wrote could have
+ * the name of an allowed program.
  */
 export class Commands {
   readonly #rules: readonly CommandRule[];
@@ -24,14 +24,14 @@ export class Commands {
     this.#folders = path.split(delimiter).filter((folder) => isAbsolute(folder));
   }
 
-  /** Files to run, the first of them that can be, or what to tell the agent. */
+  /** Candidates for the file to run, best first, or the problem for the agent. */
   find([command = "", ...args]: readonly string[], cwd: string): Found {
     const named = this.#rules.filter((rule) => this.#names(rule, command, cwd));
     if (named.length === 0) return { problem: `Command not allowed: "${shorten(command)}" is not in allowed_commands` };
     const refused = firstRefused(named, args);
     if (refused !== undefined)
       return {
-        problem: `Command not allowed: the argument "${shorten(refused)}" of "${shorten(command)}" fits no pattern`,
+        problem: `Command not allowed: the argument "${shorten(refused)}" of "${shorten(command)}" matches no pattern`,
       };
     for (const first of this.#lookUp(command, cwd)) return { files: this.#others(first, command, cwd) };
     return { problem: `Command not found: there is no program "${shorten(command)}" that this host can run` };
@@ -44,7 +44,7 @@ export class Commands {
     return Array.from(this.#lookUp(command, cwd), canonical).some((file) => known.has(file));
   }
 
-  /** The first is enough nearly always; a sandbox that does not show it asks for the next. */
+  /** The first is nearly always enough; if a sandbox does not contain it, the next is tried. */
   *#others(first: string, command: string, cwd: string): Generator<string> {
     yield first;
     for (const file of this.#lookUp(command, cwd)) if (file !== first) yield file;
@@ -68,12 +68,12 @@ function firstRefused(rules: readonly CommandRule[], args: readonly string[]): s
   return refused;
 }
 
-/** Whether all of the text fits the pattern: `*` stands for any characters, `?` for one. */
+/** Whether the whole text matches the pattern: `*` stands for any characters, `?` for one. */
 export function matchesPattern(pattern: string, text: string): boolean {
   return createWildcard(pattern, { questionMark: true })(text);
 }
 
-/** At once: looking takes microseconds, and starting the program takes the same thread a hundred times longer. */
+/** Synchronous: it takes microseconds, and starting the program takes the same thread a hundred times longer. */
 function isProgram(file: string): boolean {
   try {
     if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
@@ -84,7 +84,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** The same file by the same name: only its folder is followed, since what a link is called may decide what it does. */
+/** Resolves links of the folder only: the name of a link may decide what the program does. */
 function canonical(file: string): string {
   try {
     return join(realpathSync(dirname(file)), basename(file));
@@ -93,7 +93,7 @@ function canonical(file: string): string {
   }
 }
 
-/** As much of a command as is kept for its status: scripts are passed as arguments, and there may be many. */
+/** The part of a command that is kept for its status: arguments may be long scripts, and many. */
 export function shortenCommand(cmd: readonly string[], maxLength: number): string[] {
   const kept: string[] = [];
   let left = maxLength;

@@ -1,4 +1,4 @@
-// What a spawn request comes to: a command that may be run, or what to tell the agent.
+// Converts a spawn request to a command that may be run, or to a problem for the agent.
 import { resolve } from "node:path";
 import type { SandboxLimits, SandboxPolicy } from "../../../host/ports/sandbox.ts";
 import type { RequestOf } from "../../../protocol/capability.ts";
@@ -10,9 +10,9 @@ export type SpawnRequest = RequestOf<(typeof proc)["calls"]["spawn"]>;
 
 export interface SpawnPlan {
   readonly problem?: undefined;
-  /** As the agent wrote it. */
+  /** As the agent sent it. */
   readonly cmd: readonly string[];
-  /** Files that it may be, the first that can be run. */
+  /** Candidates for the file to run, best first. */
   readonly files: Iterable<string>;
   readonly args: readonly string[];
   readonly cwd: string;
@@ -42,12 +42,12 @@ export function planSpawn(request: SpawnRequest, surroundings: Surroundings): Sp
   if (cmd.length === 0 || cmd[0] === "")
     return { problem: "Empty command: cmd is the program and its arguments, as a list" };
   if (typeof cmd === "string")
-    return { problem: "cmd is a list of the program and its arguments; a line for a shell is not run" };
+    return { problem: "cmd must be a list of the program and its arguments; command lines for a shell are not run" };
   const hasInput = inputModes.get(request.stdin_mode);
   if (hasInput === undefined)
-    return { problem: `stdin_mode is "pipe" or "null", not "${request.stdin_mode.slice(0, 32)}"` };
+    return { problem: `stdin_mode must be "pipe" or "null", not "${request.stdin_mode.slice(0, 32)}"` };
   if (request.pty && !hasInput)
-    return { problem: `a terminal is input and output in one: with pty, stdin_mode is "pipe"` };
+    return { problem: `a terminal is both input and output: with pty, stdin_mode must be "pipe"` };
   if (request.pty && !options.pty) return { problem: "terminals are not allowed on this host" };
   if (request.detached && !options.detach) return { problem: "detached processes are not allowed on this host" };
   const problem = problemOfTexts(cmd, request.cwd, request.env) ?? problemOfEnv(request.env, options.denied_env);
@@ -67,26 +67,26 @@ export function planSpawn(request: SpawnRequest, surroundings: Surroundings): Sp
   };
 }
 
-/** Texts of the system end at their first zero byte, so the rest would be another text than was checked. */
+/** The system's texts end at the first zero byte, so it would use another text than was checked. */
 function problemOfTexts(
   cmd: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>>,
 ): string | undefined {
   const hasZero = [...cmd, cwd, ...Object.keys(env), ...Object.values(env)].some((text) => text.includes("\0"));
-  return hasZero ? "a zero byte is in no command, folder or variable" : undefined;
+  return hasZero ? "cmd, cwd and env must not contain zero bytes" : undefined;
 }
 
 function problemOfEnv(env: Readonly<Record<string, string>>, denied: readonly string[]): string | undefined {
   for (const name of Object.keys(env)) {
-    if (name === "" || name.includes("=")) return `env: "${name.slice(0, 64)}" is no name of a variable`;
+    if (name === "" || name.includes("=")) return `env: "${name.slice(0, 64)}" is not a valid variable name`;
     if (denied.some((pattern) => matchesPattern(pattern, name)))
       return `env: setting ${name.slice(0, 64)} is not allowed`;
   }
   return undefined;
 }
 
-/** What a process may see and use. */
+/** The policy of the sandbox for a process. */
 export function toPolicy(options: ParsedProcOptions, workspaceDir: string): SandboxPolicy {
   return {
     network: options.network,

@@ -23,7 +23,7 @@ async function spawnIn(workshop: Workshop, asked = request): Promise<ManagedProc
   return started;
 }
 
-test("a process that starts while the host closes is ended by it, and none is started afterwards", async () => {
+test("a process that is being started while the host closes is ended, and none is started afterwards", async () => {
   const sandboxes = createSandboxes();
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -43,13 +43,13 @@ test("a process that starts while the host closes is ended by it, and none is st
   await sandboxes.close();
 });
 
-test("a process that nothing can end does not keep the host from closing", async () => {
+test("a process that cannot be ended does not prevent the host from closing", async () => {
   const sandboxes = createSandboxes();
   const workshop = createWorkshop(sandboxes);
   const started = await spawnIn(workshop);
   const { pid } = started.child;
   const kill = process.kill.bind(process);
-  // As for a program that has become another user's.
+  // As for a program that has changed its user.
   const refusing = vi.spyOn(process, "kill").mockImplementation((target, signal) => {
     if (Math.abs(target) === pid) throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
     return kill(target, signal);
@@ -65,7 +65,7 @@ test("a process that nothing can end does not keep the host from closing", async
   }
 });
 
-test("what a process left behind does not outlive the host, whoever has forgotten it", async () => {
+test("descendants of a process do not outlive the host, even if no session holds the process", async () => {
   const sandboxes = createSandboxes();
   const workshop = createWorkshop(sandboxes);
   const script = "setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1' & sleep 0.1";

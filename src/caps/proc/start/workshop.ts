@@ -1,4 +1,4 @@
-// What all sessions of a host share: how processes are started, how many there are, and those that no session holds.
+// Shared by all sessions of a host: starts processes, counts them, and holds the detached ones.
 import type { PluginContext } from "../../../host/plugin.ts";
 import type { ConfinedCommand, ProcessSandbox } from "../../../host/ports/sandbox.ts";
 import type { OrphanGuard } from "../../../machinery/processes/orphan-guard.ts";
@@ -20,7 +20,7 @@ type WorkshopContext = Pick<PluginContext, "sandboxes" | "workspaceDir">;
 
 export interface SpawnOrigin {
   readonly id: string;
-  /** Of the session: what finds all that it ever started. */
+  /** Identifies the session, so that all its processes can be found. */
   readonly family: string;
   readonly clock: Clock;
 }
@@ -46,11 +46,11 @@ export class Workshop {
   readonly #starting = new Set<Promise<unknown>>();
   readonly #startChild = createChildStarter();
   #isClosed = false;
-  /** Whether anything ran without a sandbox: what that left behind is looked for in the end. */
+  /** Whether any process ran without a sandbox: then left-over processes are searched for at the end. */
   #hasUnconfined = false;
   #sandbox: ProcessSandbox | undefined;
 
-  /** `run` is a word that no other host has. */
+  /** `run` is unique among all hosts on this machine. */
   constructor(options: ParsedProcOptions, context: WorkshopContext, hostEnv: NodeJS.ProcessEnv, run: string) {
     this.options = options;
     this.#context = context;
@@ -67,7 +67,7 @@ export class Workshop {
     };
   }
 
-  /** A running process, or why there is none. Throws where the host has too many. */
+  /** A running process, or the reason why it could not be started. Throws if the host has too many. */
   async spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<ManagedProcess | { problem: string }> {
     const { workspaceDir } = this.#context;
     const plan = planSpawn(request, { options: this.options, commands: this.#commands, workspaceDir, env: this.#env });
@@ -103,7 +103,7 @@ export class Workshop {
       onEnded: () => {
         this.#running.delete(process);
         this.#guard.drop(process.child.pid);
-        // No session is left whose end would end what it left behind.
+        // No session is left that would end its descendants.
         if (!process.isConfined && process.holder === undefined) killMarked((one) => one === mark);
       },
     });
@@ -128,7 +128,7 @@ export class Workshop {
     return process;
   }
 
-  /** By the first of its files that the sandbox shows. */
+  /** Confines the first candidate file that the sandbox contains. */
   async #confine(sandbox: ProcessSandbox, plan: SpawnPlan, env: Record<string, string>, isTerminal: boolean) {
     const policy = toPolicy(this.options, this.#context.workspaceDir);
     let problem: unknown;
@@ -144,19 +144,19 @@ export class Workshop {
     throw problem;
   }
 
-  /** What the marks of all processes of a session begin with. */
+  /** The prefix of the marks of all processes of a session. */
   markOf(family: string): string {
     return `${this.#mark}${family}-`;
   }
 
-  /** Throws where as many processes are detached as may be. */
+  /** Throws if the limit of detached processes is reached. */
   checkDetachable(): void {
     const { max_detached } = this.options;
     const running = [...this.#detached.values()].filter((detached) => !detached.process.hasEnded);
     if (running.length >= max_detached) throw procLimit("max_detached", max_detached);
   }
 
-  /** Takes a process out of the hands of its session. Throws where there are too many such. */
+  /** Detaches a process from its session. Throws if the limit of detached processes is reached. */
   detach(process: ManagedProcess, owner: string): void {
     this.checkDetachable();
     process.isDetached = true;
@@ -164,7 +164,7 @@ export class Workshop {
     this.#forgetOldest();
   }
 
-  /** Gives it back to a session, which ends it from now on. */
+  /** Attaches it to a session again, which ends it from now on. */
   reclaim(process: ManagedProcess): void {
     process.isDetached = false;
     this.#detached.delete(process.id);
@@ -180,7 +180,7 @@ export class Workshop {
       this.#detached.delete(process.id);
   }
 
-  /** Marks of what goes on when this session ends: processes that are detached, or that another one holds. */
+  /** Marks of processes that continue when this session ends: those that are detached, or held by another session. */
   marksBeside(holder: object): ReadonlySet<string> {
     const others = [...this.#running].filter((process) => process.isDetached || process.holder !== holder);
     return new Set(others.map(({ mark }) => mark));

@@ -1,4 +1,4 @@
-// What the built-in tools share.
+// The environment that the built-in tools share.
 
 import type { GuardedNetwork } from "../../../machinery/confinement/guarded-request.ts";
 import type { Workspace } from "../../../machinery/confinement/workspace.ts";
@@ -17,7 +17,7 @@ export interface BuiltinEnvironment {
   readonly workspace: Workspace;
   /** For grep and glob. */
   readonly searchPool: WorkerPool;
-  /** For js_eval, apart from searches: scripts may take all of their time. */
+  /** For js_eval, separate from searches: scripts may use all of their time. */
   readonly scriptPool: WorkerPool;
   readonly http: HttpSettings;
   readonly js: JsSettings;

@@ -34,7 +34,7 @@ async function fill(files: Record<string, string>): Promise<void> {
   }
 }
 
-test("read_file returns the lines that were asked for and says where more are", async () => {
+test("read_file returns the requested lines and the offset of the next", async () => {
   await fill({ "a.txt": "one\ntwo\nthree\nfour" });
   expect(await run("read_file", { path: "a.txt" })).toMatchObject({
     data: { content: "one\ntwo\nthree\nfour", lines: 4 },
@@ -68,7 +68,7 @@ test("read_file reads across chunk borders", async () => {
   });
 });
 
-test("read_file refuses binary as text and returns it as base64", async () => {
+test("read_file rejects a binary file as text and returns it as base64", async () => {
   await writeFile(join(root, "b.bin"), Buffer.from([0, 1, 2, 255]));
   await expect(run("read_file", { path: "b.bin" })).rejects.toThrow("base64");
   expect(await run("read_file", { path: "b.bin", encoding: "base64" })).toMatchObject({
@@ -88,7 +88,7 @@ test("read_file of a pipe fails instead of waiting for a writer", async () => {
   await expect(run("write_file", { path: "pipe", content: "x", append: true })).rejects.toThrow("not a regular file");
 });
 
-test("write_file makes folders, replaces, appends and keeps the mode", async () => {
+test("write_file creates folders, replaces, appends and keeps the mode", async () => {
   expect(await run("write_file", { path: "x/y/z.txt", content: "one" })).toMatchObject({
     data: { path: "x/y/z.txt", bytes_written: 3, created: true },
   });
@@ -107,7 +107,7 @@ test("write_file leaves nothing behind when it fails", async () => {
   expect(await readdir(root)).toEqual(["folder"]);
 });
 
-test("list_dir shows types and sizes, below only on request and never through links", async () => {
+test("list_dir shows types and sizes, recurses only on request, and never follows links", async () => {
   await fill({ "a.txt": "12345", "sub/b.txt": "1", "sub/deep/c.txt": "", ".git/config": "x" });
   await symlink("..", join(root, "sub", "up"));
   const names = async (args: JsonObject) =>
@@ -154,7 +154,7 @@ test("glob finds files by pattern", async () => {
   expect(await run("glob", { pattern: "**", max_results: 1 })).toMatchObject({ truncated: true });
 });
 
-test("grep finds lines with their context and skips what is binary", async () => {
+test("grep finds lines with their context and skips binary files", async () => {
   await fill({ "a.txt": "alpha\nbeta\ngamma\n", "b.md": "BETA\r\n", "c.bin": "beta\0" });
   expect((await run("grep", { pattern: "^beta$" })).data).toEqual({
     matches: [{ path: "a.txt", line: 2, text: "beta" }],
@@ -169,11 +169,11 @@ test("grep finds lines with their context and skips what is binary", async () =>
     truncated: true,
     data: { matches: { length: 2 } },
   });
-  await expect(run("grep", { pattern: "(" })).rejects.toThrow("no regular expression");
+  await expect(run("grep", { pattern: "(" })).rejects.toThrow("not a valid regular expression");
   await expect(run("grep", { pattern: "x", path: "../.." })).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("read_file returns whole lines, so that going on misses nothing and repeats nothing", async () => {
+test("read_file returns whole lines, so that continuing misses and repeats nothing", async () => {
   const line = `${"x".repeat(toolLimits.maxReadBytes / 4)}\n`;
   await fill({ "long.txt": line.repeat(6) });
   const first = await run("read_file", { path: "long.txt" });
@@ -185,7 +185,7 @@ test("read_file returns whole lines, so that going on misses nothing and repeats
   ]);
 });
 
-test("read_file of a line that is too long for one answer says how to go on", async () => {
+test("read_file of a line that is too long explains how to continue", async () => {
   await fill({ "minified.js": `${"x".repeat(toolLimits.maxReadBytes + 1)}\nlast` });
   const { data, truncated, summary } = await run("read_file", { path: "minified.js" });
   expect((data as { content: string }).content).toBe("x".repeat(toolLimits.maxReadBytes));
@@ -193,7 +193,7 @@ test("read_file of a line that is too long for one answer says how to go on", as
   expect(await run("read_file", { path: "minified.js", offset: 1 })).toMatchObject({ data: { content: "last" } });
 });
 
-test("write_file refuses what is no base64, and keeps the file", async () => {
+test("write_file rejects invalid base64, and keeps the file", async () => {
   await fill({ "a.txt": "kept" });
   const wrong = run("write_file", { path: "a.txt", content: "Hello, world", encoding: "base64" });
   await expect(wrong).rejects.toThrow("content is not base64");
@@ -202,7 +202,7 @@ test("write_file refuses what is no base64, and keeps the file", async () => {
   expect(await readFile(join(root, "a.txt"), "utf8")).toBe("hello");
 });
 
-test("grep and glob leave out what would be too much, and say so", async () => {
+test("grep and glob cut results beyond their limit, and report it", async () => {
   const line = `${"x".repeat(toolLimits.maxShownLineLength)}\n`;
   await fill({ "many.txt": line.repeat(3000) });
   const found = await run("grep", { pattern: "x", context: 20, max_results: toolLimits.maxEntries });
@@ -217,11 +217,11 @@ test("grep and glob leave out what would be too much, and say so", async () => {
   expect((paths.data as { paths: string[] }).paths.length).toBeGreaterThan(500);
 });
 
-test("a glob is ended when it is cancelled, however long its pattern would take", async () => {
+test("a cancelled glob is terminated, however slow its pattern", async () => {
   const name = "a".repeat(245);
   await fill(Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`${name}${index}`, ""])));
   const call = createTestCall();
-  // 64 alternatives that differ, each of which tries every place of every name.
+  // 64 different alternatives, each of which is tried at every position of every name.
   const pattern = `${"{a,aa}".repeat(6)}*${"a".repeat(120)}b`;
   const running = run("glob", { pattern }, call);
   await nextTurn();

@@ -34,7 +34,7 @@ export async function grepFiles(args: GrepArguments, { signal }: WorkerContext):
   const isWanted = args.glob === "" ? () => true : createFileWildcard(args.glob);
   const matches: GrepMatch[] = [];
   let room: number = toolLimits.maxSearchBytes;
-  /** True where there are more matches than may be returned. */
+  /** True if there are more matches than may be returned. */
   const searchFile = async (segments: readonly string[]): Promise<boolean> => {
     const text = await readText(workspace, segments);
     if (text === undefined) return false;
@@ -57,7 +57,7 @@ export async function grepFiles(args: GrepArguments, { signal }: WorkerContext):
   }
 }
 
-/** Unicode mode where the pattern allows it: older patterns with needless escapes are legal only without. */
+/** Unicode mode if the pattern allows it: patterns with unnecessary escapes are valid only without it. */
 function toExpression(pattern: string, ignoreCase: boolean): RegExp {
   const flags = ignoreCase ? "i" : "";
   try {
@@ -74,7 +74,7 @@ async function isFile(workspace: Workspace, segments: string[]): Promise<boolean
   return file !== undefined;
 }
 
-/** Undefined for what is not searched: binary, too large, gone. */
+/** Undefined for a file that is not searched: binary, too large, or gone. */
 async function readText(workspace: Workspace, segments: readonly string[]): Promise<string | undefined> {
   const file = await workspace.openFile(segments, constants.O_RDONLY).catch(() => undefined);
   if (file === undefined) return undefined;

@@ -43,7 +43,7 @@ function checkPattern(pattern: string): void {
     try {
       new RegExp(pattern);
     } catch {
-      throw new Error(`the pattern is no regular expression: ${(error as Error).message}`);
+      throw new Error(`the pattern is not a valid regular expression: ${(error as Error).message}`);
     }
   }
 }

@@ -25,7 +25,7 @@ async function startServer(listener: RequestListener): Promise<number> {
 
 const noResolver = () => Promise.reject(new Error("nothing should be resolved"));
 
-/** Takes 127.0.0.1 for public, so that a real server can stand for the internet, and nothing else that is not. */
+/** Treats 127.0.0.1 as public, so that a local server can stand for the internet; all other addresses are as usual. */
 function get(args: JsonObject, settings: Partial<HttpSettings> = {}, call = createTestCall()) {
   const http: HttpSettings = {
     maxBytes: 1000,
@@ -38,7 +38,7 @@ function get(args: JsonObject, settings: Partial<HttpSettings> = {}, call = crea
   return runTool(httpGetTool({ http } as BuiltinEnvironment), args, call);
 }
 
-test("a page comes with status, chosen headers and text", async () => {
+test("a page is returned with status, chosen headers and text", async () => {
   const port = await startServer((_request, response) => {
     response.writeHead(404, { "content-type": "text/plain; charset=iso-8859-1", "set-cookie": "secret=1" });
     response.end(Buffer.from([0x67, 0x72, 0xfc, 0x6e]));
@@ -49,7 +49,7 @@ test("a page comes with status, chosen headers and text", async () => {
   expect(truncated).toBe(false);
 });
 
-test("what is no text comes as base64", async () => {
+test("a body that is not text is returned as base64", async () => {
   const port = await startServer((_request, response) =>
     response.setHeader("content-type", "image/png").end(Buffer.from([1, 2, 0])),
   );
@@ -67,7 +67,7 @@ test("an endless body is cut at the limit", async () => {
   expect(truncated).toBe(true);
 });
 
-test("a server that never answers is given up at the timeout, one that trickles too", async () => {
+test("a server that never answers times out, and so does a server that sends very slowly", async () => {
   const silent = await startServer(() => {});
   await expect(get({ url: `http://127.0.0.1:${silent}` }, { timeoutMs: 50 })).rejects.toMatchObject({
     code: "timeout",
@@ -106,7 +106,7 @@ test.each([
   "http://[fd00:ec2::254]/",
   "http://[64:ff9b::7f00:1]/",
   "http://[2002:7f00:1::]/",
-])("%s is refused", async (url) => {
+])("%s is rejected", async (url) => {
   await expect(get({ url })).rejects.toMatchObject({
     code: "forbidden",
     message: expect.stringContaining("not a public address"),
@@ -120,24 +120,24 @@ test.each([
   "data:text/plain,x",
   "javascript:1",
   "http://user:password@example.com/",
-])("%s is refused whatever its host", async (url) => {
+])("%s is rejected for any host", async (url) => {
   await expect(get({ url })).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("what is no URL is told so", async () => {
+test("an invalid URL is reported as such", async () => {
   await expect(get({ url: "example.com/page" })).rejects.toThrow("is no URL");
   await expect(get({ url: "http://[::1" })).rejects.toThrow("is no URL");
 });
 
 test.each([[["10.0.0.1"]], [["8.8.8.8", "127.0.0.2"]], [["::ffff:10.0.0.1"]], [["fe80::1%lo"]]])(
-  "a name that leads to %j is refused",
+  "a name that resolves to %j is rejected",
   async (addresses) => {
     const resolve = async () => addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
     await expect(get({ url: "http://rebind.test/" }, { resolve })).rejects.toMatchObject({ code: "forbidden" });
   },
 );
 
-test("a name whose answer changes is resolved once per connection and connected to what was checked", async () => {
+test("a name with changing addresses is resolved once per connection and connected to the checked address", async () => {
   let questions = 0;
   const port = await startServer((_request, response) => response.end("public"));
   const resolve = async () => [{ address: ++questions === 1 ? "127.0.0.1" : "127.0.0.2", family: 4 }];
@@ -150,7 +150,7 @@ test("a name without an address is an error", async () => {
   await expect(get({ url: "http://nowhere.test/" }, { resolve: async () => [] })).rejects.toThrow("has no address");
 });
 
-test("redirects are followed, relative ones too, and say where they ended", async () => {
+test("redirects are followed, also relative ones, and the final address is returned", async () => {
   const port = await startServer((request, response) => {
     if (request.url === "/end") response.end("arrived");
     else response.writeHead(302, { location: request.url === "/" ? "/middle" : `http://127.0.0.1:${port}/end` }).end();
@@ -160,7 +160,7 @@ test("redirects are followed, relative ones too, and say where they ended", asyn
 });
 
 test.each(["http://127.0.0.2/", "http://[::1]/", "//169.254.169.254/", "file:///etc/passwd", "http://private.test/"])(
-  "a redirect to %s is refused",
+  "a redirect to %s is rejected",
   async (location) => {
     const port = await startServer((_request, response) => response.writeHead(302, { location }).end());
     const resolve = async () => [{ address: "192.168.1.1", family: 4 }];
@@ -168,7 +168,7 @@ test.each(["http://127.0.0.2/", "http://[::1]/", "//169.254.169.254/", "file:///
   },
 );
 
-test("headers for one server are not told to another", async () => {
+test("headers for one server are not sent to another", async () => {
   const heard: unknown[] = [];
   const other = await startServer((request, response) => {
     heard.push(request.headers["x-api-key"]);
@@ -182,12 +182,12 @@ test("headers for one server are not told to another", async () => {
   expect(heard).toEqual(["secret", undefined]);
 });
 
-test("redirects in a circle end", async () => {
+test("redirects in a circle are limited", async () => {
   const port = await startServer((_request, response) => response.writeHead(301, { location: "/" }).end());
   await expect(get({ url: `http://127.0.0.1:${port}/` })).rejects.toThrow("more than 5 redirects");
 });
 
-test("headers that could smuggle or impersonate are refused", async () => {
+test("headers that allow smuggling or impersonation are rejected", async () => {
   for (const name of ["host", "Authorization", "cookie", "transfer-encoding", "connection"]) {
     await expect(get({ url: "http://8.8.8.8/", headers: { [name]: "x" } })).rejects.toMatchObject({
       code: "forbidden",

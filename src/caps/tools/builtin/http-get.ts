@@ -5,7 +5,7 @@ import { A2EError } from "../../../protocol/errors.ts";
 import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 
-/** Headers worth a model's context. */
+/** Response headers that are returned: those that are useful to a model. */
 const shownHeaders = [
   "content-type",
   "content-length",
@@ -28,23 +28,23 @@ export function httpGetTool({ http }: BuiltinEnvironment): CatalogueTool {
       headers: z
         .record(z.string(), z.string().max(8192))
         .default({})
-        .describe("accept, range, user-agent, x-… and the like."),
+        .describe("Request headers: accept, range, user-agent, x-… and similar."),
       encoding: z
         .enum(["auto", "text", "base64"])
         .default("auto")
-        .describe("How to return the body; auto goes by its type."),
+        .describe("How to return the body; auto decides by its content type."),
     }),
     async run({ url, headers, encoding }, { signal }) {
       checkHeaders(headers);
       const deadline = AbortSignal.timeout(http.timeoutMs);
       try {
-        // Loaded when first needed: undici costs every start of a host more than all other tools together.
+        // Loaded on first use: loading undici takes longer than loading all other tools.
         const { requestGuarded } = await import("../../../machinery/confinement/guarded-request.ts");
         const response = await requestGuarded({ url, headers }, http, AbortSignal.any([signal, deadline]));
         return toolOutput({ data: toData(response, encoding), truncated: response.isCut });
       } catch (error) {
         throw deadline.aborted
-          ? new A2EError("timeout", `no complete answer within ${http.timeoutMs / 1000} s`)
+          ? new A2EError("timeout", `timed out: no complete response within ${http.timeoutMs / 1000} s`)
           : readable(error);
       }
     },
@@ -93,7 +93,7 @@ function decodeText(bytes: Buffer, type: string): string {
   }
 }
 
-/** The cause says more than "fetch failed", and a list of attempts is told by its first. */
+/** Of several failed connection attempts, the error of the first. */
 function readable(error: unknown): unknown {
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return error.errors[0];
   return error;

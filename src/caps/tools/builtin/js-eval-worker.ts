@@ -22,7 +22,10 @@ export type JsEvalResult = { json: string } | { error: string };
 
 const maxLogLength = 2000;
 
-/** Runs in the sandbox before the script: its console, and how values become JSON whatever the script does to `JSON`. */
+/**
+ * Runs in the sandbox before the script: defines its console, and saves the JSON functions before the script can change
+ * them.
+ */
 const prelude = `(print, inputJson) => {
   const { parse, stringify } = JSON;
   const show = (value) => {
@@ -60,7 +63,7 @@ function runScript(context: QuickJSContext, args: JsEvalArguments, send: WorkerC
   const json = context.getString(unwrap(context, context.callFunction(toJson, context.undefined, value)));
   if (json.length > args.maxResultLength) {
     throw new ScriptError(
-      `the result takes ${json.length} characters of JSON, more than ${args.maxResultLength}; return less`,
+      `the result has ${json.length} characters of JSON, more than ${args.maxResultLength}; return less`,
     );
   }
   return { json };
@@ -77,11 +80,13 @@ function createPrint(context: QuickJSContext, send: WorkerContext["send"]): Quic
   });
 }
 
-/** The value of a promise, once the jobs that the script queued have run; there is nothing else it could wait for. */
+/**
+ * The value of a promise, after the jobs that the script queued have run; there is nothing else that it could wait for.
+ */
 function settle(context: QuickJSContext, value: QuickJSHandle): QuickJSHandle {
   runPendingJobs(context);
   const state = context.getPromiseState(value);
   if (state.type === "fulfilled") return state.notAPromise === true ? value : state.value;
   if (state.type === "rejected") throw toScriptError(context, state.error);
-  throw new ScriptError("the last expression is a promise that nothing will ever resolve");
+  throw new ScriptError("the last expression is a promise that is never resolved");
 }

@@ -19,7 +19,7 @@ function createTool({ memoryMb = 32, timeoutMs = 3000 } = {}) {
 
 const evaluate = (code: string, input: JsonValue = null) => runTool(createTool(), { code, input });
 
-test("the value of the last expression comes back as JSON", async () => {
+test("the value of the last expression is returned as JSON", async () => {
   expect(await evaluate("const a = [1, 2, 3]; ({ sum: a.reduce((x, y) => x + y), a })")).toMatchObject({
     data: { sum: 6, a: [1, 2, 3] },
   });
@@ -40,7 +40,7 @@ test("a promise is awaited", async () => {
   });
 });
 
-test("what the script throws is a result with its error and place", async () => {
+test("an error of the script is a result with its message and position", async () => {
   expect(await evaluate("\nmissing.x")).toMatchObject({
     error: expect.stringMatching(/ReferenceError.*missing.*2/),
     error_code: "js_error",
@@ -53,7 +53,7 @@ test("what the script throws is a result with its error and place", async () => 
   });
 });
 
-test("what is thrown and is no error is named", async () => {
+test("a thrown value that is not an error is shown", async () => {
   expect(await evaluate("throw null")).toMatchObject({ error: "uncaught null" });
   expect(await evaluate("throw undefined")).toMatchObject({ error: "uncaught undefined" });
   expect(await evaluate("throw 'a text'")).toMatchObject({ error: "uncaught a text" });
@@ -78,7 +78,7 @@ test.each([
   "typeof console.log.constructor('return typeof process')() && console.log.constructor('return typeof process')()",
   "typeof this.print",
   "(() => { try { return typeof (0, eval)('process'); } catch { return 'undefined'; } })()",
-])("there is no host to be found by %s", async (code) => {
+])("the host cannot be reached by %s", async (code) => {
   const guarded = `(() => { try { return (${code}); } catch (e) { return e.name === "ReferenceError" ? "undefined" : String(e); } })()`;
   expect(await evaluate(guarded)).toMatchObject({ data: "undefined" });
 });
@@ -97,7 +97,7 @@ test("a script that tampers with JSON and prototypes only changes its own result
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
 });
 
-test("nothing of one script is left for the next", async () => {
+test("a script leaves nothing for the next", async () => {
   await evaluate("globalThis.leak = 1; Object.prototype.leak = 2;");
   expect(await evaluate("typeof leak + typeof ({}).leak")).toMatchObject({ data: "undefinedundefined" });
 });
@@ -128,13 +128,13 @@ test.each([
   }
 });
 
-test("a result larger than the limit is refused with advice", async () => {
+test("a result larger than the limit is rejected with advice", async () => {
   expect(await evaluate("'x'.repeat(2 * 1024 * 1024)")).toMatchObject({
     error: expect.stringContaining("return less"),
   });
 });
 
-test("a cancelled call ends the script", async () => {
+test("a cancelled call terminates the script", async () => {
   const call = createTestCall();
   const running = runTool(createTool({ timeoutMs: 60_000 }), { code: "console.log('on'); for (;;);" }, call);
   const outcome = expect(running).rejects.toThrow("enough");

@@ -7,7 +7,10 @@ import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 import type { JsEvalArguments, JsEvalLog, JsEvalResult } from "./js-eval-worker.ts";
 
-/** The sandbox watches the time itself; its worker is ended only where that fails, as in one long native operation. */
+/**
+ * The sandbox enforces the timeout itself; its worker is terminated only if that fails, for example in a long native
+ * operation.
+ */
 const backstopMs = 2_000;
 
 export function jsEvalTool({ scriptPool, js }: BuiltinEnvironment): CatalogueTool {

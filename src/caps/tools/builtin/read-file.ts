@@ -37,7 +37,7 @@ export function readFileTool({ workspace }: BuiltinEnvironment): CatalogueTool {
         );
         const next = offset + lines;
         const summary = isLineCut
-          ? `line ${next} is longer than ${toolLimits.maxReadBytes} bytes and was cut: read it by bytes with encoding "base64", or go on with the next line at offset ${next}`
+          ? `line ${next} is longer than ${toolLimits.maxReadBytes} bytes and was cut: read it by bytes with encoding "base64", or continue with the next line at offset ${next}`
           : `there is more: continue with offset ${next}`;
         return toolOutput({
           data: { ...shown, content, offset, lines },
@@ -52,7 +52,7 @@ export function readFileTool({ workspace }: BuiltinEnvironment): CatalogueTool {
 }
 
 async function readBytes(file: FileHandle, offset: number, limit: number | undefined) {
-  // Base64 is a third larger than what it encodes.
+  // Base64 is a third larger than the bytes that it encodes.
   const length = Math.min(limit ?? Number.POSITIVE_INFINITY, Math.floor(toolLimits.maxReadBytes * 0.75));
   const buffer = Buffer.alloc(length + 1);
   let filled = 0;
@@ -70,11 +70,11 @@ interface LinesRead {
   content: string;
   lines: number;
   hasMore: boolean;
-  /** Not even the first line fits: its beginning is all there is. */
+  /** Not even the first line fits: only its beginning is returned. */
   isLineCut?: boolean;
 }
 
-/** Reads only as far as it must: the lines before `offset` pass by, those after the limit are not read. */
+/** Reads only as much as needed: skips the lines before `offset`, and does not read beyond the limit. */
 async function readLines(file: FileHandle, offset: number, limit: number, signal: AbortSignal): Promise<LinesRead> {
   const decoder = new TextDecoder("utf-8");
   const buffer = Buffer.alloc(chunkBytes);
@@ -83,7 +83,7 @@ async function readLines(file: FileHandle, offset: number, limit: number, signal
   let lines = 0;
   let room: number = toolLimits.maxReadBytes;
   let isInLine = false;
-  /** Where in the content its last line begins. */
+  /** Index in the content at which its last line begins. */
   let lineStart = 0;
   for (let position = 0; ; ) {
     signal.throwIfAborted();
@@ -104,7 +104,7 @@ async function readLines(file: FileHandle, offset: number, limit: number, signal
         const cut = cutText(piece, room);
         content += cut;
         room -= Buffer.byteLength(cut);
-        // Lines are whole, so that whoever goes on at the next one misses nothing and reads nothing twice.
+        // Only whole lines are returned, so that a reader that continues with the next line misses and repeats nothing.
         if (cut.length < piece.length && lines > 0)
           return { content: content.slice(0, lineStart), lines, hasMore: true };
         if (cut.length < piece.length) return { content, lines: 1, hasMore: true, isLineCut: true };

@@ -1,11 +1,11 @@
-// Searches run in a thread: a pattern can take longer than the universe has, and there it can be stopped.
+// Searches run in a thread: a regular expression may take practically forever, and a thread can be terminated.
 import type { CallContext } from "../../../host/call-context.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { toolLimits } from "../limits.ts";
 
-/** What the function of this name in this module of the folder returns; rejects with advice where it takes too long. */
+/** Runs a function of a module of this folder; rejects with advice if it times out. */
 export async function runSearch<Result>(
   pool: WorkerPool,
   [module, exportName]: readonly [module: string, exportName: string],

@@ -19,7 +19,7 @@ export function writeFileTool({ workspace }: BuiltinEnvironment): CatalogueTool 
       append: z.boolean().default(false).describe("Add to the end rather than replace."),
     }),
     async run({ path, content, encoding, append }) {
-      // Node decodes what it can of anything, and a file of garbage helps nobody.
+      // Buffer.from() decodes any text as base64 by skipping invalid characters, so the text is checked first.
       if (encoding === "base64" && /[^A-Za-z0-9+/=_\r\n-]/.test(content))
         throw new Error('content is not base64; leave out encoding, or give "utf8", to write text');
       const bytes = Buffer.from(content, encoding);
@@ -55,7 +55,10 @@ async function modeOf(folder: WorkspaceFolder, name: string): Promise<number | u
   throw new Error(`"${name}" exists and is not a regular file`);
 }
 
-/** Readers see the old file or the new one, never a part; a link put in its place meanwhile is replaced, not followed. */
+/**
+ * Readers see the old file or the new one, never a part. A link that was put in its place meanwhile is replaced, not
+ * followed.
+ */
 async function replaceFile(
   folder: WorkspaceFolder,
   name: string,

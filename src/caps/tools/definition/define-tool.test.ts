@@ -53,26 +53,26 @@ describe.each([
   ["zod", zodTool],
   ["JSON Schema", schemaTool],
 ])("a tool with a %s input", (_kind, tool) => {
-  test("gets its defaults, and the caller's arguments stay as they were", () => {
+  test("gets its defaults, and the caller's arguments are not changed", () => {
     const args = Object.freeze({ path: "a" });
     expect(tool.check(args)).toEqual({ value: { path: "a", mode: "fast", filters: [] } });
     expect(args).toEqual({ path: "a" });
   });
 
-  test("names the nearest property for an unknown one, and the missing one, at once", () => {
+  test("reports an unknown property with the nearest name, and a missing property, together", () => {
     const problems = problemsOf(tool, { pth: "a" });
     expect(problems).toHaveLength(2);
     expect(problems).toContainEqual(expect.stringMatching(/^: property "path".* is required and missing$/));
     expect(problems).toContain(': unknown property "pth"; did you mean "path"?');
   });
 
-  test("lists the allowed properties where none is near", () => {
+  test("lists the allowed properties if none is similar", () => {
     expect(problemsOf(tool, { path: "a", zebra: 1 })).toEqual([
       ': unknown property "zebra"; allowed are one of "path", "mode", "filters", "target"',
     ]);
   });
 
-  test("says what was expected and what was found", () => {
+  test("reports the expected and the actual type", () => {
     expect(problemsOf(tool, { path: 7 })).toEqual(["path: expected string, found number 7"]);
     expect(problemsOf(tool, { path: null })).toEqual(["path: expected string, found null"]);
     expect(problemsOf(tool, { path: "a", mode: "fat" })).toEqual([
@@ -81,7 +81,7 @@ describe.each([
     expect(problemsOf(tool, { path: "a", filters: {} })).toEqual(["filters: expected array, found an object"]);
   });
 
-  test("says where, in lists too", () => {
+  test("reports the path, also in lists", () => {
     const [problem] = problemsOf(tool, {
       path: "a",
       filters: [
@@ -108,18 +108,18 @@ describe.each([
   });
 });
 
-test("all alternatives of a union are told", () => {
+test("all alternatives of a union are reported", () => {
   expect(problemsOf(zodTool, { path: "a", target: 3 })).toEqual([
     "target: expected string, or expected object, found number 3",
   ]);
 });
 
-test("large arguments are told their first problem only", () => {
+test("for large arguments only the first problem is reported", () => {
   const filters = Array.from({ length: 20_000 }, () => ({ name: 1, size: 1 }));
   expect(problemsOf(schemaTool, { path: "a", filters })).toHaveLength(1);
 });
 
-test("a zod object that lets unknown keys in keeps them", () => {
+test("a zod object that allows unknown keys keeps them", () => {
   const tool = defineTool({ name: "any", description: "", input: z.looseObject({}), run: () => null });
   expect(tool.check({ x: 1 })).toEqual({ value: { x: 1 } });
 });
@@ -138,15 +138,15 @@ test("older drafts of JSON Schema, unknown formats and equal ids are accepted", 
   }
 });
 
-test("definitions that cannot work are refused at once", () => {
+test("invalid definitions are rejected at once", () => {
   const run = () => null;
   expect(() => defineTool({ name: "no spaces", description: "", input: z.object({}), run })).toThrow(
-    "no name for a tool",
+    "not a valid tool name",
   );
   expect(() => defineTool({ name: "a", description: "", input: { type: "string" }, run })).toThrow('"type": "object"');
 });
 
-test("what a script without types forgets is told when the tool is made, and not by every list", () => {
+test("a missing field is reported when the tool is defined, not when it is listed", () => {
   const whole = { name: "a", description: "", input: z.object({}), run: () => null };
   for (const part of ["description", "input", "run"] as const)
     expect(() => defineTool({ ...whole, [part]: undefined } as unknown as typeof whole)).toThrow(
@@ -172,7 +172,7 @@ test("the arguments of run are typed by the schema", () => {
   });
 });
 
-test("what run returns is data, even where it looks like an output", async () => {
+test("the return value of run is data, even if it looks like an output", async () => {
   const returning = (value: JsonObject | null | undefined) =>
     runTool(defineTool({ name: "a", description: "", input: z.object({}), run: () => value }), {});
   expect(await returning({ data: 1, error: "mine" })).toEqual({ data: { data: 1, error: "mine" } });
@@ -180,20 +180,20 @@ test("what run returns is data, even where it looks like an output", async () =>
   expect(await returning(null)).toEqual({ data: null });
 });
 
-test("toolOutput says more than data", async () => {
+test("toolOutput returns more than data", async () => {
   const run = () => toolOutput({ data: 1, summary: "one", exit_code: 3, error: "no" });
   const tool = defineTool({ name: "a", description: "", input: z.object({}), run });
   expect(await runTool(tool, {})).toMatchObject({ data: 1, summary: "one", exit_code: 3, error: "no" });
 });
 
-test("a synchronous tool is run without a promise, an asynchronous one with", () => {
+test("a synchronous tool runs without a promise, an asynchronous tool with a promise", () => {
   const run = (value: JsonObject | Promise<JsonObject>) =>
     defineTool({ name: "a", description: "", input: z.object({}), run: () => value }).run({}, createTestCall());
   expect(run({ a: 1 })).toEqual({ data: { a: 1 } });
   expect(run(Promise.resolve({ a: 1 }))).toBeInstanceOf(Promise);
 });
 
-test("a pure tool is given its arguments and no context, and must return its data at once", () => {
+test("a pure tool gets its arguments and no context, and must return its data synchronously", () => {
   const seen: unknown[][] = [];
   const define = (run: (...args: unknown[]) => unknown) =>
     defineTool({ name: "a", description: "", input: { type: "object" }, pure: true, run: run as () => JsonObject });

@@ -1,4 +1,4 @@
-// Defining a tool is one function call with a schema.
+// Defines a tool with one function call and a schema.
 import type { z } from "zod";
 import type { CallContext } from "../../../host/call-context.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
@@ -16,18 +16,18 @@ type Awaitable<Value> = Value | Promise<Value>;
 type Nothing = undefined | void;
 
 export interface ToolSpec<Input extends InputSchema, Output extends OutputSchema> {
-  /** Letters, digits, `_`, `-` and `.`: what the function calling of language models takes. */
+  /** Letters, digits, `_`, `-` and `.`: the characters that the function calling of language models accepts. */
   name: string;
   /** For the model that decides whether to call it. */
   description: string;
-  /** A zod object or a JSON Schema. Unknown arguments are refused unless the schema lets them in. */
+  /** A zod object or a JSON Schema. Unknown arguments are rejected unless the schema allows them. */
   input: Input;
-  /** Says what `data` looks like. With zod the result of `run` is typed by it; it is not checked again when the tool runs. */
+  /** The schema of `data`. With zod it types the result of `run`; it is not checked at runtime. */
   output?: Output;
   kind?: string;
   tags?: readonly string[];
   version?: string;
-  /** Calling it twice does what calling it once does. */
+  /** Calling it twice has the same effect as calling it once. */
   idempotent?: boolean;
   /** It emits events while it runs. */
   streaming?: boolean;
@@ -36,25 +36,31 @@ export interface ToolSpec<Input extends InputSchema, Output extends OutputSchema
    * Chains run such a tool several times faster, and may run it twice.
    */
   pure?: boolean;
-  /** Left out of lists unless searched or asked for. */
+  /** Left out of lists, except of searches and of lists that ask for deferred tools. */
   deferred?: boolean;
-  /** Time for a call that leaves the timeout to the host. */
+  /** Timeout of a call that does not set one. */
   timeoutMs?: number;
   annotations?: JsonObject;
-  /** Where it comes from, for people; the plugin that loads it fills in its own name where this is absent. */
+  /** The origin of the tool, for people; by default the name of the plugin that loads it. */
   source?: string;
-  /** Returns its data; or `toolOutput(…)` to say more than data. What it throws becomes a `tool_error`, an A2EError keeps its code. */
+  /**
+   * Returns its data, or `toolOutput(…)` for more than data. A thrown error becomes a `tool_error`; an A2EError keeps
+   * its code.
+   */
   run(args: ArgumentsOf<Input>, context: CallContext): Awaitable<DataOf<Output> | MarkedOutput | Nothing>;
 }
 
-/** Marks what `toolOutput` made, so that data which happens to have a field `data` or `error` stays data. */
+/** Marks results of `toolOutput`, so that data which happens to have a field `data` or `error` stays data. */
 const outputMark = Symbol.for("a2e.tool-output");
 
 export interface MarkedOutput extends ToolOutput {
   readonly [outputMark]: true;
 }
 
-/** A result with more than data: a summary, an exit code, or an `error` that the agent sees as a result and not as a failed call. */
+/**
+ * A result with more than data: a summary, an exit code, or an `error` that the agent gets as a result and not as a
+ * failed call.
+ */
 export function toolOutput(output: Partial<ToolOutput>): MarkedOutput {
   return { data: null, ...output, [outputMark]: true };
 }
@@ -66,8 +72,8 @@ export function defineTool<Input extends InputSchema, Output extends OutputSchem
 ): CatalogueTool {
   const { name, run } = spec;
   if (!namePattern.test(name))
-    throw new TypeError(`"${name}" is no name for a tool: use up to 128 of A-Z a-z 0-9 _ - .`);
-  // Not everybody who writes a tool has a compiler that says so, and one without a description would fail every list.
+    throw new TypeError(`"${name}" is not a valid tool name: use up to 128 of A-Z a-z 0-9 _ - .`);
+  // Checked at runtime too, for tools in plain JavaScript: a tool without a description would make every list fail.
   if (typeof spec.description !== "string" || typeof spec.input !== "object" || typeof run !== "function")
     throw new TypeError(`tool "${name}": needs a description, an input schema and a function run`);
   const input = isZod(spec.input) ? withoutUnknownKeys(spec.input) : spec.input;

@@ -8,7 +8,7 @@ import { toToolDefinition } from "./tool-definition.ts";
 const parametersOf = (input: JsonObject) =>
   toToolDefinition(defineTool({ name: "a", description: "A.", input, run: () => null })).input_parameters;
 
-test("a definition has every field that the table knows", () => {
+test("a definition has every field of the table", () => {
   const tool = defineTool({
     name: "a",
     description: "A.",
@@ -36,7 +36,7 @@ test("a definition has every field that the table knows", () => {
   expect(definition.output_parameters).toMatchObject([{ name: "ok", type: "boolean", required: true }]);
 });
 
-test("types, values and parameters of parameters are what a strict decoder accepts", () => {
+test("types, values and nested parameters are accepted by a strict decoder", () => {
   const parameters = parametersOf({
     type: "object",
     properties: {
@@ -69,7 +69,7 @@ test("types, values and parameters of parameters are what a strict decoder accep
   }
 });
 
-test("schemas that refer to themselves end", () => {
+test("recursive schemas are cut", () => {
   const [node] = parametersOf({ type: "object", properties: { node: { $ref: "#" } } });
   expect(JSON.stringify(node).length).toBeLessThan(2000);
   expect(parametersOf({ type: "object", properties: { x: { $ref: "#/properties/x" } } })).toMatchObject([

@@ -1,4 +1,5 @@
-// A tool as the wire shows it. `input_parameters` is for peers whose decoder knows no JSON Schema; `input_schema` says all.
+// The description of a tool on the wire. `input_parameters` is for peers without JSON Schema; `input_schema` is
+// complete.
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { isJsonObject } from "../../../protocol/json.ts";
@@ -24,7 +25,7 @@ export function toToolDefinition(tool: CatalogueTool): ToolDefinition {
   };
 }
 
-/** Schemas may refer to themselves, so parameters of parameters end somewhere. */
+/** Schemas may be recursive, so the depth of nested parameters is limited. */
 const maxDepth = 6;
 
 function toParameters(root: JsonObject): ToolParameter[] {
@@ -50,7 +51,7 @@ function parametersOf(schema: JsonObject, root: JsonObject, depth: number): Reco
   return Object.fromEntries(entries);
 }
 
-/** Follows references within the schema; a missing or circular one means anything. */
+/** Follows references within the schema; a missing or circular reference means any value. */
 function resolve(schema: JsonValue | undefined, root: JsonObject): JsonObject {
   let current = schema;
   for (let steps = 0; steps < maxDepth; steps++) {

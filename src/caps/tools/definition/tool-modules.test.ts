@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** A tool written by hand: modules need our package only for `defineTool`, and these stand outside of it. */
+/** A tool without `defineTool`, because these modules are outside of the package. */
 const toolText = (name: string, run: string) => `{
   name: "${name}", description: "d", kind: "function", tags: [], version: "1.0.0", source: "",
   inputSchema: { type: "object", properties: { n: { type: "integer", default: 1 } }, additionalProperties: false },
@@ -28,7 +28,7 @@ async function add(path: string, text: string): Promise<void> {
 const start = (modules: string[], more: object = {}) =>
   startTools({ builtin: false, modules, base_dir: folder, ...more });
 
-test("tools come from files, folders and packages, as exports or as a list", async () => {
+test("tools are loaded from files, folders and packages, as exports or as a list", async () => {
   await add("one.js", `export const one = ${toolText("one", "() => ({ data: 1 })")}; export const other = 5;`);
   await add("many/a.mjs", `const x = ${toolText("a", "() => ({ data: 1 })")}; export const tools = [x]; export { x };`);
   await add("many/b.js", `export const b = ${toolText("b", "() => ({ data: 1 })")};`);
@@ -62,7 +62,7 @@ test.each(["none", "worker"])(
   },
 );
 
-test("isolated tools run elsewhere and are as good as others", async () => {
+test("isolated tools run in a thread and behave like others", async () => {
   await add(
     "iso.js",
     `import { isMainThread } from "node:worker_threads";
@@ -85,7 +85,7 @@ test("isolated tools run elsewhere and are as good as others", async () => {
   await expect(host.call("nested")).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("an isolated tool that blocks is ended with its call, and others never notice", async () => {
+test("an isolated tool that blocks is terminated with its call, and others are not affected", async () => {
   await add(
     "block.js",
     `export const block = ${toolText("block", "() => { for (;;); }")};

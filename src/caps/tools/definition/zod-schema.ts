@@ -1,4 +1,4 @@
-// Checks arguments against a zod schema and says what is wrong in the words that JSON Schemas get too.
+// Checks arguments against a zod schema, with the same error texts as for JSON Schemas.
 import { z } from "zod";
 import type { ToolProblem } from "../../../host/tool-catalogue.ts";
 import type { Checked } from "../../../machinery/validation/json-schema.ts";
@@ -15,7 +15,10 @@ import type { JsonObject } from "../../../protocol/json.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/** A mistyped optional argument must not vanish, so an object that says nothing about unknown keys refuses them. */
+/**
+ * Rejects unknown keys unless the schema says otherwise, so that a misspelled optional argument is not silently
+ * ignored.
+ */
 export function withoutUnknownKeys<Schema extends z.ZodObject>(schema: Schema): Schema {
   return schema.def.catchall === undefined ? (schema.strict() as unknown as Schema) : schema;
 }
@@ -79,7 +82,7 @@ function describeBranches(branches: readonly (readonly Issue[])[]): string {
   return texts.length === 0 ? "matches no alternative" : [...new Set(texts)].join(", or ");
 }
 
-/** The properties an object schema knows at a path, looking through wrappers such as optional and default. */
+/** The properties of an object schema at a path, also inside of wrappers such as optional and default. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   let current: unknown = schema;
   for (const segment of [...path, undefined]) {

@@ -1,4 +1,5 @@
-// Tools whose module is loaded and run in worker threads only: one that blocks forever is ended at its timeout, alone.
+// Tools whose module is loaded and run only in worker threads: a tool that blocks forever is terminated at its timeout,
+// alone.
 import type { CallContext } from "../../../host/call-context.ts";
 import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { ToolOutput } from "../../../host/tool-output.ts";
@@ -26,7 +27,7 @@ export async function loadIsolatedTools(module: ModuleReference, pool: WorkerPoo
 function createIsolatedTool(tool: DescribedTool, module: ModuleReference, pool: WorkerPool): CatalogueTool {
   return {
     ...tool,
-    // Whatever the tool declares, its thread is waited for, and ended through the context.
+    // Also if the tool is declared pure: its thread is awaited, and terminated through the context.
     isPure: false,
     check: createSchemaCheck(tool.inputSchema),
     async run(args, context) {

@@ -12,7 +12,7 @@ import { copyJson, type JsonObject } from "../../../protocol/json.ts";
 import { loadTools } from "../definition/tool-modules.ts";
 import { schemaViolation } from "../problems.ts";
 
-/** A tool without its functions: what can leave a thread. */
+/** A tool without its functions, so that it can be sent to another thread. */
 export type DescribedTool = Omit<CatalogueTool, "check" | "run">;
 
 export interface RunToolArguments {
@@ -37,7 +37,7 @@ export async function runTool(args: RunToolArguments, worker: WorkerContext): Pr
   const tools = await loadTools(args.module);
   const tool = tools.find(({ name }) => name === args.name);
   if (tool === undefined) throw new Error(`${args.module.name} no longer exports "${args.name}"`);
-  // The host has checked the schema; what only the tool's own check knows is checked here.
+  // The host has checked the JSON Schema; the tool's own check may be stricter.
   const checked = tool.check(args.args);
   if ("problems" in checked) throw schemaViolation(args.name, checked.problems);
   return copyJson({ ...(await tool.run(checked.value, createContext(args, worker))) });

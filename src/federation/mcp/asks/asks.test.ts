@@ -11,7 +11,7 @@ const startHost = useMcpHosts();
 
 const elicitation = { elicitation: { form: {} } };
 
-/** A capability of a stranger's with a question of its own. */
+/** A third-party capability with a question of its own. */
 const guard = capability("guard", {
   doc: "Asks before it does something.",
   calls: {},
@@ -52,7 +52,7 @@ function guardPlugin() {
 }
 
 describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode) => {
-  test("a completion that the host asks for is made by the client's model", async () => {
+  test("a completion that the host requests is made by the client's model", async () => {
     const { url } = await startHost({ plugins: [testServerPlugin()] });
     const client = await connectSecond(url, mode, { capabilities: { sampling: {} } }, (created) => {
       created.setRequestHandler("sampling/createMessage", ({ params }) => ({
@@ -88,7 +88,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     ]);
   });
 
-  test("a tool that asks again is not begun again", async () => {
+  test("a tool that asks several questions is started once", async () => {
     const { url, audited } = await startHost({ plugins: [guardPlugin()] });
     const answers = [true, false];
     const client = await connectSecond(url, mode, { capabilities: elicitation }, (created) => {
@@ -117,7 +117,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     for (const { content } of results) expect(content).toMatchObject([{ text: "first true ; second true " }]);
   });
 
-  test("a user who declines is a tool that failed", async () => {
+  test("a question that the user declines fails the tool", async () => {
     const { url } = await startHost({ plugins: [guardPlugin()] });
     const client = await connectSecond(url, mode, { capabilities: elicitation }, (created) => {
       created.setRequestHandler("elicitation/create", () => ({ action: "decline" }));
@@ -128,7 +128,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("declined") }] });
   });
 
-  test("a client that did not say it can be asked is not asked", async () => {
+  test("a client without the capability for a question is not asked", async () => {
     const { url } = await startHost({ plugins: [testServerPlugin(), guardPlugin()] });
     const client = await connectSecond(url, mode);
 
@@ -139,7 +139,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     expect(completion.isError).toBe(true);
   });
 
-  test("resources and prompts of servers behind the host are there too", async () => {
+  test("resources and prompts of servers behind the host are listed too", async () => {
     const { url } = await startHost({ plugins: [testServerPlugin()] });
     const client = await connectSecond(url, mode);
 
@@ -161,7 +161,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
   });
 });
 
-test("a resource that is subscribed to announces its changes; a file of the workspace cannot be", async () => {
+test("changes of a subscribed resource are announced; a file of the workspace cannot be subscribed to", async () => {
   const { url } = await startHost({ plugins: [testServerPlugin()] });
   const updated: string[] = [];
   const client = await connectSecond(url, "legacy", {}, (created) => {
@@ -175,7 +175,7 @@ test("a resource that is subscribed to announces its changes; a file of the work
   await expect(client.subscribeResource({ uri: "workspace:///notes.md" })).rejects.toThrow("cannot be watched");
 });
 
-test("in the revision of 2026-07-28 too, as long as the client listens", async () => {
+test("in revision 2026-07-28 changes of a resource are announced while the client listens", async () => {
   const { url, audited } = await startHost({ plugins: [testServerPlugin()] });
   const updated: string[] = [];
   const client = await connectSecond(url, "auto", {}, (created) => {
@@ -194,7 +194,7 @@ test("in the revision of 2026-07-28 too, as long as the client listens", async (
   await expect.poll(() => countOf("mcp/resource/unsubscribe/req")).toBe(1);
 });
 
-test("a question that comes while no request is being served finds its way where the revision has one", async () => {
+test("a question while no request is being served reaches the client, in revisions that allow it", async () => {
   let askLater = async (): Promise<unknown> => undefined;
   const later = plugin(guard, {
     session(context) {
@@ -211,7 +211,7 @@ test("a question that comes while no request is being served finds its way where
   expect(await askLater()).toMatchObject({ approved: true });
 });
 
-test("nobody comes back to a call twice, nor to one of another session", async () => {
+test("a parked call cannot be continued twice, nor by another session", async () => {
   const { url, audited } = await startHost({ plugins: [guardPlugin()] });
   const envelope = (name: string) => ({
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -248,8 +248,8 @@ test("nobody comes back to a call twice, nor to one of another session", async (
   const again = await send("ada", answered);
 
   expect(result?.resultType).toBe("input_required");
-  expect(stranger.error?.message).toContain("this call is over");
+  expect(stranger.error?.message).toContain("this call has ended");
   expect(owner.result?.content).toMatchObject([{ text: "once true " }]);
-  expect(again.error?.message).toContain("this call is over");
+  expect(again.error?.message).toContain("this call has ended");
   expect(audited.filter(({ type }) => type === "tool/call/req")).toHaveLength(1);
 });

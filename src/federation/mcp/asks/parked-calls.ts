@@ -1,5 +1,5 @@
-// Calls that wait for their client. In the revision of 2026-07-28 a server cannot ask: it answers that it needs input,
-// and the client repeats its request with the answers. The call itself goes on all the while, and is not begun again.
+// Calls that wait for their client. In revision 2026-07-28 a server cannot send requests: it answers that it needs
+// input, and the client repeats its request with the answers. Meanwhile the call continues; it is not started again.
 import { randomUUID } from "node:crypto";
 import {
   type ClientCapabilities,
@@ -20,7 +20,7 @@ interface OpenQuestion {
   reject(reason: Error): void;
 }
 
-/** One request of the client, from its first round to its last. */
+/** One request of the client that belongs to a call; a call may take several. */
 interface Round {
   readonly requestState: string | undefined;
   readonly inputResponses: Record<string, unknown> | undefined;
@@ -36,16 +36,16 @@ export class ParkedCalls {
     this.#offer = offer;
   }
 
-  /** Runs a call, or goes on with the one that the client comes back to, until it ends or needs the client. */
+  /** Starts a call, or continues the call that the client repeats, until it ends or needs input from the client. */
   async run<Result>(
     round: Round,
     start: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result | InputRequiredResult> {
     const { requestState } = round;
     const known = requestState === undefined ? undefined : this.#parked.get(requestState);
-    // Never taken for a new call: it would run twice.
+    // Never started as a new call, or it would run twice.
     if (requestState !== undefined && known === undefined) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "this call is over, or somebody else came back to it");
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "this call has ended, or another request continues it");
     }
     const call = (known as ParkedCall<Result> | undefined) ?? new ParkedCall(start, round.capabilities, this.#offer);
     this.#parked.delete(call.id);
@@ -78,7 +78,7 @@ type ParkedOutcome<Result> =
   | { isDone: false; requests: Record<string, Question["request"]> };
 
 class ParkedCall<Result> implements Carrier {
-  /** Unguessable, and only looked for among the calls of one session: nobody comes back to another's call. */
+  /** Unguessable, and only looked up among the calls of one session: no other session can continue the call. */
   readonly id = randomUUID();
   readonly #result: Promise<Result>;
   readonly #abort = new AbortController();
@@ -97,7 +97,7 @@ class ParkedCall<Result> implements Carrier {
     this.#capabilities = capabilities;
     this.#withdraw = offer(this);
     this.#result = start(this.#abort.signal).finally(() => this.#end());
-    // Looked at by `next`, which may come late or never.
+    // `next` handles the rejection, but may be called late or never.
     this.#result.catch(() => {});
   }
 
@@ -108,7 +108,7 @@ class ParkedCall<Result> implements Carrier {
   carry(question: Question, signal: AbortSignal): Promise<JsonObject> {
     return new Promise((resolve, reject) => {
       const key = `question-${++this.#count}`;
-      const giveUp = () => settle(() => reject(new A2EError("cancelled", "nobody waits for this answer any more")));
+      const giveUp = () => settle(() => reject(new A2EError("cancelled", "this answer is no longer awaited")));
       const settle = (end: () => void) => {
         if (!this.#open.delete(key)) return;
         signal.removeEventListener("abort", giveUp);
@@ -124,13 +124,13 @@ class ParkedCall<Result> implements Carrier {
     });
   }
 
-  /** Whose question is still open now was not this call: it goes another way. */
+  /** A question that is still open did not come from this call: it is sent another way. */
   #end(): void {
     this.#withdraw();
     for (const { reject } of [...this.#open.values()]) reject(new WayEnded());
   }
 
-  /** Takes what the client brought, then waits until the call ends or asks. */
+  /** Delivers the client's answers, then waits until the call ends or asks a question. */
   async next({ inputResponses, signal }: Round): Promise<ParkedOutcome<Result>> {
     clearTimeout(this.#timer);
     for (const [key, { resolve }] of [...this.#open]) {
@@ -167,6 +167,6 @@ class ParkedCall<Result> implements Carrier {
 
   abort(): void {
     clearTimeout(this.#timer);
-    this.#abort.abort(new A2EError("cancelled", "the client did not come back"));
+    this.#abort.abort(new A2EError("cancelled", "the client did not repeat its request in time"));
   }
 }

@@ -7,7 +7,7 @@ import { QuestionDesk } from "./question-desk.ts";
 
 type Answer = (request: JsonObject, context: { signal: AbortSignal }) => Promise<JsonObject>;
 
-/** A desk, and what asks at it. */
+/** A desk, and a function that asks questions. */
 function openDesk() {
   const handlers = new Map<string, Answer>();
   const client = { onAsk: (ask: { type: string }, answer: Answer) => void handlers.set(ask.type, answer) };
@@ -23,7 +23,7 @@ interface Running {
   leave(): void;
 }
 
-/** A call that ends when it is told to, or when its client leaves. */
+/** A call that ends on demand, or when its client leaves. */
 function startCall(parked: ParkedCalls): Running {
   const gone = new AbortController();
   let done: Running["done"] = () => {};
@@ -50,7 +50,7 @@ function startCall(parked: ParkedCalls): Running {
 const accepted = { action: "accept", content: { ok: true } };
 const asked = { resultType: "input_required", inputRequests: { "question-1": { method: "elicitation/create" } } };
 
-test("a question that went along a call which then ended goes along the one that it came from", async () => {
+test("a question that was sent with a call which then ended is sent with the call that it came from", async () => {
   const { parked, ask } = openDesk();
   const asking = startCall(parked);
   const other = startCall(parked);
@@ -59,7 +59,7 @@ test("a question that went along a call which then ended goes along the one that
   const answer = ask("Really?");
   other.done("other");
 
-  // Whichever of the two the other's client is told, its call ends.
+  // Whichever answer the other call's client gets, its call ends.
   const told = (await second) as { requestState?: string };
   const result = told.requestState === undefined ? told : await other.run(told.requestState, {});
   expect(result).toBe("other");
@@ -71,7 +71,7 @@ test("a question that went along a call which then ended goes along the one that
   expect(await going).toBe("asked");
 });
 
-test("the same where the client of the other call has left", async () => {
+test("a question that was sent with another call is sent again when the client of that call has left", async () => {
   const { parked, ask } = openDesk();
   const asking = startCall(parked);
   const other = startCall(parked);
@@ -89,7 +89,7 @@ test("the same where the client of the other call has left", async () => {
   asking.done("asked");
 });
 
-test("a question of a call that has ended goes along no call that began later", async () => {
+test("a question of a call that has ended is not sent with a later call", async () => {
   const { parked, ask } = openDesk();
   const asking = startCall(parked);
   const first = asking.run();
@@ -105,7 +105,7 @@ test("a question of a call that has ended goes along no call that began later", 
   expect(await second).toBe("later");
 });
 
-test("whoever asked and waits no more leaves nothing behind", async () => {
+test("a question whose asker no longer waits leaves nothing behind", async () => {
   const { parked, ask } = openDesk();
   const asking = startCall(parked);
   const first = asking.run();
@@ -121,7 +121,7 @@ test("whoever asked and waits no more leaves nothing behind", async () => {
   expect(await going).toBe("went on");
 });
 
-test("a call whose client has left before it began is cancelled", async () => {
+test("a call whose client left before it started is cancelled", async () => {
   const { parked } = openDesk();
   const call = startCall(parked);
   call.leave();

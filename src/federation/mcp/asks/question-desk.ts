@@ -1,5 +1,5 @@
-// Where the questions of a host wait for a way to its MCP client: along a request that is being served, or, in the
-// revisions that have one, along the line that servers ask on.
+// Sends questions of a host to its MCP client: as part of a request that is being served or, in revisions that allow
+// it, as a request of the server.
 
 import type { A2EClient } from "../../../client/client.ts";
 import type { Call, Capability } from "../../../protocol/capability.ts";
@@ -7,14 +7,17 @@ import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { type Question, toQuestion } from "./questions.ts";
 
-/** A way to the client. */
+/** A way to send a question to the client. */
 export interface Carrier {
   canCarry(question: Question): boolean;
-  /** Resolves with the client's answer as MCP has it; rejects with `WayEnded` where the way ends before the client is there. */
+  /**
+   * Resolves with the client's answer in MCP's form; rejects with `WayEnded` if the way closes before the client
+   * answered.
+   */
   carry(question: Question, signal: AbortSignal): Promise<JsonObject>;
 }
 
-/** The question may go another way. */
+/** The question may be sent another way. */
 export class WayEnded extends Error {}
 
 export class QuestionDesk {
@@ -29,7 +32,7 @@ export class QuestionDesk {
     }
   }
 
-  /** Offers a way until the returned function is called. */
+  /** Offers a way to send questions until the returned function is called. */
   offer(carrier: Carrier): () => void {
     this.#carriers.add(carrier);
     return () => this.#carriers.delete(carrier);
@@ -38,16 +41,17 @@ export class QuestionDesk {
   async #answer(ask: Call, request: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const question = toQuestion(ask, request);
     if (question === undefined) throw new A2EError("unknown_type", `an MCP client cannot be asked "${ask.type}"`);
-    // The newest first: most likely it is the call that the question comes from, and any other does as well. Those that
-    // begin later are not tried: the question is none of theirs.
+    // The newest first: most likely it is the call that the question comes from, and any other works as well. Ways that
+    // are offered later are not tried: the question cannot belong to them.
     const ways = [...this.#carriers].toReversed().filter((carrier) => carrier.canCarry(question));
-    if (ways.length === 0) throw new A2EError("forbidden", `this MCP client takes no "${question.request.method}"`);
+    if (ways.length === 0)
+      throw new A2EError("forbidden", `this MCP client does not support "${question.request.method}"`);
     for (const carrier of ways) {
       if (!this.#carriers.has(carrier)) continue;
       const answer = await carrier.carry(question, signal).catch(unlessWayEnded);
       if (answer !== undefined) return question.toAnswer(answer);
     }
-    throw new A2EError("cancelled", "the MCP client left before it could be asked");
+    throw new A2EError("cancelled", "the MCP client disconnected before it could be asked");
   }
 }
 

@@ -6,7 +6,7 @@ import { skill } from "../../../caps/skill/protocol.ts";
 import { call } from "../../../protocol/capability.ts";
 import { canAnswer, toQuestion } from "./questions.ts";
 
-test("a skill's question for a completion is one for the client's model, and its answer is text", () => {
+test("a skill's request for a completion is a request for the client's model, and its answer is text", () => {
   const messages = [
     { role: "system", content: "Be short." },
     { role: "user", content: "A title?" },
@@ -31,7 +31,7 @@ test("a skill's question for a completion is one for the client's model, and its
   expect(answer).toEqual({ content: "Tides", model: "m" });
 });
 
-test("a chain's question for an approval is a form of the fields that a form can have", () => {
+test("a chain's approval request is a form with the fields that a form can have", () => {
   const question = toQuestion(chains.asks.approve, {
     chain_id: "c",
     run_id: "r",
@@ -53,7 +53,7 @@ test("a chain's question for an approval is a form of the fields that a form can
   expect(() => question?.toAnswer({ action: "cancel" })).toThrow("did not answer");
 });
 
-test("a question whose answer fits into no form is not asked", () => {
+test("a question whose answer does not fit into a form is not asked", () => {
   const example = { request: {}, result: { tree: {} } };
   const ask = call("x/y/req", "x/y/resp", {
     doc: "A tree?",
@@ -64,7 +64,7 @@ test("a question whose answer fits into no form is not asked", () => {
   expect(toQuestion(ask, {})).toBeUndefined();
 });
 
-test("a client is asked only what it said it can be asked", () => {
+test("a client is asked only questions that it declared support for", () => {
   const form = toQuestion(mcp.asks.elicit, { message: "?", requested_schema: {} })?.request;
   const page = toQuestion(mcp.asks.elicit, { mode: "url", message: "?", url: "https://x.example" })?.request;
   const roots = toQuestion(mcp.asks.listRoots, {})?.request;

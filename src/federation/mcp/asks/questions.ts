@@ -1,5 +1,5 @@
-// What a host asks its agent, in the words of MCP: a completion, a form, a list of roots. Whatever else a capability
-// asks (an approval, say) is a form made from the fields of its answer.
+// Questions of a host to its agent, translated to MCP: a completion, a form, a list of roots. Any other question, such
+// as an approval, becomes a form with the fields of its answer.
 import type { ClientCapabilities, InputRequest } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { mcp } from "../../../caps/mcp/protocol.ts";
@@ -8,14 +8,14 @@ import type { Call } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 
-/** A question in both languages. */
+/** A question in both protocols. */
 export interface Question {
   readonly request: InputRequest;
-  /** The answer of A2E that the client's answer amounts to. Throws an A2EError where the client refuses. */
+  /** Converts the client's answer to an answer of A2E. Throws an A2EError if the client refuses. */
   toAnswer(result: JsonObject): JsonObject;
 }
 
-/** Undefined where MCP has no words for it. */
+/** Undefined if MCP has no equivalent. */
 export function toQuestion(ask: Call, request: JsonObject): Question | undefined {
   if (ask.type === mcp.asks.sample.type) return samplingOfServer(request);
   if (ask.type === skill.asks.llm.type) return samplingOfSkill(request);
@@ -32,7 +32,7 @@ export function canAnswer({ method, params }: InputRequest, capabilities: Client
   if (method === "roots/list") return capabilities?.roots !== undefined;
   const modes = capabilities?.elicitation;
   if (modes === undefined) return false;
-  // A client that names no mode knows only forms.
+  // A client that names no mode supports only forms.
   return params?.mode === "url" ? "url" in modes && modes.url !== undefined : !("url" in modes) || "form" in modes;
 }
 
@@ -45,7 +45,7 @@ function samplingOfServer(request: JsonObject): Question {
       maxTokens: max_tokens,
       modelPreferences: model_preferences,
       systemPrompt: system_prompt,
-      // Other contexts than none need a capability that hardly any client has.
+      // Any other context than "none" needs a capability that hardly any client has.
       includeContext: include_context === "none" ? "" : include_context,
       temperature,
       stopSequences: stop_sequences,
@@ -84,7 +84,7 @@ function sampling(
   return { request, toAnswer: (result) => withoutEmpty(toAnswer(result)) };
 }
 
-/** Fields that the protocol fills with nothing are fields that MCP leaves out. */
+/** MCP omits fields that A2E sends with empty values. */
 function withoutEmpty(params: { [name: string]: JsonValue | undefined }): JsonObject {
   const isFilled = (value: JsonValue | undefined): value is JsonValue =>
     value !== undefined &&
@@ -116,7 +116,7 @@ function form(ask: Call, request: JsonObject): Question | undefined {
   const fields = Object.entries((schema.properties ?? {}) as JsonObject);
   const fillable = fields.filter(([, property]) => isJsonObject(property) && isPrimitive(property));
   const properties = Object.fromEntries(fillable);
-  // What no form can ask for may be left out, but only where it may be left out.
+  // Fields that do not fit into a form are left out, which is allowed only if they are optional.
   if (fillable.length === 0 || !required.every((name) => name in properties)) return undefined;
   const asked = [request.message, request.question, request.prompt].find((text) => typeof text === "string");
   const message = `${asked ?? ask.doc}\n\n${JSON.stringify(request, null, 2)}`;

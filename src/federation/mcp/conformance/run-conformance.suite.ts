@@ -1,4 +1,4 @@
-// Runs the conformance suite of the MCP project as its users do: its own command, in a process of its own.
+// Runs the conformance suite of the MCP project as its users do: its own command, in a separate process.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -9,8 +9,8 @@ const require = createRequire(import.meta.url);
 const suite = join(dirname(require.resolve("@modelcontextprotocol/conformance/package.json")), "dist/index.js");
 
 /**
- * The suite imports `globSync` of `fs`, which Node has from 22 on and the suite needs only for a command that we do not
- * use; without this it would not even load on Node 20.
+ * The suite imports `globSync` of `fs`, which Node has from version 22 on. It needs it only for a command that is not
+ * used here, but could not be loaded on Node 20 without this.
  */
 const shim = (() => {
   const fs = `export * from "node:fs"; export { default } from "node:fs"; export const globSync = () => [];`;
@@ -28,7 +28,7 @@ export interface ConformanceRun {
   readonly output: string;
 }
 
-/** Ends with 0 where exactly the expected scenarios fail. */
+/** Exits with 0 if exactly the expected scenarios fail. */
 export async function runConformance(
   mode: "server" | "client" | "list",
   args: readonly string[],

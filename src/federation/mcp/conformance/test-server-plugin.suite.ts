@@ -1,4 +1,4 @@
-// In the place of the bridge: the resources and prompts that the conformance suite asks for, as those of one server.
+// Replaces the bridge: the resources and prompts that the conformance suite requires, as those of one server.
 import { mcp, serverPush } from "../../../caps/mcp/protocol.ts";
 import { type Plugin, plugin } from "../../../host/plugin.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
@@ -74,7 +74,7 @@ export function testServerPlugin(): Plugin<typeof mcp> {
             return { contents: [{ uri, ...found }], server_id };
           },
           subscribeResource({ uri }) {
-            // Tells of one change, when whoever subscribes has had the time to listen.
+            // Reports one change, after the subscriber has had the time to listen.
             const method = "notifications/resources/updated";
             setTimeout(() => context.push(serverPush, { server_id, method, params: { uri } }), 50).unref();
             return { ok: true };

@@ -1,4 +1,4 @@
-// The tools that the conformance suite of the MCP project asks for by name, as tools of an A2E host.
+// The tools that the conformance suite of the MCP project requires by name, as tools of an A2E host.
 import { mcp } from "../../../caps/mcp/protocol.ts";
 import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
 import type { SessionContext } from "../../../host/plugin.ts";
@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../protocol/json.ts";
 
 /** One red pixel. */
 export const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-/** A file of sound with no sound in it. */
+/** An audio file without samples. */
 const wav = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
 const nothing = { type: "object", properties: {} } as const;

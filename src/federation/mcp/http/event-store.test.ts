@@ -11,7 +11,7 @@ async function replay(store: ReturnType<typeof createEventStore>, after: string)
   return seen;
 }
 
-test("what came after an event on its stream is replayed in order, and nothing of another stream", async () => {
+test("later events of the same stream are replayed in order, and no events of another stream", async () => {
   const store = createEventStore();
   const first = await store.storeEvent("one", {} as JSONRPCMessage);
   await store.storeEvent("one", message(1));
@@ -22,13 +22,13 @@ test("what came after an event on its stream is replayed in order, and nothing o
   expect(await store.getStreamIdForEventId?.(first)).toBe("one");
 });
 
-test("an event that was never here is no place to go on from", async () => {
+test("an unknown event id has no stream", async () => {
   const store = createEventStore();
   await store.storeEvent("one", message(1));
   for (const id of ["", "one/99", "two/1", "../x"]) expect(await store.getStreamIdForEventId?.(id)).toBeUndefined();
 });
 
-test("a session keeps no more events, and no more bytes, than the limits say", async () => {
+test("a session keeps no more events and bytes than the limits allow", async () => {
   const store = createEventStore();
   const first = await store.storeEvent("one", message(0));
   for (let count = 1; count <= mcpLimits.maxReplayedEvents; count++) await store.storeEvent("one", message(count));
@@ -39,7 +39,7 @@ test("a session keeps no more events, and no more bytes, than the limits say", a
   expect(await store.getStreamIdForEventId?.(large)).toBeUndefined();
 });
 
-test("a message that is too large to be kept ends the replay of its own stream, and of no other", async () => {
+test("a message that is too large to be kept ends the replay of its own stream only", async () => {
   const store = createEventStore();
   const [one, two] = [
     await store.storeEvent("one", {} as JSONRPCMessage),

@@ -1,4 +1,5 @@
-// What a client may have missed while its stream was cut. One store per session, so no replay can show another's events.
+// Events that a client may have missed while its stream was down. One store per session, so a replay never shows events
+// of another session.
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
 import { mcpLimits } from "../limits.ts";
 
@@ -30,7 +31,7 @@ export function createEventStore(): EventStore {
     async storeEvent(streamId, message) {
       const id = `${streamId}/${++lastNumber}`;
       const size = JSON.stringify(message).length;
-      // What cannot be kept leaves a gap in its own stream, and must not make one in all the others.
+      // A message that is too large leaves a gap in its own stream only, not in all others.
       if (size > mcpLimits.maxReplayedBytes) {
         forgetStream(streamId);
         return id;
@@ -40,13 +41,13 @@ export function createEventStore(): EventStore {
       forgetOldest();
       return id;
     },
-    /** Undefined for what was never here or is here no more: the client must not take a gap for nothing. */
+    /** Undefined for unknown and evicted events: the client must learn that there is a gap. */
     getStreamIdForEventId: async (id) => events.get(id)?.streamId,
     async replayEventsAfter(lastEventId, { send }) {
       const streamId = streamIdOf(lastEventId);
       const last = numberOf(lastEventId);
       for (const [id, event] of [...events]) {
-        // The first event of a stream only names it, and says nothing.
+        // The first event of a stream only carries its id, with an empty message.
         const isNews = event.streamId === streamId && numberOf(id) > last && Object.keys(event.message).length > 0;
         if (isNews) await send(id, event.message);
       }

@@ -1,4 +1,4 @@
-// /mcp: MCP over HTTP in every revision there is. Which one a client speaks is seen from its first request.
+// /mcp: MCP over HTTP in every revision. The first request of a client shows its revision.
 import { createHash, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isInitializeRequest, isJsonContentType, isLegacyRequest, PARSE_ERROR } from "@modelcontextprotocol/server";
@@ -22,11 +22,11 @@ import { openStreamableSession } from "./streamable-session.ts";
 export const mcpPaths = { streamable: "/mcp", sse: "/mcp/sse", messages: "/mcp/messages" } as const;
 
 export interface McpDoor {
-  /** Serves one request of a client that has shown a token the host knows. */
+  /** Serves one request of a client whose token the host accepted. */
   handle(request: IncomingMessage, response: ServerResponse, token: string): Promise<void>;
-  /** Clients with a session now. */
+  /** Number of clients with a session. */
   readonly size: number;
-  /** Ends the sessions that nobody has used for long; done by itself from time to time. */
+  /** Ends sessions that were idle for too long; also runs periodically. */
   expire(): void;
   /** Ends all sessions; calls in flight may still finish for `drainMs`. */
   close(drainMs?: number): Promise<void>;
@@ -40,7 +40,7 @@ interface McpDoorOptions {
 export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: McpDoorOptions): McpDoor {
   const setting = createAgentSetting(host, version);
   const sessions = new HttpSessions(host.limits.sessionIdleMs, () => clock.now());
-  /** Stateless clients whose session is being opened: their requests come all at once. */
+  /** Stateless clients whose session is being opened; their first requests may arrive at the same time. */
   const opening = new Map<string, Promise<void>>();
 
   return {
@@ -71,10 +71,10 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
   };
 
   async function openSse(response: ServerResponse, token: string, agentId: string | undefined): Promise<void> {
-    // Its session of the host is opened later, when the client has said who it is.
+    // The session of the host is opened later, when the client has sent its name.
     if (sessions.isClosed) throw new A2EError("cancelled", "the host is shutting down");
     if (sessions.size >= host.limits.maxSessions)
-      throw new A2EError("rate_limited", "this host takes no more sessions");
+      throw new A2EError("rate_limited", "this host accepts no more sessions");
     const id = randomUUID();
     const endpoint = `${mcpPaths.messages}?session_id=${id}`;
     const session = await openSseSession(setting, { response, endpoint, token, agentId });
@@ -83,7 +83,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     sessions.hold(id, response);
   }
 
-  /** GET opens the stream of a session, DELETE ends it. */
+  /** GET opens the stream of a session, DELETE ends the session. */
   async function handleStream(request: IncomingMessage, response: ServerResponse, token: string): Promise<void> {
     const id = request.headers["mcp-session-id"];
     if (typeof id === "string") return handleKnown(id, request, response, token);
@@ -99,7 +99,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     body?: JsonValue,
   ): Promise<void> {
     const session = sessions.get(id);
-    // Whoever has another token learns nothing, not even that there is such a session.
+    // A request with another token does not even learn that the session exists.
     if (session === undefined || session.token !== token) return replyUnknownSession(response);
     await sessions.handle(id, request, response, body);
   }
@@ -120,11 +120,11 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     const id = randomUUID();
     const clientName = first.params.clientInfo.name;
     const session = await openStreamableSession(setting, { id, token, agentId, clientName });
-    // Whoever has left meanwhile will never learn how it is called.
+    // If the client disconnected meanwhile, it will never learn the id of the session.
     if (response.destroyed) return session.close();
     sessions.add(id, session);
     await sessions.handle(id, request, response, body);
-    // The same where the SDK found something wrong with the request.
+    // Likewise if the SDK rejected the request.
     if (response.statusCode >= 400) await session.close();
   }
 
@@ -136,7 +136,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     body: JsonValue,
   ): Promise<void> {
     const agent = agentId ?? toAgentId(clientNameOf(body));
-    // Not the agent alone: the same name with another token is somebody else.
+    // Token and agent together: the same agent name with another token is another client.
     const key = createHash("sha256")
       .update(JSON.stringify([token, agent]))
       .digest("hex");
@@ -150,7 +150,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
   }
 }
 
-/** The body of a POST as JSON; undefined where there is none and the peer has been told. */
+/** The body of a POST as JSON; undefined if it was rejected with an error response. */
 async function readPost(
   request: IncomingMessage,
   response: ServerResponse,
@@ -163,7 +163,7 @@ async function readPost(
   const body = await readJsonBody(request, limits);
   if (body === "too-large") replyRpcError(response, 413, `the body is larger than ${limits.maxBodyBytes} bytes`);
   else if (body === "too-deep") replyRpcError(response, 400, `the body is nested deeper than ${limits.maxDepth}`);
-  else if (body === "not-json") replyRpcError(response, 400, "Parse error: this is no JSON", PARSE_ERROR);
+  else if (body === "not-json") replyRpcError(response, 400, "Parse error: the body is not valid JSON", PARSE_ERROR);
   else return body.value;
   return undefined;
 }

@@ -5,7 +5,7 @@ import { initialize, json, listTools, send, statelessList } from "./raw-requests
 
 const startHost = useMcpHosts();
 
-test("without the host's token nothing is answered, and with it everything", async () => {
+test("requests without the host's token are rejected, requests with it are answered", async () => {
   const { url, host } = await startHost({ authToken: "s3cret" });
 
   const refused = [
@@ -22,7 +22,7 @@ test("without the host's token nothing is answered, and with it everything", asy
   expect(host.sessions.list()[0]?.info.principal.isAuthenticated).toBe(true);
 });
 
-test("a session does not answer to another token, though the host knows it", async () => {
+test("a session rejects another token, even if the host accepts that token", async () => {
   const known = ["one", "two"];
   const { url } = await startHost({
     authenticate: ({ agent_id, token }) =>
@@ -39,7 +39,7 @@ test("a session does not answer to another token, though the host knows it", asy
   expect(owner.status).toBe(200);
 });
 
-test("clients without sessions that have the same name and other tokens do not meet", async () => {
+test("stateless clients with the same name and different tokens have separate sessions", async () => {
   const known = ["one", "two"];
   const { url, host } = await startHost({
     authenticate: ({ agent_id, token }) =>
@@ -56,7 +56,7 @@ test("clients without sessions that have the same name and other tokens do not m
 });
 
 test.each(["2025-11-25", "2026-07-28"])("an agent that the host does not take is refused in %s", async (revision) => {
-  // The token is good, but not for this agent.
+  // The token is valid, but not for this agent.
   const { url, host } = await startHost({
     authenticate: ({ agent_id }) => (agent_id === "" ? { id: "", isAuthenticated: true } : undefined),
   });
@@ -70,7 +70,7 @@ test.each(["2025-11-25", "2026-07-28"])("an agent that the host does not take is
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 
-test("a host that is full says so, and lets a client in when another has gone", async () => {
+test("a host with all sessions in use rejects a client, and accepts it after another has left", async () => {
   const { url } = await startHost({ limits: { maxSessions: 1 } });
   const { headers } = await send(`${url}/mcp`, "POST", json, initialize());
 
@@ -82,7 +82,7 @@ test("a host that is full says so, and lets a client in when another has gone", 
   await expect.poll(async () => (await send(`${url}/mcp`, "POST", json, initialize())).status).toBe(200);
 });
 
-test("a web page cannot use the host, neither by its own name nor by one that was rebound to this machine", async () => {
+test("a web page cannot use the host, neither by its own name nor by a name that was rebound to this machine", async () => {
   const { url, host } = await startHost();
   const { port } = new URL(url);
 
@@ -95,7 +95,7 @@ test("a web page cannot use the host, neither by its own name nor by one that wa
   expect(host.sessions.size).toBe(1);
 });
 
-test("whatever is sent is answered, and the host goes on", async () => {
+test("invalid requests are answered, and the host continues", async () => {
   const { url } = await startHost({ limits: { maxBodyBytes: 100_000 } });
   const deep = "[".repeat(40_000) + "]".repeat(40_000);
   const args = (value: string) =>

@@ -1,25 +1,27 @@
-// What the door keeps of a client that comes by HTTP, whichever revision it speaks.
+// The sessions of MCP clients over HTTP, in any revision.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { replyUnknownSession } from "./rpc-reply.ts";
 
 export interface HttpSession {
-  /** Only requests with the token it was opened with reach it. */
+  /** Only requests with the same token as the first reach the session. */
   readonly token: string;
   handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
-  /** Ends it with all its streams; calls in flight may still finish for `drainMs`. Twice is once. */
+  /**
+   * Ends the session with all its streams; calls in flight may still finish for `drainMs`. Calling it twice is allowed.
+   */
   close(drainMs?: number): Promise<void>;
-  /** Resolves when it takes no more requests, whoever ended it. */
+  /** Resolves when the session accepts no more requests. */
   readonly ended: Promise<void>;
 }
 
 interface Kept {
   readonly session: HttpSession;
-  /** Requests and streams that are open now. */
+  /** Open requests and streams. */
   active: number;
   lastActiveAt: number;
 }
 
-/** Finds sessions by a key and ends those that nobody uses any more. */
+/** Finds sessions by a key, and ends idle sessions. */
 export class HttpSessions {
   readonly #kept = new Map<string, Kept>();
   readonly #idleMs: number;
@@ -46,19 +48,19 @@ export class HttpSessions {
   }
 
   add(key: string, session: HttpSession): void {
-    // It was being opened while the door closed.
+    // The session was being opened while the door closed.
     if (this.#isClosed) return void session.close();
     this.#kept.set(key, { session, active: 0, lastActiveAt: this.#now() });
     void session.ended.then(() => {
-      // Meanwhile there may be another of this key.
+      // By now another session may have this key.
       if (this.get(key) === session) this.#kept.delete(key);
     });
   }
 
-  /** The session of this key is in use until the response is closed. */
+  /** Counts the session as active until the response is closed. */
   hold(key: string, response: ServerResponse): void {
     const kept = this.#kept.get(key);
-    // Of one that is closed already nobody will hear again.
+    // A response that is already closed emits no further "close".
     if (kept === undefined || response.destroyed) return;
     kept.active++;
     response.once("close", () => {
@@ -67,7 +69,7 @@ export class HttpSessions {
     });
   }
 
-  /** Hands a request to the session of this key. */
+  /** Passes a request to the session of this key. */
   async handle(key: string, request: IncomingMessage, response: ServerResponse, body?: unknown): Promise<void> {
     const session = this.get(key);
     if (session === undefined) return replyUnknownSession(response);
@@ -84,7 +86,7 @@ export class HttpSessions {
     }
   }
 
-  /** Takes no more sessions, and ends those there are. While they finish, their clients still reach them. */
+  /** Accepts no more sessions, and ends the existing ones. While they finish, their clients can still reach them. */
   async close(drainMs: number): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
@@ -92,7 +94,7 @@ export class HttpSessions {
   }
 }
 
-/** The end of a session, in the order in which no answer is lost. */
+/** Ends a session in an order in which no answer is lost. */
 export function createEnding(
   endAgent: (drainMs: number) => Promise<void>,
   endStreams: () => Promise<void>,
@@ -105,7 +107,7 @@ export function createEnding(
   const close = async (drainMs: number) => {
     await endAgent(drainMs);
     end();
-    // Calls that have just ended are still to be answered.
+    // Calls that have just ended still have to be answered.
     await new Promise((resolve) => setImmediate(resolve));
     await endStreams();
   };

@@ -10,7 +10,7 @@ import { received, sendRaw, startDoor } from "./started-door.suite.ts";
 const startHost = useMcpHosts();
 
 test.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])(
-  "the revision %s is spoken when asked for",
+  "the revision %s is negotiated if requested",
   async (revision) => {
     const { url } = await startHost();
 
@@ -21,41 +21,38 @@ test.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])(
   },
 );
 
-test("a revision that does not exist is answered with the newest of those that begin like it", async () => {
+test("an unknown revision is answered with the newest revision that shares its prefix", async () => {
   const { url } = await startHost();
   expect((await send(`${url}/mcp`, "POST", json, initialize("2099-01-01"))).body).toContain(
     '"protocolVersion":"2025-11-25"',
   );
 });
 
-test.each(Object.entries(httpClients))(
-  "clients of %s have a session each and see nothing of each other",
-  async (_revision, connect) => {
-    const { url, host } = await startHost();
-    const [ada, bob] = await Promise.all([connect(url, { name: "ada" }), connect(url, { name: "bob" })]);
-    const entries = [
-      { key: "secret", content: "tea", tier: "working" },
-      { key: "diary", content: "tea" },
-    ];
-    await ada.callTool({ name: "memory_remember", arguments: { entries } });
-    const { structuredContent } = await ada.callTool({ name: "env_reset" });
-    const { episode_id } = (structuredContent as { obs: { episode_id: string } }).obs;
+test.each(Object.entries(httpClients))("clients of %s have separate sessions", async (_revision, connect) => {
+  const { url, host } = await startHost();
+  const [ada, bob] = await Promise.all([connect(url, { name: "ada" }), connect(url, { name: "bob" })]);
+  const entries = [
+    { key: "secret", content: "tea", tier: "working" },
+    { key: "diary", content: "tea" },
+  ];
+  await ada.callTool({ name: "memory_remember", arguments: { entries } });
+  const { structuredContent } = await ada.callTool({ name: "env_reset" });
+  const { episode_id } = (structuredContent as { obs: { episode_id: string } }).obs;
 
-    const recalled = await bob.callTool({ name: "memory_recall", arguments: {} });
-    const observed = await bob.callTool({ name: "env_observe", arguments: { episode_id } });
+  const recalled = await bob.callTool({ name: "memory_recall", arguments: {} });
+  const observed = await bob.callTool({ name: "env_observe", arguments: { episode_id } });
 
-    expect(recalled.structuredContent).toMatchObject({ total: 0 });
-    expect(observed.isError).toBe(true);
-    expect(
-      host.sessions
-        .list()
-        .map((session) => session.summary().agent_id)
-        .sort(),
-    ).toEqual(["mcp:ada", "mcp:bob"]);
-  },
-);
+  expect(recalled.structuredContent).toMatchObject({ total: 0 });
+  expect(observed.isError).toBe(true);
+  expect(
+    host.sessions
+      .list()
+      .map((session) => session.summary().agent_id)
+      .sort(),
+  ).toEqual(["mcp:ada", "mcp:bob"]);
+});
 
-test("two sessions of the same client share what belongs to the agent and nothing else", async () => {
+test("two sessions of the same client share only the data of their agent", async () => {
   const { url } = await startHost();
   const [one, two] = [await connectSecond(url, "legacy"), await connectSecond(url, "legacy")];
   const entries = [
@@ -69,7 +66,7 @@ test("two sessions of the same client share what belongs to the agent and nothin
   expect(structuredContent).toMatchObject({ total: 1, entries: [{ content: "ours" }] });
 });
 
-test("stateless clients of one name are told apart by the agent in their address", async () => {
+test("stateless clients with the same name are distinguished by the agent in their address", async () => {
   const { url, host } = await startHost();
   const headers = { ...json, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
   const sent = (path: string) => send(`${url}${path}`, "POST", headers, statelessList("twin"));
@@ -112,7 +109,7 @@ test("a session that its client deletes ends at once, with its stream", async ()
   await expect.poll(() => host.sessions.size).toBe(0);
 });
 
-test("a session that nobody uses ends; one whose stream is open does not", async () => {
+test("an idle session ends, but not while its stream is open", async () => {
   const { host } = await startHost({ limits: { sessionIdleMs: 60_000 } });
   const { door, url, clock } = await startDoor(host);
   await send(`${url}/mcp`, "POST", json, initialize());
@@ -129,7 +126,7 @@ test("a session that nobody uses ends; one whose stream is open does not", async
   await expect.poll(() => host.sessions.size).toBe(1);
 });
 
-test("a session of the revision of 2024-11-05 lasts as long as its stream, however silent it is", async () => {
+test("a session of revision 2024-11-05 lasts as long as its stream, however idle", async () => {
   const { host } = await startHost({ limits: { sessionIdleMs: 60_000 } });
   const { door, url, clock } = await startDoor(host);
   const socket = await sendRaw(url, "GET /mcp/sse HTTP/1.1");
@@ -143,7 +140,7 @@ test("a session of the revision of 2024-11-05 lasts as long as its stream, howev
   await expect.poll(() => door.size).toBe(0);
 });
 
-test("streams of the revision of 2024-11-05 count as sessions", async () => {
+test("streams of revision 2024-11-05 count as sessions", async () => {
   const { host } = await startHost({ limits: { maxSessions: 1 } });
   const { url } = await startDoor(host);
   await received(await sendRaw(url, "GET /mcp/sse HTTP/1.1"), /event: endpoint/);
@@ -151,7 +148,7 @@ test("streams of the revision of 2024-11-05 count as sessions", async () => {
   expect((await send(`${url}/mcp/sse`, "GET")).status).toBe(503);
 });
 
-/** Opens sessions only when it is told to. */
+/** Opens sessions only on demand. */
 function slowPlugin() {
   let go = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -169,7 +166,7 @@ function slowPlugin() {
 }
 
 test.each(["2025-11-25", "2026-07-28"])(
-  "of a client of %s that leaves while its session is being opened nothing stays that never ends",
+  "a client of %s that leaves while its session is being opened leaves no session that never ends",
   async (revision) => {
     const { plugins, go, isAsked } = slowPlugin();
     const { host } = await startHost({ plugins, limits: { sessionIdleMs: 60_000 } });
@@ -187,7 +184,7 @@ test.each(["2025-11-25", "2026-07-28"])(
     socket.destroy();
     await expect.poll(() => open.size).toBe(0);
     go();
-    // The next client of this kind finds the door working, and what the first left behind goes in time.
+    // The next client of this kind is served, and the session of the first expires.
     expect((await send(`${url}/mcp`, "POST", json, initialize())).status).toBe(200);
     clock.advance(61_000);
     door.expire();
@@ -197,7 +194,7 @@ test.each(["2025-11-25", "2026-07-28"])(
   },
 );
 
-test("a client without sessions that comes back while its idle session ends gets another, which stays", async () => {
+test("a stateless client that returns while its idle session ends gets a new session, which stays", async () => {
   const ends: (() => void)[] = [];
   const lingering = plugin(capability("lingering", { doc: "Ends when it is told to.", calls: {} }), {
     session: () => ({ handlers: {}, close: () => new Promise<void>((resolve) => void ends.push(resolve)) }),
@@ -226,7 +223,7 @@ test("a client without sessions that comes back while its idle session ends gets
   await expect.poll(() => host.sessions.size).toBe(0);
 });
 
-test("a session whose first request was refused is not kept", async () => {
+test("a session whose first request was rejected is not kept", async () => {
   const { host } = await startHost();
   const { door, url } = await startDoor(host);
 

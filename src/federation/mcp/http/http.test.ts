@@ -43,7 +43,7 @@ describe.each(Object.entries(httpClients))("a client of %s", (_revision, connect
     });
   });
 
-  test("is told what was wrong with a call, as a result that a model can read", async () => {
+  test("gets the problem of a call as a result that a model can read", async () => {
     const { url } = await startHost({ tools: [addTool, failingTool] });
     const client = await connect(url);
 
@@ -58,7 +58,7 @@ describe.each(Object.entries(httpClients))("a client of %s", (_revision, connect
     await expect(client.callTool({ name: "nothing_like_it" })).rejects.toThrow("unknown tool");
   });
 
-  test("gets a result that is no object in the form that its revision has for it", async () => {
+  test("gets a result that is not an object in the form of its revision", async () => {
     const { url } = await startHost({ tools: [listTool] });
     const client = await connect(url);
     await client.listTools();
@@ -116,7 +116,7 @@ describe.each(Object.entries(httpClients))("a client of %s", (_revision, connect
     expect(ready.structuredContent).toMatchObject({ tasks: [{ title: "write the notes" }] });
   });
 
-  test("reads the files of the workspace, text and others, and none outside of it", async () => {
+  test("reads the files of the workspace, text and binary, and no file outside of it", async () => {
     const { url, workspace } = await startHost();
     await mkdir(join(workspace, "docs"), { recursive: true });
     await writeFile(join(workspace, "docs", "a file.md"), "# Tea\n");

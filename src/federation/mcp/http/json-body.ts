@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isDeeperThan, type JsonValue, parseJson } from "../../../protocol/json.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 
-/** Reads the body once, and no more of it than is allowed. Rejects where the peer leaves before its end. */
+/** Reads the body up to the limit. Rejects if the peer disconnects before its end. */
 export async function readJsonBody(
   request: IncomingMessage,
   { maxBodyBytes: maxBytes, maxDepth }: Pick<Limits, "maxBodyBytes" | "maxDepth">,

@@ -1,12 +1,12 @@
-// Requests of Node for handlers of the web's kind, and their answers back. The SDK has an adapter too, which notices that
-// a reader has left only with the next message for it, and keeps for a slow one whatever there is.
+// Adapts Node's requests and responses to handlers of the web standard. The SDK's own adapter notices that a reader has
+// disconnected only when it sends the next message, and buffers without a limit for a slow reader.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, body: unknown) => Promise<void>;
 
 type WebHandler = (request: Request, given: { parsedBody?: unknown }) => Promise<Response>;
 
-/** A reader that is further behind than `maxWaitingBytes` is cut off. Rejects with what the handler rejects with. */
+/** Disconnects a reader that is more than `maxWaitingBytes` behind. Rejects if the handler rejects. */
 export function createNodeHandler(handle: WebHandler, maxWaitingBytes: number): NodeHandler {
   return async (request, response, body) => {
     const gone = new AbortController();
@@ -16,7 +16,7 @@ export function createNodeHandler(handle: WebHandler, maxWaitingBytes: number): 
     if (!response.destroyed) {
       answer.headers.forEach((value, name) => void response.setHeader(name, value));
       response.writeHead(answer.status);
-      // The client of a stream learns at once that it is open, not when it first carries something.
+      // The client of a stream learns at once that it is open, before the first event.
       response.flushHeaders();
     }
     try {
@@ -27,7 +27,7 @@ export function createNodeHandler(handle: WebHandler, maxWaitingBytes: number): 
   };
 }
 
-/** Without the body: whoever handles the request is given it parsed. */
+/** Without the body, which handlers get parsed. */
 export function toWebRequest({ method = "GET", headers, url = "/" }: IncomingMessage, signal?: AbortSignal): Request {
   const given = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     [value ?? []].flat().map((one) => [name, one]),
@@ -43,7 +43,7 @@ async function copyBody(body: ReadableStream<Uint8Array>, response: ServerRespon
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
-    // Asked before the write and not after it: one message may be as large as it is.
+    // Checked before the write: a single message may exceed the limit.
     if (response.writableLength > maxWaitingBytes) response.destroy();
     if (!response.destroyed) response.write(value);
   }

@@ -1,4 +1,4 @@
-// Requests to /mcp with exactly these headers, which clients do not allow.
+// Requests to /mcp with headers that clients do not allow.
 import { request as httpRequest } from "node:http";
 
 interface Reply {
@@ -7,7 +7,7 @@ interface Reply {
   body: string;
 }
 
-/** Raw, so that any header can be sent; the stream of a response is read as far as its first message. */
+/** Raw, so that any header can be sent; the stream of a response is read up to its first message. */
 export function send(url: string, method: string, headers: Record<string, string> = {}, body?: string): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${url}`, { method, headers }, (response) => {
@@ -37,7 +37,7 @@ export function initialize(protocolVersion = "2025-11-25", name = "raw"): string
 
 export const listTools = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" });
 
-/** The same in the revision of 2026-07-28, where each request says who sends it. */
+/** The same in revision 2026-07-28, where each request names its sender. */
 export function statelessList(name = "raw"): string {
   const _meta = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -1,7 +1,7 @@
-// Refusals of the door in the form that MCP clients read.
+// Rejections of the door in the form that MCP clients read.
 import type { ServerResponse } from "node:http";
 
-/** Codes from -32000 down are the server's own. */
+/** JSON-RPC leaves codes from -32000 down to the server. */
 const refused = -32_000;
 
 export function replyRpcError(response: ServerResponse, status: number, message: string, code = refused): void {
@@ -11,7 +11,7 @@ export function replyRpcError(response: ServerResponse, status: number, message:
   response.end(JSON.stringify({ jsonrpc: "2.0", error: { code, message }, id: null }));
 }
 
-/** The status by which clients know that they must begin anew. */
+/** A 404 tells clients to initialize again. */
 export function replyUnknownSession(response: ServerResponse): void {
   replyRpcError(response, 404, "unknown session: it has ended; initialize again");
 }

@@ -1,5 +1,5 @@
-// HTTP with server-sent events, as the revision of 2024-11-05 has it: a stream for what the server says, and an address
-// for what the client says. Clients that are not older than that use Streamable HTTP.
+// HTTP with server-sent events, revision 2024-11-05: a stream for messages of the server, and an address for messages
+// of the client. Newer clients use Streamable HTTP.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type JSONRPCMessage, parseJSONRPCMessage } from "@modelcontextprotocol/server";
 import type { AgentSetting } from "../agent.ts";
@@ -11,7 +11,7 @@ import { createSseTransport } from "./sse-transport.ts";
 interface SseOptions {
   /** The stream that the client has opened. */
   response: ServerResponse;
-  /** Where the client sends its messages. */
+  /** The address that the client posts its messages to. */
   endpoint: string;
   token: string;
   agentId: string | undefined;
@@ -40,7 +40,7 @@ export async function openSseSession(setting: AgentSetting, options: SseOptions)
       try {
         message = parseJSONRPCMessage(body);
       } catch {
-        return replyRpcError(reply, 400, "this is no message of JSON-RPC");
+        return replyRpcError(reply, 400, "the body is not a JSON-RPC message");
       }
       reply.writeHead(202).end();
       transport.onmessage?.(message);

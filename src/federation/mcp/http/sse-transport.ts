@@ -1,12 +1,12 @@
-// The stream of a client of 2024-11-05: one for everything that the server says. This revision has no way to send again
-// what a reader missed.
+// The stream of a client of 2024-11-05, for all messages of the server. This revision cannot replay messages that a
+// reader missed.
 import type { ServerResponse } from "node:http";
 import type { Transport } from "@modelcontextprotocol/server";
 
-/** A reader that is further behind than `maxWaitingBytes` is cut off. */
+/** Disconnects a reader that is more than `maxWaitingBytes` behind. */
 export function createSseTransport(response: ServerResponse, endpoint: string, maxWaitingBytes: number): Transport {
   let isClosed = false;
-  // A response that was ended may have to wait for its reader; to write to it then is an error that nobody catches.
+  // A response that was ended may still be flushing; writing to it then would be an uncaught error.
   const write = (text: string) => {
     if (!isClosed && !response.destroyed) response.write(text);
   };
@@ -28,7 +28,7 @@ export function createSseTransport(response: ServerResponse, endpoint: string, m
       write(`event: endpoint\ndata: ${endpoint}\n\n`);
     },
     async send(message) {
-      // Asked before the write and not after it: one message may be as large as it is.
+      // Checked before the write: a single message may exceed the limit.
       if (response.writableLength > maxWaitingBytes) response.destroy();
       write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
     },

@@ -1,4 +1,4 @@
-// /mcp without the host's own server around it: a test sees every response, and moves the clock.
+// /mcp without the host's server around it: a test sees every response, and controls the clock.
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connect, type Socket } from "node:net";
@@ -13,7 +13,7 @@ export interface StartedDoor {
   readonly clock: FakeClock;
   /** Responses that are not closed. */
   readonly open: ReadonlySet<ServerResponse>;
-  /** What responses complained of; nobody listens to it in earnest. */
+  /** Errors of responses, which production code does not listen to. */
   readonly errors: Error[];
 }
 
@@ -38,7 +38,7 @@ export async function startDoor(host: A2EHost): Promise<StartedDoor> {
   return { door, url: `http://127.0.0.1:${port}`, clock, open, errors };
 }
 
-/** Sends a request and then does what no client of HTTP would do: nothing. */
+/** Sends a request and then does not read the response. */
 export async function sendRaw(url: string, head: string, body = ""): Promise<Socket> {
   const { port } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
@@ -51,7 +51,7 @@ export async function sendRaw(url: string, head: string, body = ""): Promise<Soc
   return socket;
 }
 
-/** What a socket has received up to the first match. */
+/** The text that a socket has received up to the first match. */
 export function received(socket: Socket, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve) => {
     let text = "";

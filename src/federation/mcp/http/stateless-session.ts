@@ -1,5 +1,5 @@
-// The revision of 2026-07-28 knows no sessions: each request stands alone. Behind those of one client there is still one
-// session of the host, so that an environment that was reset in one request can be stepped in the next.
+// Revision 2026-07-28 has no sessions: each request stands alone. Requests of one client still share a session of the
+// host, so that an environment that was reset in one request can be stepped in the next.
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { type AgentSetting, openAgent } from "../agent.ts";
 import { forwardChanges } from "../changes.ts";
@@ -12,12 +12,12 @@ interface StatelessOptions {
   agentId: string;
 }
 
-/** Rejects with an A2EError where the host takes no more sessions. */
+/** Rejects with an A2EError if the host accepts no more sessions. */
 export async function openStatelessSession(
   setting: AgentSetting,
   { token, agentId }: StatelessOptions,
 ): Promise<HttpSession> {
-  /** Not there where it could not be opened. */
+  /** Undefined if the session could not be opened. */
   let session: HttpSession | undefined;
   const agent = await openAgent(setting, {
     agentId,
@@ -27,7 +27,7 @@ export async function openStatelessSession(
   const createServer = () => createMcpServer({ era: "modern", setting, openAgent: async () => agent });
   const handler = createMcpHandler(createServer, {
     legacy: "reject",
-    onerror: (error) => setting.host.log.info("an MCP request was refused", { error: error.message }),
+    onerror: (error) => setting.host.log.info("an MCP request was rejected", { error: error.message }),
   });
   forwardChanges(agent.client, handler.notify);
   const serve = createNodeHandler(handler.fetch, setting.host.limits.maxOutboundBytes);

@@ -14,7 +14,7 @@ interface StreamableOptions {
   clientName: string;
 }
 
-/** Rejects with an A2EError where the host takes no more sessions. */
+/** Rejects with an A2EError if the host accepts no more sessions. */
 export async function openStreamableSession(setting: AgentSetting, options: StreamableOptions): Promise<HttpSession> {
   const { id, token, agentId, clientName } = options;
   const transport = new WebStandardStreamableHTTPServerTransport({
@@ -44,10 +44,10 @@ export async function openStreamableSession(setting: AgentSetting, options: Stre
   return { token, handle: serve, ...ending };
 }
 
-/** Told to clients whose stream ends. */
+/** Sent to clients as the delay before they reconnect a stream. */
 const reconnectAfterMs = 1_000;
 
-/** What was agreed on in the beginning holds, also for clients that do not repeat it, or repeat it wrongly. */
+/** The negotiated revision applies, also if the client omits the header or names another supported revision. */
 function agreeOnRevision(headers: Headers, revision: string | undefined): void {
   const named = headers.get(revisionHeader);
   const isKnown = named === null || SUPPORTED_PROTOCOL_VERSIONS.includes(named);
@@ -57,19 +57,19 @@ function agreeOnRevision(headers: Headers, revision: string | undefined): void {
 const revisionHeader = "mcp-protocol-version";
 
 /**
- * The SDK does not answer a call that its client has cancelled, and keeps the stream of the call open for the answer. To
- * end the stream is not enough: clients come back to streams that ended without an answer. So there is one after all,
- * which clients are told to ignore.
+ * The SDK does not answer a call that its client cancelled, and keeps the stream of the call open. Ending the stream is
+ * not enough: clients reconnect to streams that ended without an answer. So an answer is sent, which clients ignore by
+ * the specification.
  */
 function endCancelledCalls(transport: WebStandardStreamableHTTPServerTransport): void {
   const { onmessage } = transport;
   transport.onmessage = (message, extra) => {
     onmessage?.(message, extra);
     const id = cancelledBy(message);
-    // Where the call has ended already, there is no stream to end.
+    // If the call has ended already, there is no stream to end.
     if (id !== undefined) transport.send({ jsonrpc: "2.0", id, error: cancelled }).catch(() => {});
   };
 }
 
-/** The code that the language server protocol has for it; MCP has none. */
+/** The code of the language server protocol for a cancelled request; MCP has none. */
 const cancelled = { code: -32_800, message: "cancelled by the client" };

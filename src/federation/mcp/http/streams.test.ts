@@ -18,7 +18,7 @@ async function initialize(url: string): Promise<Record<string, string>> {
   return { ...json, ...session };
 }
 
-test("the answer to a call whose stream was cut is there when the client comes back", async () => {
+test("the answer to a call whose stream was cut is replayed when the client reconnects", async () => {
   let release = () => {};
   const slow = defineTool({
     name: "slow",
@@ -48,7 +48,7 @@ test("the answer to a call whose stream was cut is there when the client comes b
   expect(text).toContain("late");
 });
 
-test("a session of the revision of 2024-11-05 ends with its stream", async () => {
+test("a session of revision 2024-11-05 ends with its stream", async () => {
   const { url, host } = await startHost();
   const client = await httpClients["2024-11-05 over SSE, SDK 1"]?.(url);
   await client?.listTools();
@@ -60,7 +60,7 @@ test("a session of the revision of 2024-11-05 ends with its stream", async () =>
 });
 
 test.each(Object.entries(httpClients))(
-  "a host that stops with its server lets a call of a client of %s finish, and then ends every stream",
+  "a host that stops lets a call of a client of %s finish, and then ends every stream",
   async (_revision, connect) => {
     let isRunning = false;
     let finish = () => {};
@@ -76,7 +76,7 @@ test.each(Object.entries(httpClients))(
     });
     const { url, host, stop } = await startHost({ tools: [brief, addTool] });
     const client = await connect(url);
-    // Has a stream, and nothing to finish.
+    // This client has a stream, but no call.
     await connect(url, { name: "idle" });
 
     const called = client.callTool({ name: "brief", arguments: {} });

@@ -1,4 +1,4 @@
-// Clients that do not behave: they leave, come back, stop reading, or change their mind.
+// Clients that leave, return, stop reading, or cancel.
 import { expect, test } from "vitest";
 import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
 import { connectFirst, connectSecond, httpClients } from "../mcp-clients.suite.ts";
@@ -25,7 +25,7 @@ function call(name: string, id: number): string {
   return JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: {} } });
 }
 
-test("a client whose stream was cut may open it again at once", async () => {
+test("a client whose stream was cut can reopen it at once", async () => {
   const { host } = await startHost();
   const { url, open } = await startDoor(host);
   const { headers } = await send(`${url}/mcp`, "POST", json, initialize());
@@ -47,7 +47,7 @@ test.each([
   const { url, open } = await startDoor(host);
   const client = await connect(url);
   await client.listTools();
-  // The stream on which the client listens.
+  // The stream of notifications to the client.
   await expect.poll(() => open.size).toBe(1);
 
   for (let count = 0; count < 3; count++) {
@@ -72,7 +72,7 @@ async function openSse(url: string) {
   return { socket, post };
 }
 
-test("a call that ends after its stream was ended does no harm, though the reader has not taken all of it", async () => {
+test("a call that ends after its stream was ended is harmless, even if the reader has not read all of it", async () => {
   const { host } = await startHost({ tools: [hangingTool, largeTool(3_000_000)] });
   const { door, url, errors } = await startDoor(host);
   const { post } = await openSse(url);
@@ -89,7 +89,7 @@ test("a call that ends after its stream was ended does no harm, though the reade
 });
 
 test.each(Object.entries(httpClients))(
-  "a result that is larger than what may wait for a reader reaches a client of %s",
+  "a result larger than the limit for slow readers reaches a client of %s",
   async (_revision, connect) => {
     const { url } = await startHost({ tools: [largeTool(200_000)], limits: { maxOutboundBytes: 10_000 } });
     const client = await connect(url);
@@ -114,7 +114,7 @@ const floodTool = defineTool({
   },
 });
 
-test("a reader that takes nothing is cut off, and nobody else notices", async () => {
+test("a reader that does not read is disconnected, and other clients are not affected", async () => {
   const { host } = await startHost({ tools: [floodTool], limits: { maxOutboundBytes: 1_000_000 } });
   const { url, open } = await startDoor(host);
   const { headers } = await send(`${url}/mcp`, "POST", json, initialize());

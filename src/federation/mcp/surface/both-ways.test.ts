@@ -9,7 +9,7 @@ const startHost = useMcpHosts();
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js");
 
 test.each(["legacy", "auto"] as const)(
-  "what a server behind the host has comes through unharmed, negotiated %s",
+  "tools, resources and prompts of a server behind the host reach a client unchanged, negotiated %s",
   async (mode) => {
     const { url } = await startHost({
       plugins: [

@@ -9,7 +9,7 @@ import { useMcpHosts } from "../started-mcp-host.suite.ts";
 
 const startHost = useMcpHosts();
 
-/** Two servers that have the same, and a third that may never answer. */
+/** Two servers with the same content, and a third that may never answer. */
 function twins({ isHanging = false } = {}): Plugin<typeof mcp> {
   const refuse = () => {
     throw mcp.error("mcp_server_unavailable", "not in this test");
@@ -52,7 +52,7 @@ function twins({ isHanging = false } = {}): Plugin<typeof mcp> {
   });
 }
 
-test("prompts that several servers call the same are told apart, and each can be got", async () => {
+test("prompts with the same name on several servers get distinct names, and each can be read", async () => {
   const { url } = await startHost({ plugins: [twins()] });
   const client = await connectSecond(url);
 
@@ -88,7 +88,7 @@ test("an address that several servers have is listed once", async () => {
   expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["workspace:///{+path}", "test://{id}"]);
 });
 
-test("a server that hangs does not hide what there is beside it", async () => {
+test("a server that hangs does not hide the prompts and resources of others", async () => {
   const { url } = await startHost({ plugins: [twins({ isHanging: true })] });
   const client = await connectSecond(url);
 
@@ -97,7 +97,7 @@ test("a server that hangs does not hide what there is beside it", async () => {
   expect(resources.map(({ uri }) => uri)).toEqual(["test://shared"]);
 });
 
-test("of two servers behind the host, the one that hangs keeps nothing of the other from the client", async () => {
+test("of two servers behind the host, the one that hangs does not delay the other", async () => {
   const library = (name: string) => ({ cmd: ownServer("hostile", name, "--library") });
   const servers = { hanging: library("hanging"), sound: library("sound") };
   const { url } = await startHost({ plugins: [mcpPlugin({ servers, ping_interval_ms: 0 })] });

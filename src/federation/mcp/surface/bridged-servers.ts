@@ -1,4 +1,4 @@
-// Resources and prompts of the MCP servers behind this host. Their tools are in the catalogue with all the others.
+// Resources and prompts of the MCP servers behind this host. Their tools are in the catalogue with all others.
 import type { PromptArgument, PromptMessage } from "@modelcontextprotocol/server";
 import { isSpecType } from "@modelcontextprotocol/server";
 import { mcp } from "../../../caps/mcp/protocol.ts";
@@ -70,7 +70,7 @@ function createResources(client: A2EClient): ResourceSource {
 }
 
 function createPrompts(client: A2EClient): PromptSource {
-  /** By the names under which they are shown. */
+  /** Prompts by the names that clients see. */
   const list = async () => {
     if (!client.has(mcp.name)) return new Map<string, BridgedPrompt>();
     return byShownName(
@@ -97,13 +97,13 @@ function createPrompts(client: A2EClient): PromptSource {
           const answer = await client.rpc(mcp.calls.getPrompt, request, { signal, timeoutMs: 0 });
           return { description: answer.description, messages: answer.messages.map(toMessage) };
         };
-        // Read from the name and not from the lists: those would have to wait for every server.
+        // The server is read from the name and not from the lists, which would wait for every server.
         const [, server = "", name = ""] = /^(.+?)__(.+)$/s.exec(shownName) ?? [];
         const told = server === "" ? undefined : await unlessUnknown(() => get(name, server), noSuchServer);
         return told ?? get(shownName, "");
       }),
     async complete(name) {
-      // The bridge asks its servers for no completions.
+      // The bridge does not ask its servers for completions.
       return (await list()).has(name) ? [] : undefined;
     },
   };
@@ -111,7 +111,7 @@ function createPrompts(client: A2EClient): PromptSource {
 
 type BridgedPrompt = ResultOf<typeof mcp.calls.listPrompts>["prompts"][number];
 
-/** Names that several servers use are told apart as those of their tools are. */
+/** A name that several servers use gets the prefix of its server, as tools do. */
 function byShownName(prompts: readonly BridgedPrompt[]): Map<string, BridgedPrompt> {
   const counts = new Map<string, number>();
   for (const { name } of prompts) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -130,7 +130,7 @@ function toMessage({ role, content }: { role: string; content: JsonObject }): Pr
   };
 }
 
-/** All pages, or those that came in time: a server that hangs must not hide everything else there is. */
+/** All pages that arrive in time: a server that hangs must not hide the others. */
 async function collect<Item>(
   readPage: (cursor: string, signal: AbortSignal) => Promise<{ items: Item[]; next_cursor: string }>,
 ): Promise<Item[]> {
@@ -149,11 +149,11 @@ async function collect<Item>(
   return all;
 }
 
-/** A server that has ever another page ends here. */
+/** Stops at a server that always sends a further page. */
 const maxCollected = 20 * mcpLimits.maxListed;
 
 const noSuchThing = ["mcp_resource_not_found", "mcp_prompt_not_found"];
-/** What comes before the underscores may be no server, or one without prompts. */
+/** The part before the underscores may not be a server, or a server without prompts. */
 const noSuchServer = [...noSuchThing, "mcp_server_not_found", "mcp_capability_missing"];
 
 async function unlessUnknown<Value>(

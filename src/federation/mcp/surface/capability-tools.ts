@@ -1,4 +1,4 @@
-// Memory, environments, plans and chains as tools: made from the tables, so that they cannot drift from the protocol.
+// Memory, environments, plans and chains as tools: generated from the tables, so that they match the protocol.
 import type { Tool } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { memory } from "../../../caps/memory/protocol.ts";
@@ -10,14 +10,14 @@ import { toStructuredResult } from "./content.ts";
 import { annotationsOf, toToolName } from "./exposed-calls.ts";
 import type { CallScope, ToolAnswer, ToolSource } from "./tool-source.ts";
 
-/** A call of a table with the tool it appears as. Made once for all sessions. */
+/** A call of a table and the tool that it appears as. Created once for all sessions. */
 export interface CallTool {
   readonly capability: string;
   readonly call: Call;
   readonly tool: Tool;
 }
 
-/** Fields that steer the protocol and mean nothing to a model. */
+/** Fields that control the protocol and mean nothing to a model. */
 const hiddenFields = ["session_id", "correlation_id", "streaming", "llm_override"];
 
 export function toCallTools(tables: readonly Capability[]): CallTool[] {
@@ -49,7 +49,7 @@ export function createCapabilityTools(client: A2EClient, callTools: readonly Cal
   };
 }
 
-/** An MCP client does not know that a memory is opened first; where it named none, it means the default one. */
+/** An MCP client does not open a memory first; without `memory_id` it means the default memory. */
 async function callWithMemory(
   client: A2EClient,
   entry: CallTool,
@@ -91,7 +91,7 @@ function toJsonSchema(schema: z.ZodObject, io: "input" | "output"): ObjectSchema
   return rest as ObjectSchema;
 }
 
-/** That an integer is a safe one goes without saying, and would be said a hundred times in one list. */
+/** The bounds of safe integers are omitted: they would be repeated a hundred times in one list. */
 function withoutBounds({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

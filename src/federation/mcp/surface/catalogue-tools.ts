@@ -1,4 +1,4 @@
-// The tools of the host, as the session lists them: same policy, same checks, same audit as for any agent.
+// The tools of the host, as the session lists them: with the same policy, checks and audit as for any agent.
 import type { Tool } from "@modelcontextprotocol/server";
 import { type ToolDefinition, tools } from "../../../caps/tools/protocol.ts";
 import type { A2EClient } from "../../../client/client.ts";
@@ -18,7 +18,7 @@ export function createCatalogueTools(client: A2EClient): CatalogueTools {
   client.onPush(tools.pushes.changed, forget);
   const list = (): Promise<Map<string, Tool>> => {
     if (listed === undefined) {
-      // MCP knows no deferred tools, and what is not listed cannot be called.
+      // MCP has no deferred tools: a client can call only listed tools.
       const asked = client.rpc(tools.calls.list, { include_deferred: true }).then(({ tools: definitions }) => {
         return new Map(definitions.map((definition) => [definition.name, toTool(definition)]));
       });
@@ -31,7 +31,7 @@ export function createCatalogueTools(client: A2EClient): CatalogueTools {
     list: async () => [...(await list()).values()],
     has: async (name) => (await list()).has(name),
     async call(name, args, { signal, onEvent }) {
-      // Looked up before: what was done must not fail because of how it is shown.
+      // Looked up before the call: a completed call must not fail because its schema cannot be listed.
       const outputSchema = (await list()).get(name)?.outputSchema;
       const request = { tool_name: name, arguments: args, timeout: 0 };
       const { data } = await client.rpc(tools.calls.call, request, {
@@ -53,7 +53,7 @@ function toTool(definition: ToolDefinition): Tool {
     ...(output_schema === undefined ? {} : { outputSchema: output_schema as Tool["outputSchema"] & object }),
     annotations: {
       ...(definition.idempotent ? { idempotentHint: true } : {}),
-      // Of a stranger's tool the tag may mean something else.
+      // Only for built-in tools: in other tools, the tag may have another meaning.
       ...(definition.source === "builtin" && definition.tags.includes("read") ? { readOnlyHint: true } : {}),
       ...annotations,
     },

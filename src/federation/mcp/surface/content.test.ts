@@ -5,7 +5,7 @@ function outcome(fields: Partial<CallOutcome>): CallOutcome {
   return { success: true, data: null, summary: null, truncated: false, error: null, error_code: null, ...fields };
 }
 
-test("text stays text, an object is text and structure, nothing is nothing", () => {
+test("text stays text, an object becomes text and structured content, null becomes nothing", () => {
   expect(toCallResult(outcome({ data: "tea" }))).toEqual({ content: [{ type: "text", text: "tea" }] });
   expect(toCallResult(outcome({ data: { a: 1 } }))).toEqual({
     content: [{ type: "text", text: '{"a":1}' }],
@@ -14,12 +14,12 @@ test("text stays text, an object is text and structure, nothing is nothing", () 
   expect(toCallResult(outcome({}))).toEqual({ content: [] });
 });
 
-test("a list is structure only where the tool said that it returns one", () => {
+test("a list is structured content only if the tool has an output schema", () => {
   expect(toCallResult(outcome({ data: [1] })).structuredContent).toBeUndefined();
   expect(toCallResult(outcome({ data: [1] }), { type: "array" }).structuredContent).toEqual([1]);
 });
 
-test("blocks are read in the spelling of this protocol and in that of MCP", () => {
+test("content blocks are accepted in the spelling of A2E and of MCP", () => {
   const resource = { uri: "x:y", mime_type: "text/plain", text: "", blob: "AA==", type: "blob" };
   const content = [
     { type: "image", data: "AA==", mime_type: "image/png" },
@@ -51,7 +51,7 @@ test("data that only looks like content is data", () => {
   }
 });
 
-test("a failure says why first, a cut result that it is cut", () => {
+test("a failure begins with its reason, and a truncated result is marked", () => {
   const failed = outcome({
     success: false,
     data: { seen: 1 },

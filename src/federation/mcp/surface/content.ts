@@ -1,10 +1,10 @@
-// What a tool of A2E returned, in the form in which MCP shows it to a model.
+// Converts the result of an A2E tool to the form that MCP shows to a model.
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
 import type { A2EClientError } from "../../../client/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { contentBlocksOf } from "./content-blocks.ts";
 
-/** The parts of a result that tools and skills have in common. */
+/** The fields that results of tools and skills share. */
 export interface CallOutcome {
   success: boolean;
   data: JsonValue;
@@ -15,14 +15,14 @@ export interface CallOutcome {
   error_code: string | null;
 }
 
-/** With an output schema, whatever the data is belongs into the result as structure; without one, only an object does. */
+/** With an output schema, any data is structured content; without a schema, only an object is. */
 export function toCallResult(outcome: CallOutcome, outputSchema?: object): CallToolResult {
   const { data, summary } = outcome;
   const blocks = contentBlocksOf(data);
   const content = blocks ?? toText(data);
   const structuredContent = blocks === undefined ? toStructure(data, outputSchema) : structureOf(data);
   if (typeof summary === "string" && summary !== "") content.unshift(text(summary));
-  // A tool of an MCP server has said in its own blocks what went wrong.
+  // A failed tool of an MCP server reports the error in its own blocks.
   if (!outcome.success && blocks === undefined) content.unshift(text(outcome.error ?? outcome.error_code ?? "failed"));
   const meta: JsonObject = {
     ...(outcome.truncated === true ? { "a2e/truncated": true } : {}),
@@ -37,7 +37,7 @@ export function toCallResult(outcome: CallOutcome, outputSchema?: object): CallT
   };
 }
 
-/** A failed call is a result with an error: the model reads it, and may do better. */
+/** A failed call is a result with an error, so that the model reads it and can correct its call. */
 export function toErrorResult({ code, message, detail, retryable }: A2EClientError): CallToolResult {
   const more = Object.keys(detail).length === 0 ? "" : `\n${JSON.stringify(detail)}`;
   return {
@@ -47,7 +47,7 @@ export function toErrorResult({ code, message, detail, retryable }: A2EClientErr
   };
 }
 
-/** The answer of a capability's call: the same as text, for models whose client shows them no structure. */
+/** The result of a capability's call, repeated as text for clients that do not show structured content to the model. */
 export function toStructuredResult(result: JsonObject): CallToolResult {
   return { content: [text(JSON.stringify(result))], structuredContent: result };
 }
@@ -63,7 +63,7 @@ function toStructure(data: JsonValue, outputSchema: object | undefined): Structu
   return isJsonObject(data) || (outputSchema !== undefined && data !== null) ? (data as Structure) : undefined;
 }
 
-/** Beside the blocks of a tool that came over the bridge. */
+/** The structured content next to the blocks of a tool from the bridge. */
 function structureOf(data: JsonValue): Structure {
   return isJsonObject(data) ? ((data.structured ?? data.structuredContent) as Structure) : undefined;
 }

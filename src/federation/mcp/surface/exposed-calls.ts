@@ -1,4 +1,4 @@
-// How a call of a table appears as an MCP tool: its name, and hints about what it does, from the table's `asTool`.
+// How a call of a table appears as an MCP tool: its name, and hints about its effect, from the table's `asTool`.
 import type { ToolAnnotations } from "@modelcontextprotocol/server";
 import type { Call, ToolEffect } from "../../../protocol/capability.ts";
 
@@ -10,7 +10,7 @@ export const annotationsOf: Readonly<Record<ToolEffect, ToolAnnotations>> = {
   acts: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
 };
 
-/** The wire type gives the name, as in `planning_task_add` for `planning/task/add`, unless the table names the tool. */
+/** Derived from the wire type, as in `planning_task_add` for `planning/task/add`, unless the table names the tool. */
 export function toToolName({ type, asTool }: Pick<Call, "type" | "asTool">): string {
   return asTool?.name ?? type.replace(/\/req$/, "").replaceAll("/", "_");
 }

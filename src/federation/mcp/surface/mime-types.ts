@@ -1,4 +1,4 @@
-/** Kinds of files that agents work with. Others are text or not, as their content says. */
+/** Common types by file extension. Other files are treated as text or binary by their content. */
 const types: Readonly<Record<string, string>> = {
   css: "text/css",
   csv: "text/csv",

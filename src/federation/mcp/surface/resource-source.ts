@@ -1,12 +1,12 @@
 import type { ReadResourceResult, Resource, ResourceTemplateType } from "@modelcontextprotocol/server";
 
-/** Something of a session that MCP clients see as resources. Undefined answers mean: no such resource here. */
+/** A source of resources in a session. Undefined means that the source has no such resource. */
 export interface ResourceSource {
   list(): Promise<readonly Resource[]>;
   templates(): Promise<readonly ResourceTemplateType[]>;
   read(uri: string, signal: AbortSignal): Promise<ReadResourceResult | undefined>;
-  /** Values of a variable of a template that begin like this. */
+  /** Values of a template's variable that begin with `value`. */
   complete(template: string, value: string): Promise<readonly string[] | undefined>;
-  /** Begins or ends to have changes of a resource told. */
+  /** Subscribes to changes of a resource, or unsubscribes. */
   watch(uri: string, isWatched: boolean): Promise<true | undefined>;
 }

@@ -1,4 +1,4 @@
-// Skills twice: as tools that a model calls, and as prompts that a user picks.
+// Skills appear twice: as tools for the model, and as prompts for the user.
 import type { GetPromptResult, Prompt, Tool } from "@modelcontextprotocol/server";
 import { type SkillDefinition, skill } from "../../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../../client/client.ts";
@@ -66,7 +66,7 @@ function toTool(definition: SkillDefinition): Tool {
     ...(kind === "script" && output_schema.type === "object"
       ? { outputSchema: output_schema as Tool["outputSchema"] & object }
       : {}),
-    // Instructions do nothing by being read; a script may do whatever its sandbox lets it.
+    // Reading instructions has no effect; a script may do anything that its sandbox allows.
     annotations: { readOnlyHint: kind === "instructions" },
     _meta: { "a2e/capability": skill.name, "a2e/version": version, ...(tags === null ? {} : { "a2e/tags": tags }) },
   };
@@ -108,7 +108,7 @@ function toMessages(definition: SkillDefinition, outcome: CallOutcome): GetPromp
   return { description: definition.description, messages: [{ role: "user", content: { type: "text", text } }] };
 }
 
-/** To show a prompt must not run anything: what runs is for the model to call. */
+/** Showing a prompt must not run a script: the prompt asks the model to call it. */
 function toInvitation(definition: SkillDefinition, args: JsonObject): GetPromptResult {
   const text = `Call the tool ${prefix}${definition.name} with these arguments: ${JSON.stringify(args)}`;
   return { description: definition.description, messages: [{ role: "user", content: { type: "text", text } }] };

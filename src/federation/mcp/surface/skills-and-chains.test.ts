@@ -50,7 +50,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
     await expect(client.callTool({ name: "skill_none", arguments: {} })).rejects.toThrow("unknown tool");
   });
 
-  test("a skill is a prompt with its arguments filled in, and completed", async () => {
+  test("a skill is a prompt with its arguments filled in, and has completions", async () => {
     const { url } = await startHost({ plugins: [skills()], sandboxes: createSandboxes() });
     const client = await connectSecond(url, mode);
 
@@ -85,7 +85,7 @@ describe.each(["legacy", "auto"] as const)("with version negotiation %s", (mode)
   });
 });
 
-test("skills that come are announced as tools and as prompts", async () => {
+test("added skills are announced as tools and as prompts", async () => {
   const { url } = await startHost({ plugins: [skills(true)], sandboxes: createSandboxes() });
   const announced = new Set<string>();
   const client = await connectSecond(url, "legacy", {}, (created) => {
@@ -102,7 +102,7 @@ test("skills that come are announced as tools and as prompts", async () => {
   expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain("brew-coffee");
 });
 
-test("a host without skills and chains does not show them", async () => {
+test("a host without skills and chains lists none", async () => {
   const { url } = await startHost();
   const client = await connectSecond(url, "legacy");
 

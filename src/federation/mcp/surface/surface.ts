@@ -1,4 +1,4 @@
-// Everything of one session that an MCP client sees, put together.
+// Everything of one session that an MCP client sees.
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from "@modelcontextprotocol/server";
 import type { A2EClient } from "../../../client/client.ts";
 import { A2EClientError } from "../../../client/errors.ts";
@@ -23,7 +23,7 @@ export function createSurface(client: A2EClient, callTools: readonly CallTool[])
   const resources = [createWorkspaceResources(client, catalogue), bridged.resources];
 
   return {
-    // A tool that somebody named like one of ours is the one that stands, as it does for every agent.
+    // A tool in the catalogue takes precedence over a generated tool of the same name, as for every agent.
     listTools: async () => firstOfEach(await listAll(hasTools ? [catalogue, ...others] : others), ({ name }) => name),
 
     async callTool(name: string, args: JsonObject, scope: CallScope): Promise<ToolAnswer> {
@@ -92,7 +92,7 @@ async function listAll<Item>(sources: readonly { list(): Promise<readonly Item[]
   return (await Promise.all(sources.map((source) => source.list()))).flat();
 }
 
-/** What is named twice can be asked for once, and pages go on after a name: it must be one of its kind. */
+/** Drops later entries with the same key: only the first can be requested, and cursors need unique keys. */
 function firstOfEach<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
   const known = new Map<string, Item>();
   for (const item of items) if (!known.has(keyOf(item))) known.set(keyOf(item), item);

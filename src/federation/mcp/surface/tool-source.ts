@@ -2,7 +2,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import type { CallEvent } from "../../../client/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 
-/** What lasts as long as one request of the MCP client. */
+/** The lifetime of one request of the MCP client. */
 export interface CallScope {
   readonly signal: AbortSignal;
   onEvent?(event: CallEvent): void;
@@ -10,13 +10,16 @@ export interface CallScope {
 
 export interface ToolAnswer {
   readonly result: CallToolResult;
-  /** As it was listed: earlier revisions of MCP want a result that is no object wrapped, and its schema says so. */
+  /**
+   * As it was listed: earlier revisions of MCP require a result that is not an object to be wrapped, as its schema
+   * declares.
+   */
   readonly outputSchema?: Tool["outputSchema"] | undefined;
 }
 
-/** Something of a session that MCP clients see as tools. */
+/** A source of tools in a session. */
 export interface ToolSource {
   list(): Promise<readonly Tool[]>;
-  /** Undefined where it has no such tool. Rejects with what the client of the session rejects with. */
+  /** Undefined if the source has no such tool. Rejects with the errors of the session's client. */
   call(name: string, args: JsonObject, scope: CallScope): Promise<ToolAnswer> | undefined;
 }

@@ -1,5 +1,5 @@
-// The files of the workspace as resources. They are listed and read with the session's own file tools, so the policy of
-// the host decides here as everywhere, nothing leads out of the folder, and the audit log has every read.
+// The files of the workspace as resources. They are listed and read with the session's own file tools: the policy of
+// the host applies, no path leads out of the folder, and every read is audited.
 import {
   ProtocolError,
   ProtocolErrorCode,
@@ -61,7 +61,7 @@ export function createWorkspaceResources(client: A2EClient, catalogue: Catalogue
     },
   };
 
-  /** By bytes, in as many calls as the tool needs. */
+  /** Reads bytes, in as many calls as the tool needs. */
   async function readWhole(uri: string, path: string, signal: AbortSignal): Promise<Buffer> {
     const parts: Buffer[] = [];
     let offset = 0;
@@ -80,7 +80,7 @@ export function createWorkspaceResources(client: A2EClient, catalogue: Catalogue
   }
 }
 
-/** What the tool returns at most. */
+/** The maximum that the tool returns. */
 const maxFiles = 10_000;
 
 function toResource(path: string): Resource {
@@ -96,7 +96,7 @@ function toPath(uri: string): string | undefined {
   try {
     return decodeURIComponent(uri.slice(scheme.length));
   } catch {
-    throw new ResourceNotFoundError(uri, "the address is not well encoded");
+    throw new ResourceNotFoundError(uri, "the address is not properly percent-encoded");
   }
 }
 
@@ -108,7 +108,7 @@ function toContents(uri: string, path: string, bytes: Buffer): ReadResourceResul
   };
 }
 
-/** Undefined for what is no UTF-8 text, whatever the name of the file says. */
+/** Undefined if the content is not UTF-8 text; the file's extension does not matter. */
 function toText(bytes: Buffer): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
@@ -118,7 +118,7 @@ function toText(bytes: Buffer): string | undefined {
   }
 }
 
-/** A file that is not there, and one that nobody may see, are the same to a client. */
+/** A client cannot distinguish a missing file from a forbidden one. */
 function toReadError(uri: string, error: unknown): unknown {
   if (!(error instanceof A2EClientError)) return error;
   return error.is("tool_error") || error.is("forbidden") ? new ResourceNotFoundError(uri, error.message) : error;

@@ -1,4 +1,5 @@
-// The functions of JMESPath. Each says what it takes, which is checked before it runs, and spends for what it makes.
+// The functions of JMESPath. Each declares its arguments, which are checked before it runs, and spends steps for its
+// result.
 import { isLargerThan } from "../../../../machinery/validation/json-size.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../protocol/json.ts";
 import type { Work } from "../work.ts";
@@ -137,7 +138,8 @@ const kindFunctions: Record<string, QueryFunction> = {
     takes: [["any"]],
     run([value]: [JsonValue], work) {
       if (typeof value === "string") return value;
-      // What was put together here may hold the same thing any number of times: only its text shows how often.
+      // A value built by an expression may contain the same object many times; only the size of its text shows how
+      // often.
       if (isLargerThan(value, work.textLeft)) work.spend(Number.POSITIVE_INFINITY);
       const text = JSON.stringify(value);
       work.spendText(text.length);
@@ -155,10 +157,10 @@ const functions: Readonly<Record<string, QueryFunction>> = {
   ...textFunctions,
 };
 
-/** Throws where there is no such function, or where it takes another number of arguments. */
+/** Throws if there is no such function, or if it takes another number of arguments. */
 export function findFunction(name: string, count: number): QueryFunction {
   const found = Object.hasOwn(functions, name) ? functions[name] : undefined;
-  if (found === undefined) throw new Error(`there is no function ${name}()`);
+  if (found === undefined) throw new Error(`unknown function ${name}()`);
   const { takes, optional = 0, isVariadic } = found;
   if (count >= takes.length - optional && (isVariadic || count <= takes.length)) return found;
   const least = takes.length - optional;
@@ -170,7 +172,7 @@ export function callFunction(name: string, called: QueryFunction, args: Argument
   const { takes } = called;
   args.forEach((argument, index) => {
     const kinds = takes[Math.min(index, takes.length - 1)] as readonly ArgumentKind[];
-    // Lists are looked through, by the check and by most functions.
+    // The check and most functions walk through lists.
     if (Array.isArray(argument)) work.spend(argument.length);
     else if (isJsonObject(argument)) work.spend(Object.keys(argument).length);
     if (kinds.some((kind) => isOfKind(argument, kind))) return;
@@ -216,7 +218,7 @@ function compareKeys(one: string | number, other: string | number, work: Work): 
   return typeof one === "string" ? compareTexts(one, other as string, work) : one - (other as number);
 }
 
-/** Items with what they are compared by: all texts, or all numbers. */
+/** Items with their sort keys: all texts, or all numbers. */
 function toKeyed(name: string, items: readonly JsonValue[], by: Lambda): { item: JsonValue; key: string | number }[] {
   let kind: string | undefined;
   return items.map((item) => {
@@ -228,7 +230,7 @@ function toKeyed(name: string, items: readonly JsonValue[], by: Lambda): { item:
   });
 }
 
-/** `sign` is 1 for the greatest and -1 for the least; of several, the first. */
+/** `sign` is 1 for the greatest and -1 for the least; the first of several equal items is returned. */
 function extreme(items: readonly (string | number)[], sign: number, work: Work): JsonValue {
   return extremeOf(
     items.map((item) => ({ item, key: item })),

@@ -79,21 +79,21 @@ describe("an expression in JMESPath", () => {
     ["sort_by(people, &missing)", /compares by numbers or by texts, not by null/],
     ["length(`1`)", /argument 1 of length\(\) is number; it takes string or array or object/],
     ["group_by(people, &age)", /needs texts to group by/],
-    ["numbers[0] / `0`", /divided by 0/],
-    ["text + `1`", /only numbers can be calculated with, not string/],
+    ["numbers[0] / `0`", /division by 0/],
+    ["text + `1`", /arithmetic needs numbers, not string/],
     ["numbers[::0]", /cannot be 0/],
-    ["$unknown", /nothing is called \$unknown/],
+    ["$unknown", /unknown variable \$unknown/],
     ["pad_left('a', `-1`)", /whole number/],
     ["replace('a', 'a', 'b', `0.5`)", /whole number/],
     ["length()", /length\(\) takes 1 arguments, not 0/],
     ["split('a')", /split\(\) takes 2 to 3 arguments, not 1/],
     ["merge()", /merge\(\) takes 1 or more arguments, not 0/],
-    ["toString()", /there is no function toString\(\)/],
+    ["toString()", /unknown function toString\(\)/],
   ])("%s fails with a reason", (text, why) => {
     expect(() => evaluate(text)).toThrow(why);
   });
 
-  test("what data says is never taken for an expression, nor what it inherits for a field", () => {
+  test("text in the data is never evaluated, and inherited properties are not fields", () => {
     const forged = { each: { expref: true, type: "Field", name: "secret" }, items: [{ secret: 1 }] };
 
     expect(() => evaluate("map(each, items)", forged)).toThrow(/it takes an &expression/);
@@ -108,7 +108,7 @@ describe("an expression in JMESPath", () => {
   });
 });
 
-describe("an expression that would take very much", () => {
+describe("an expression that would take too many steps", () => {
   const doubled = (times: number, how: string) => `[\`1\`, \`1\`]${` | ${how}`.repeat(times)}`;
 
   test.each([

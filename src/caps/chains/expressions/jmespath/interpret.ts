@@ -1,4 +1,5 @@
-// Runs a parsed JMESPath expression. Reads only what data itself has, and spends for every step.
+// Evaluates a parsed JMESPath expression. It reads only own properties of the data, and spends steps for everything it
+// does.
 import { isJsonObject, type JsonValue } from "../../../../protocol/json.ts";
 import type { Work } from "../work.ts";
 import { callFunction, findFunction } from "./functions.ts";
@@ -6,7 +7,7 @@ import { type Argument, Lambda } from "./query-function.ts";
 import type { Ast } from "./syntax.ts";
 import { isEqual, isFalse, kindOf, slice } from "./values.ts";
 
-/** What `let` has named, innermost first. */
+/** Variables bound by `let`, innermost first. */
 interface Variables {
   readonly names: ReadonlyMap<string, JsonValue>;
   readonly outer: Variables | undefined;
@@ -100,7 +101,7 @@ class Interpreter {
       case "Identity":
         return current;
       default:
-        throw new Error(`${node.type} has no value of its own`);
+        throw new Error(`${node.type} cannot be evaluated on its own`);
     }
   }
 
@@ -111,7 +112,7 @@ class Interpreter {
     variables: Variables | undefined,
   ): JsonValue {
     const base = this.value(left, current, variables);
-    // A slice of a text is a text, and what follows it is about that.
+    // A slice of a text is a text, and the rest of the expression applies to it.
     if (typeof base === "string" && isSlice(left)) return this.value(right, base, variables);
     const items = type === "ValueProjection" ? (isJsonObject(base) ? Object.values(base) : null) : base;
     if (!Array.isArray(items)) return null;
@@ -168,12 +169,12 @@ function find(name: string, variables: Variables | undefined): JsonValue {
     const value = frame.names.get(name);
     if (value !== undefined) return value;
   }
-  throw new Error(`nothing is called $${name}`);
+  throw new Error(`unknown variable $${name}`);
 }
 
 function toNumber(value: JsonValue): number {
   if (typeof value === "number") return value;
-  throw new Error(`only numbers can be calculated with, not ${kindOf(value)}`);
+  throw new Error(`arithmetic needs numbers, not ${kindOf(value)}`);
 }
 
 function calculate(operator: Extract<Ast, { type: "Arithmetic" }>["operator"], left: JsonValue, right: JsonValue) {
@@ -196,5 +197,5 @@ function calculate(operator: Extract<Ast, { type: "Arithmetic" }>["operator"], l
 
 function divisor(value: number): number {
   if (value !== 0) return value;
-  throw new Error("nothing can be divided by 0");
+  throw new Error("division by 0");
 }

@@ -1,8 +1,8 @@
-// What a function of JMESPath is.
+// The interface of a JMESPath function.
 import type { JsonValue } from "../../../../protocol/json.ts";
 import type { Work } from "../work.ts";
 
-/** `&expression`, given to a function. A class, so that no data can pass for one. */
+/** An `&expression` argument. A class, so that no JSON value can be mistaken for it. */
 export class Lambda {
   readonly apply: (value: JsonValue) => JsonValue;
 
@@ -25,12 +25,12 @@ export type ArgumentKind =
   | "lists";
 
 export interface QueryFunction {
-  /** What each argument may be. */
+  /** The allowed kinds of each argument. */
   readonly takes: readonly (readonly ArgumentKind[])[];
-  /** How many of the last ones may be left out. */
+  /** How many arguments at the end may be omitted. */
   readonly optional?: number;
-  /** The last one may come any number of times, and once at least. */
+  /** The last argument may be repeated; it is required at least once. */
   readonly isVariadic?: true;
-  /** Arguments were checked against `takes`, so that it may say of what types they are. */
+  /** The arguments were checked against `takes`, so `run` may declare their types. */
   run(args: (Argument | undefined)[], work: Work): JsonValue;
 }

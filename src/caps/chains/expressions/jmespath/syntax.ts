@@ -1,10 +1,10 @@
-// The one place that knows the JMESPath library. Only its parser is used: its interpreter lets an expression take any
-// amount of time and memory, reads what data inherits, and sorts numbers as texts.
+// The only file that uses the JMESPath library, and only its parser: the library's interpreter has no limit of time and
+// memory, reads inherited properties, and sorts numbers as texts.
 import { compile } from "@jmespath-community/jmespath";
 
 export type Ast = ReturnType<typeof compile>;
 
-/** Throws with the library's words where the text is no JMESPath. */
+/** Throws the library's error if the text is not valid JMESPath. */
 export function parseSyntax(text: string): Ast {
   return compile(text);
 }

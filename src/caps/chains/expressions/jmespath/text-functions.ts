@@ -1,4 +1,4 @@
-// The functions of JMESPath that are about text.
+// The JMESPath functions for text.
 import type { Work } from "../work.ts";
 import type { QueryFunction } from "./query-function.ts";
 
@@ -61,7 +61,7 @@ export const textFunctions: Record<string, QueryFunction> = {
 
 type SearchArguments = [text: string, sought: string, start?: number, end?: number];
 
-/** Spends for a text of this length, then makes it. */
+/** Spends steps for a text of this length, then creates it. */
 function made(length: number, work: Work, make: () => string): string {
   work.spendText(length);
   return make();
@@ -78,7 +78,8 @@ function find(
   work: Work,
   search: (text: string, sought: string) => number,
 ): number | null {
-  if (!Number.isInteger(start) || !Number.isInteger(end)) throw new Error("a text is searched between whole numbers");
+  if (!Number.isInteger(start) || !Number.isInteger(end))
+    throw new Error("find_first() and find_last() take whole numbers as start and end");
   if (text === "" || sought === "") return null;
   const from = Math.max(0, start);
   work.spendText(text.length);
@@ -99,7 +100,7 @@ function padding(name: string, put: (text: string, space: string) => string): Qu
   };
 }
 
-/** Without a pattern: one for the end of a text tries again at each of its blanks. */
+/** Without a regular expression: a pattern for the end of a text restarts at each blank, which takes quadratic time. */
 function trimming(isLeft: boolean, isRight: boolean): QueryFunction {
   return {
     takes: [["string"], ["string"]],

@@ -1,4 +1,4 @@
-// What expressions compute with: JSON, compared and ordered as JMESPath says.
+// Comparison and order of JSON values, by the rules of JMESPath.
 import type { JsonValue } from "../../../../protocol/json.ts";
 import type { Work } from "../work.ts";
 
@@ -17,7 +17,7 @@ export function isEqual(one: JsonValue, other: JsonValue, work: Work): boolean {
   );
 }
 
-/** By code points: by the halves of which JavaScript's texts are made, emoji would come before other letters. */
+/** By code points: comparing UTF-16 units would sort emoji before some other characters. */
 export function compareTexts(one: string, other: string, work: Work): number {
   const length = Math.min(one.length, other.length);
   let index = 0;
@@ -27,14 +27,14 @@ export function compareTexts(one: string, other: string, work: Work): number {
   return (one.codePointAt(index) as number) - (other.codePointAt(index) as number);
 }
 
-/** As JMESPath has it: 0 is true. */
+/** By the rules of JMESPath: 0 is true. */
 export function isFalse(value: JsonValue): boolean {
   if (value === null || value === false || value === "") return true;
   if (typeof value !== "object") return false;
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
 }
 
-/** Of a list or of the characters of a text, as `[start:stop:step]`. */
+/** The slice `[start:stop:step]` of a list or of the characters of a text. */
 export function slice<Item>(
   items: readonly Item[],
   { start, stop, step: given }: { start: number | null; stop: number | null; step: number | null },
@@ -58,7 +58,7 @@ export function slice<Item>(
   return sliced;
 }
 
-/** What a value is, in the words of JMESPath. */
+/** The type of a value, as JMESPath names it. */
 export function kindOf(value: JsonValue): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;

@@ -1,8 +1,8 @@
-// How nodes call other capabilities: by their types on the wire, as an agent would.
+// How nodes call other capabilities: by wire types, as an agent does.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../protocol/json.ts";
 import { toolFailed } from "./node-error.ts";
 
-/** What answers these requests still has to go through `toOutput`. */
+/** Answers to these requests must be converted with `toOutput`. */
 export const callTypes = { tool: "tool/call/req", skill: "skill/call/req" } as const;
 
 export function toRequest(
@@ -17,7 +17,7 @@ export function toRequest(
   return { name, arguments: args, timeout, streaming };
 }
 
-/** What a tool or skill returned, out of its answer. Throws where that says that it has failed. */
+/** The output of a tool or skill from its answer. Throws if the answer reports a failure. */
 export function toOutput(name: string, answer: JsonObject): JsonValue {
   const { data: result } = answer;
   if (!isJsonObject(result)) {
@@ -28,7 +28,7 @@ export function toOutput(name: string, answer: JsonObject): JsonValue {
   return result.data ?? null;
 }
 
-/** Whether the answer of a tool or skill says that there was more. */
+/** Whether the answer of a tool or skill was truncated. */
 export function isTruncated({ data: result }: JsonObject): boolean {
   return isJsonObject(result) && result.truncated === true;
 }

@@ -1,4 +1,4 @@
-// A node that runs another for every item of a list: so many at once, outputs in the order of the items.
+// Runs a node for every item of a list, up to `maxParallel` at once; outputs are in the order of the items.
 import { A2EError } from "../../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../../protocol/json.ts";
 import type { Work } from "../../expressions/work.ts";
@@ -9,13 +9,13 @@ interface MapSettings {
   readonly nodeId: string;
   readonly items: readonly JsonValue[];
   readonly maxParallel: number;
-  /** Whether items may fail: theirs are then null, and the others go on. */
+  /** Whether items may fail: their outputs are null then, and the other items continue. */
   readonly isTolerant: boolean;
   readonly signal: AbortSignal | undefined;
   readonly work: Work;
-  /** Runs one item; what it throws or rejects with is the item's error. */
+  /** Runs one item; an error or rejection is the item's error. */
   run(item: JsonValue, index: number): Awaitable<JsonValue>;
-  /** Whether an item has ended with the whole run, rather than failed. */
+  /** Whether the item ended because the whole run did, and did not fail itself. */
   isCut(): boolean;
   onFailed(index: number, error: unknown): void;
 }
@@ -26,7 +26,7 @@ export interface MapOutcome {
   readonly errors: JsonObject;
 }
 
-/** Rejects, where items must not fail, once those under way have ended; `detail.errors` then has every item's. */
+/** If items must not fail, rejects once the running items have ended; `detail.errors` has all errors. */
 export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
   const { items, maxParallel, isTolerant, signal, work, run } = settings;
   const outputs: JsonValue[] = new Array(items.length).fill(null);
@@ -39,7 +39,7 @@ export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
   const isOver = () =>
     next >= items.length || (hasFailed && !isTolerant) || signal?.aborted === true || cut !== undefined;
   const failed = (index: number, error: unknown) => {
-    // Items that were stopped have failed by that, and not by themselves.
+    // An aborted item did not fail by itself.
     if (signal?.aborted === true) return;
     if (settings.isCut()) {
       cut = { by: error };
@@ -59,7 +59,7 @@ export function runMap(settings: MapSettings): Awaitable<MapOutcome> {
     running -= 1;
     if (pump()) settle();
   };
-  /** Starts what may start; true when nothing is left to wait for. */
+  /** Starts as many items as allowed; true when no item is left to wait for. */
   const pump = (): boolean => {
     while (running < maxParallel && !isOver()) {
       if (work.isTurnOver) {

@@ -3,7 +3,7 @@ import { A2EError } from "../../../../protocol/errors.ts";
 import { chainLimits } from "../../limits.ts";
 import { preview, toNodeError } from "./node-error.ts";
 
-test("an error keeps its code and its detail, as long as they are of a usual size", () => {
+test("an error keeps its code and its detail, up to their limits", () => {
   const small = new A2EError("runtime_error", "broken", { detail: { exit_code: 3 } });
   const large = new A2EError("runtime_error", "x".repeat(1e6), { detail: { text: "x".repeat(1e6) } });
 
@@ -15,7 +15,7 @@ test("an error keeps its code and its detail, as long as they are of a usual siz
   });
 });
 
-test("a value is shown by its beginning, and one of any size is not written out for that", () => {
+test("a preview shows the beginning of a value, and does not serialise a large value", () => {
   let nested: unknown[] = [];
   for (let depth = 0; depth < 100; depth++) nested = [nested, nested];
 

@@ -1,4 +1,4 @@
-// What a node fails with, in words that its agent may read.
+// The error of a node, for its agent.
 import { isLargerThan } from "../../../../machinery/validation/json-size.ts";
 import { A2EError } from "../../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../../protocol/json.ts";
@@ -12,7 +12,7 @@ export function toNodeError(thrown: unknown): NodeError {
     const isLarge = isLargerThan(detail, chainLimits.maxErrorDetailBytes);
     return { code, message: message.slice(0, chainLimits.maxErrorLength), detail: isLarge ? {} : detail };
   }
-  // Only expressions throw anything else, and they speak of what the agent has written.
+  // All other errors come from expressions, and describe the agent's own text.
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return { code: "bad_expression", message: message.slice(0, chainLimits.maxErrorLength), detail: {} };
 }
@@ -21,7 +21,7 @@ export function isRetryable(thrown: unknown): boolean {
   return thrown instanceof A2EError && thrown.retryable;
 }
 
-/** A tool or skill that answered, and said in its answer that it has failed. */
+/** A tool or skill that answered with a failure. */
 export function toolFailed(name: string, error: JsonValue | undefined, code: JsonValue | undefined): A2EError {
   const message = typeof error === "string" && error !== "" ? error : `"${name}" failed`;
   return new A2EError("runtime_error", message, {
@@ -31,19 +31,19 @@ export function toolFailed(name: string, error: JsonValue | undefined, code: Jso
 }
 
 export function noList(nodeId: string, found: JsonValue): A2EError {
-  return new A2EError("schema_violation", `the items of "${nodeId}" are no list but ${preview(found)}`, {
+  return new A2EError("schema_violation", `the items of "${nodeId}" are not a list but ${preview(found)}`, {
     retryable: false,
   });
 }
 
-/** The beginning of a value as text, however large it is. */
+/** A short text for a value of any size. */
 export function preview(value: JsonValue): string {
   if (isLargerThan(value, 1000)) return typeof value === "string" ? "a long text" : "a large value";
   return JSON.stringify(value).slice(0, 60);
 }
 
 export function tooManyItems(nodeId: string, count: number, max: number): A2EError {
-  return new A2EError("schema_violation", `"${nodeId}" has ${count} items; the host takes ${max} (max_items)`, {
+  return new A2EError("schema_violation", `"${nodeId}" has ${count} items; the host allows ${max} (max_items)`, {
     retryable: false,
   });
 }
@@ -71,7 +71,7 @@ export function outputsTooLarge(maxBytes: number): A2EError {
 }
 
 export function outputNotKept(cause: unknown): A2EError {
-  return new A2EError("internal_error", "its output could not be kept; the host's log says why", { cause });
+  return new A2EError("internal_error", "its output could not be stored; see the host's log for the reason", { cause });
 }
 
 export function approvalDenied(nodeId: string, comment: string): A2EError {

@@ -1,4 +1,4 @@
-// Does what nodes are there for, with their retries and their time, and stops all of it when the run is over.
+// Runs nodes with their retries and timeouts, and stops all of them when the run ends.
 import type { CallOptions } from "../../../../host/call-context.ts";
 import { A2EError } from "../../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../../protocol/json.ts";
@@ -26,12 +26,12 @@ export class NodeWorker {
   #slots: Slots | undefined;
   #stopped: AbortController | undefined;
   #isClosed = false;
-  /** By place: the number of the map's node, then those of items. */
+  /** By place: the index of the map's node, then the indexes of items. */
   #itemErrors: Map<string, JsonValue> | undefined;
   #itemCount = 0;
-  /** The keys of nodes whose output, or that of an item, was cut short. */
+  /** The keys of nodes whose output, or an item's output, was truncated. */
   #truncated: Set<string> | undefined;
-  /** What the keys of all calls of the run begin with. */
+  /** The prefix of the idempotency keys of all calls of the run. */
   readonly #keyPrefix: string;
 
   constructor(settings: RunSettings, work: ExpressionWork) {
@@ -40,13 +40,13 @@ export class NodeWorker {
     this.#keyPrefix = `${settings.runId}:`;
   }
 
-  /** Made for the first that does not end at once: most runs have none. */
+  /** Created for the first node that does not end at once; most runs have none. */
   get slots(): Slots {
     this.#slots ??= new Slots(this.#settings.maxParallel, this.#work);
     return this.#slots;
   }
 
-  /** Whether as much works as may. */
+  /** Whether as many nodes run as allowed. */
   get isFull(): boolean {
     return this.#slots?.isFull === true;
   }
@@ -68,7 +68,7 @@ export class NodeWorker {
     this.#slots?.close(over());
   }
 
-  /** What was written down of a node; undefined where its large output is no longer kept. */
+  /** The recorded output of a node; undefined if a large output is no longer stored. */
   read(recorded: Recorded): JsonValue | undefined {
     return readRecorded(recorded, this.#settings.outputs);
   }
@@ -101,7 +101,7 @@ export class NodeWorker {
       } catch (error) {
         if (attempt >= node.retries || !isRetryable(error) || this.#isClosed) throw error;
         const delayMs = Math.min(chainLimits.maxRetryDelayMs, node.retryDelayMs * 2 ** attempt);
-        // Spread, so that many that failed together do not all come back together.
+        // Randomised, so that many nodes that failed together do not retry together.
         const { port } = this.#settings;
         await pause(port, delayMs * (0.75 + port.random() / 2), this.#signalWith(signal));
         scope.work.begin();
@@ -160,7 +160,7 @@ export class NodeWorker {
     if (signal !== undefined) options.signal = signal;
     if (timeoutMs > 0) options.timeoutMs = timeoutMs;
     if (emit !== undefined) options.onEvent = createEventListener(emit, id);
-    // A node without a time of its own has that of the chain, not that of a call which names none.
+    // Without a timeout of its own, a node has the chain's timeout and not the default of a call.
     options.timeoutMs ??= Number.MAX_SAFE_INTEGER;
     const answer = port.call(callTypes[kind], toRequest(kind, name, args, timeoutMs, emit !== undefined), options);
     return answer instanceof Promise ? this.#takeOutputLater(id, key, answer) : this.#takeOutput(id, key, answer);
@@ -171,20 +171,20 @@ export class NodeWorker {
     return toOutput(id, answer);
   }
 
-  /** Apart from `#call`, which would otherwise allocate the variables of this closure with every call. */
+  /** Separate from `#call`, which would otherwise allocate the closure's variables with every call. */
   #takeOutputLater(id: string, key: string, answer: Promise<JsonObject>): Promise<JsonValue> {
     return answer.then((settled) => this.#takeOutput(id, key, settled));
   }
 
   #addTruncated(key: string): void {
-    // Only events tell of it.
+    // Only events report it.
     if (this.#settings.emit === undefined) return;
     this.#truncated ??= new Set();
-    // Without the items of a map: no key of a node has a colon.
+    // Without the item's index: the key of a node contains no colon.
     this.#truncated.add(key.slice(this.#keyPrefix.length).split(":", 1)[0] as string);
   }
 
-  /** Whether what the node called said that there was more than its output, or than that of an item. */
+  /** Whether the output of the node, or of one of its items, was truncated. */
   isTruncated({ key }: PlannedNode): boolean {
     return this.#truncated?.has(key) === true;
   }
@@ -194,12 +194,12 @@ export class NodeWorker {
     return this.#outputsOf(sources, scope);
   }
 
-  /** Outputs of nodes that ran, in the order in which they are named; those passed over are left out. */
+  /** Outputs of nodes that ran, in the order in which they are named; skipped nodes are left out. */
   #outputsOf(sources: readonly number[], scope: Scope): JsonValue[] {
     const { nodes } = this.#settings.plan;
     return sources.flatMap((index) => {
       const node = nodes[index] as PlannedNode;
-      // A branch has decided and has nothing to give.
+      // The output of a branch is only its decision.
       const output = node.work.kind === "branch" ? undefined : scope.get(node.id);
       return output === undefined ? [] : [output];
     });
@@ -226,7 +226,7 @@ export class NodeWorker {
       return list;
     }
     const outputs = this.#outputsOf(sources, scope);
-    // After a map or a gather, what it has made; after several nodes, what each has.
+    // After a single map or gather, its list; after several nodes, the list of their outputs.
     return outputs.length === 1 && Array.isArray(outputs[0]) ? outputs[0] : outputs;
   }
 
@@ -239,7 +239,7 @@ export class NodeWorker {
     const data = toInput(work.input, scope);
     const answer = await this.#settings.port.ask(
       { node_id: id, message: work.message, data },
-      // People take their time: as long as the chain has, where the node says nothing else.
+      // People may take as long as the chain may, unless the node has a timeout.
       { signal: this.#signalWith(signal), timeoutMs: timeoutMs > 0 ? timeoutMs : Number.MAX_SAFE_INTEGER },
     );
     if (!answer.approved) throw approvalDenied(id, answer.comment);
@@ -314,12 +314,12 @@ export class NodeWorker {
     this.#itemErrors.set(place, error);
   }
 
-  /** What items of a map failed with, and items of the maps within it, where it went on. By their numbers: `2`, `2.0`. */
+  /** Errors of items of a map, and of nested maps, if the map continued. The keys are indexes: `2`, `2.0`. */
   takeItemErrors(index: number): JsonObject | undefined {
     return this.#itemErrors === undefined ? undefined : this.#errorsBelow(this.#itemErrors, `${index}.`);
   }
 
-  /** The same for one item, which can only have such errors where it is a map itself. */
+  /** The same for one item; only a nested map can have such errors. */
   #errorsWithin(place: string, each: PlannedNode): JsonObject | undefined {
     if (this.#itemErrors === undefined || each.work.kind !== "map") return undefined;
     return this.#errorsBelow(this.#itemErrors, `${place}.`);

@@ -1,13 +1,13 @@
-// A node that runs a program to its end and collects what it writes.
+// Runs a program to its end and collects its output.
 import { A2EError } from "../../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../protocol/json.ts";
 import type { RunPort } from "../run-port.ts";
 import { procFailed } from "./node-error.ts";
 
-/** How long one read waits for the program to say something. */
+/** How long a read waits for output. */
 const readWaitMs = 10_000;
 
-/** Characters of each stream in the error of a program that failed: an error may not take more. */
+/** Characters of each stream in the error of a failed program, since the size of an error is limited. */
 const errorTailLength = 2000;
 
 interface ProcSettings {
@@ -23,7 +23,7 @@ export async function runProgram(port: RunPort, settings: ProcSettings): Promise
   const { input, key, signal, timeoutMs } = settings;
   const cmd = toCommand(settings.name, input);
   const stdin = typeof input.stdin === "string" ? input.stdin : undefined;
-  // Not ended with the run: a program that starts while it ends would be nobody's.
+  // Not aborted with the run: a program that starts while the run ends would never be killed.
   const spawned = await port.callBeside(
     "proc/spawn/req",
     {
@@ -40,7 +40,7 @@ export async function runProgram(port: RunPort, settings: ProcSettings): Promise
   const proc_id = String(spawned.proc_id ?? "");
   if (spawned.ok === false || proc_id === "") throw procFailed(name, `did not start: ${spawned.error ?? ""}`, {});
   let isOver = false;
-  // The call that began it has long been answered, so that nobody but this stops it.
+  // The call that spawned the program was answered long ago, so only this stops the program.
   const kill = () => {
     if (isOver) return;
     isOver = true;
@@ -63,12 +63,12 @@ async function feed(port: RunPort, proc_id: string, data: string, signal: AbortS
   try {
     await port.call("proc/write/req", { proc_id, data, eof: true }, { signal });
   } catch (error) {
-    // It ended without reading its input, which is its own affair: how it ended says whether all is well.
+    // The program ended without reading its input; its exit code decides whether it failed.
     if (!(error instanceof A2EError) || error.code !== "proc_dead") throw error;
   }
 }
 
-/** `cmd` as a list, or the node's name with `args`; never a line for a shell. */
+/** `cmd` as a list, or the node's name with `args`; never a command line for a shell. */
 function toCommand(name: string, { cmd, args }: JsonObject): string[] {
   if (Array.isArray(cmd)) return cmd.map(String);
   const program = typeof cmd === "string" ? cmd : name;
@@ -115,7 +115,7 @@ function judge(name: string, result: ProcResult): JsonValue {
   throw procFailed(name, how, { ...result, stdout: tail(result.stdout), stderr: tail(result.stderr) });
 }
 
-/** Of a program that failed, the last words are those that say why. */
+/** The last lines of a failed program usually contain the reason. */
 function tail(text: string): string {
   return text.slice(-errorTailLength);
 }

@@ -1,4 +1,4 @@
-// The functions that a reduce knows by name.
+// The built-in functions of a reduce, by name.
 import { A2EError } from "../../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../protocol/json.ts";
 import { preview } from "./node-error.ts";
@@ -36,7 +36,7 @@ function numbers(name: string, items: readonly JsonValue[]): number[] {
   });
 }
 
-/** Of numbers, or of texts; what is missing does not count. */
+/** Of numbers, or of texts; null is ignored. */
 function extreme(
   name: string,
   items: readonly JsonValue[],
