@@ -80,9 +80,9 @@ export class Outbox {
 
   /** Sends what answers no request: an event, a push, a question. */
   sendAside(message: Message): string | Message {
-    if (this.#journal !== undefined) this.#journalledAsides.push(this.#journalledLines);
     const sent = this.send(message);
-    if (this.#journal === undefined) this.#log?.markAside(this.#log.lastSeq);
+    if (this.#journal !== undefined) this.#journalledAsides.push(this.#journalledLines - 1);
+    else this.#log?.markAside(this.#log.lastSeq);
     return sent;
   }
 
