@@ -14,6 +14,7 @@ import { type BarResult, judge, toTable } from "./lib/report.ts";
 import { canPin, runRounds } from "./lib/rounds.ts";
 import { benchmark as mcp } from "./mcp.ts";
 import { benchmark as memory } from "./memory.ts";
+import { benchmark as pacing } from "./pacing.ts";
 import { benchmark as proc } from "./proc.ts";
 import { benchmark as sandbox } from "./sandbox.ts";
 import { benchmark as sessions } from "./sessions.ts";
@@ -29,6 +30,7 @@ const benchmarks: readonly Benchmark[] = [
   memory,
   fork,
   durability,
+  pacing,
   proc,
   mcp,
   chains,

@@ -7,6 +7,7 @@ import { type Authenticate, type Credentials, createTokenAuthentication } from "
 import { createDeadlines, type Deadlines } from "./calls/deadlines.ts";
 import { composeInterceptors, type Interceptor } from "./calls/interceptors.ts";
 import { closeWithin } from "./close-within.ts";
+import { IntakeSchedule } from "./intake/intake-schedule.ts";
 import { type Kernel, rankPlugins, registryOf } from "./kernel.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { type Logger, silentLogger } from "./logger.ts";
@@ -223,6 +224,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): K
     auditEntry: createAuditEntry(),
     isStopping: false,
     deadlines: options.deadlines ?? createDeadlines(log),
+    intake: new IntakeSchedule({ limits, clock }),
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
     snapshots: options.snapshots,
     snapshotMode: options.snapshotMode ?? "hybrid",

@@ -8,6 +8,7 @@ import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
 import type { Authenticate } from "./authentication.ts";
 import type { Deadlines } from "./calls/deadlines.ts";
 import type { CallFn } from "./calls/interceptors.ts";
+import type { IntakeSchedule } from "./intake/intake-schedule.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { Logger } from "./logger.ts";
 import type { AuditEntry, AuditLog } from "./ports/audit.ts";
@@ -29,6 +30,8 @@ export interface Kernel extends Sources {
   /** The host is going down: sessions end with it here, and not in the journal. */
   isStopping: boolean;
   readonly deadlines: Deadlines;
+  /** Divides the time for received lines among the sessions. */
+  readonly intake: IntakeSchedule;
   readonly authenticate: Authenticate;
   readonly snapshots: SnapshotStore;
   readonly snapshotMode: SnapshotMode;

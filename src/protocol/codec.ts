@@ -1,6 +1,6 @@
 // Lines in, messages out, and back. Hostile input yields a refusal, never an exception.
 import { type Message, protocolVersion } from "./envelope.ts";
-import { A2EError } from "./errors.ts";
+import { type A2EError, refusal } from "./errors.ts";
 import { isDeeperThan, type JsonObject, parseJson, writeJson } from "./json.ts";
 import type { Limits } from "./limits.ts";
 
@@ -22,25 +22,25 @@ export function decodeLine(line: string, limits: LineLimits, nextId: () => strin
   try {
     value = parseJson(line);
   } catch (cause) {
-    return { error: new A2EError("parse_error", `not JSON: ${(cause as Error).message}`) };
+    return { error: refusal("parse_error", `not JSON: ${(cause as Error).message}`) };
   }
   const decoded = decodeValue(value, limits, nextId);
   if (decoded.message === undefined || !isDeeperThan(value, limits.maxDepth)) return decoded;
   const detail = { limit: "maxDepth", max_depth: limits.maxDepth };
-  const error = new A2EError("invalid_message", `nested deeper than ${limits.maxDepth}`, { detail });
+  const error = refusal("invalid_message", `nested deeper than ${limits.maxDepth}`, { detail });
   return refused(error, decoded.req_id);
 }
 
 export function tooLong(limits: Pick<Limits, "maxLineBytes">): Decoded {
   const detail = { limit: "maxLineBytes", max_bytes: limits.maxLineBytes };
-  return { error: new A2EError("invalid_message", `line is longer than ${limits.maxLineBytes} bytes`, { detail }) };
+  return { error: refusal("invalid_message", `line is longer than ${limits.maxLineBytes} bytes`, { detail }) };
 }
 
 /** The same for a value that was never text. Its depth shows when it is copied. A missing id is filled in for the answer. */
 export function decodeValue(value: unknown, limits: LineLimits, nextId: () => string): Decoded {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     const found = Array.isArray(value) ? "an array" : value === null ? "null" : `a ${typeof value}`;
-    return { error: new A2EError("invalid_message", `a message is one JSON object, not ${found}`) };
+    return { error: refusal("invalid_message", `a message is one JSON object, not ${found}`) };
   }
   const message = value as Message;
   // The value may belong to the sender still, so nothing is written to it.
@@ -61,7 +61,7 @@ export function decodeValue(value: unknown, limits: LineLimits, nextId: () => st
 
 function badField(path: string, problem: string, req_id: string | undefined, more: JsonObject = {}): Decoded {
   const detail = { issues: [{ path, message: problem }], ...more };
-  return refused(new A2EError("schema_violation", `${path}: ${problem}`, { detail }), req_id);
+  return refused(refusal("schema_violation", `${path}: ${problem}`, { detail }), req_id);
 }
 
 function refused(error: A2EError, req_id: string | undefined): Decoded {

@@ -9,6 +9,18 @@ export const defaultLimits = {
   maxIdLength: 256,
   /** Largest body of one POST /send. */
   maxBodyBytes: 32 * 1024 * 1024,
+  /** Received lines are handled for this long in one turn of the event loop; the rest waits for the next turn. */
+  intakeSliceMs: 10,
+  /** Bytes of answers of one session that no reader has taken; beyond it, its further lines wait. */
+  maxUnsentBytes: 1024 * 1024,
+  /** Bytes of received lines of one session that wait; beyond it, its connection is not read. */
+  maxIntakeBytes: 1024 * 1024,
+  /** A POST waits this long for room before it is answered with 429. */
+  intakeWaitMs: 5_000,
+  /** Lines a peer may send before its handshake has succeeded; then its session is closed. */
+  maxLinesBeforeHandshake: 64,
+  /** Bytes a peer may send before its handshake has succeeded; also the largest body of such a POST. */
+  maxBytesBeforeHandshake: 64 * 1024,
   /** Calls of one session that run at once; told to the agent in the handshake. */
   maxParallelCalls: 4,
   /** Calls of one session that wait for a free slot; beyond it `rate_limited`. */

@@ -48,8 +48,7 @@ export async function replayRecording(text: string, options: ReplayOptions): Pro
     const prepared = replayHost(
       {
         ...given,
-        // Forks that were ended then are not ended here.
-        limits: { ...(header.host.limits as Partial<Limits>), maxSessions: Number.POSITIVE_INFINITY },
+        limits: { ...allowed, ...(header.host.limits as Partial<Limits>), ...unlimited },
         isHandshakeRequired: header.host.is_handshake_required,
         snapshotMode: header.host.snapshot_mode,
       },
@@ -68,6 +67,20 @@ export async function replayRecording(text: string, options: ReplayOptions): Pro
     await host.close(0);
   }
 }
+
+/** Recordings of earlier hosts do not name these limits. */
+const allowed = {
+  maxLinesBeforeHandshake: Number.POSITIVE_INFINITY,
+  maxBytesBeforeHandshake: Number.POSITIVE_INFINITY,
+};
+
+/** The recording says when lines are handled; how long a turn takes here, and who reads, must not change that. */
+const unlimited = {
+  // Forks that were ended then are not ended here.
+  maxSessions: Number.POSITIVE_INFINITY,
+  intakeSliceMs: Number.POSITIVE_INFINITY,
+  maxUnsentBytes: Number.POSITIVE_INFINITY,
+};
 
 /** What playing an entry came to. */
 type Played = Divergence | undefined;

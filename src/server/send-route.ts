@@ -1,10 +1,11 @@
-// POST /send: the hot path of the door. One body, one pass over its lines, one prebuilt answer.
+// POST /send: the hot path of the door. One body, one pass over its lines, one prebuilt answer. A body is either taken
+// whole, and then answered with 200, or refused whole: a peer that repeats it after a refusal runs nothing twice.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Session } from "../host/session/session.ts";
 import { isThenable } from "../host/thenable.ts";
 import { bootHeader } from "../protocol/framing/sse.ts";
 import { bearerToken, type Door, parseSeq, readUpTo } from "./door.ts";
-import { readBody, replyError } from "./reply.ts";
+import { readBody, replyError, replyJson } from "./reply.ts";
 
 const accepted = Buffer.from('{"ok":true}');
 const acceptedHeaders = { "content-type": "application/json", "content-length": accepted.length };
@@ -33,37 +34,67 @@ function receiveFor(
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const { host } = door;
   const { headers } = request;
-  if (session === undefined)
-    return replyError(response, 404, "unknown session", "it was closed or has expired: POST /session for a new one");
+  if (session === undefined) return replyGone(response);
   const token = bearerToken(headers.authorization);
   if (token !== undefined) session.bearerToken = token;
   const acknowledged = headers["last-event-id"];
   if (acknowledged !== undefined)
     session.acknowledge(readUpTo(door, session, parseSeq(acknowledged), headers[bootHeader]));
-  readBody(request, host.limits.maxBodyBytes, (body) => {
+  if (session.intake.isFull) waitForRoom(door, session, request, response);
+  else receiveBody(door, session, request, response);
+}
+
+function receiveBody({ host }: Door, session: Session, request: IncomingMessage, response: ServerResponse): void {
+  const { limits } = host;
+  const isShort = session.awaitsHandshake && limits.maxBytesBeforeHandshake < limits.maxBodyBytes;
+  const limit = isShort ? "maxBytesBeforeHandshake" : "maxBodyBytes";
+  readBody(request, limits[limit], (body) => {
     if (body === undefined) {
-      // The reader of the stream learns of it in the same words as over any other transport.
-      session.receiveTooLong();
-      const hint = `send fewer lines per POST: maxBodyBytes is ${host.limits.maxBodyBytes}`;
+      // The reader of the stream is told in the same words as over any other transport.
+      session.intake.receiveTooLong();
+      const hint = `send fewer lines per POST: ${limit} is ${limits[limit]}`;
       return replyError(response, 413, "body is too large", hint, { connection: "close" });
     }
     response.writeHead(200, acceptedHeaders);
     response.end(accepted);
-    forEachLine(body.toString("utf8"), session);
+    session.intake.receiveText(body.toString("utf8"));
   });
 }
 
-export function forEachLine(text: string, session: Pick<Session, "receiveLine">): void {
-  let start = 0;
-  while (start < text.length) {
-    let end = text.indexOf("\n", start);
-    if (end === -1) end = text.length;
-    let line = start === 0 && end === text.length ? text : text.slice(start, end);
-    start = end + 1;
-    // A line that begins with a brace needs no trimming: JSON allows white space, a carriage return included, at its end.
-    if (line.charCodeAt(0) !== 0x7b) line = line.trim();
-    if (line !== "") session.receiveLine(line);
-  }
+/** The body stays unread until earlier lines of the session were handled. */
+function waitForRoom(door: Door, session: Session, request: IncomingMessage, response: ServerResponse): void {
+  const { intakeWaitMs } = door.host.limits;
+  const stop = () => {
+    clearTimeout(timer);
+    stopWaiting();
+    response.off("close", stop);
+  };
+  const stopWaiting = session.intake.onceRoom(() => {
+    stop();
+    if (session.status === "closed") replyGone(response);
+    else receiveBody(door, session, request, response);
+  });
+  const timer = setTimeout(() => {
+    stop();
+    replyBusy(response, session);
+  }, intakeWaitMs);
+  response.on("close", stop);
+}
+
+function replyGone(response: ServerResponse): void {
+  replyError(response, 404, "unknown session", "it was closed or has expired: POST /session for a new one");
+}
+
+const retryAfterMs = 1_000;
+
+function replyBusy(response: ServerResponse, session: Session): void {
+  const hint = session.isAttached ? "read the stream faster" : "open GET /stream and read the answers";
+  const detail = { limit: "maxIntakeBytes", retry_after_ms: retryAfterMs };
+  replyJson(
+    response,
+    429,
+    { error: "earlier lines of this session still wait", hint, code: "rate_limited", retryable: true, detail },
+    { "retry-after": String(retryAfterMs / 1000) },
+  );
 }

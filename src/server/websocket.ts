@@ -18,7 +18,6 @@ import {
   webSocketProtocol,
 } from "../protocol/framing/websocket.ts";
 import { bearerToken, type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
-import { forEachLine } from "./send-route.ts";
 
 /** Lines that travel in one frame. A frame that is cut is lost whole, so a bad link gets ahead only by small ones. */
 const maxFrameLength = 4 * 1024;
@@ -124,8 +123,8 @@ function serve(
       return session.status === "closing";
     },
     keepAlive() {
-      // No pong since the last ping: the peer is gone without a word.
-      if (!isAlive) return webSocket.terminate();
+      // No pong since the last ping: the peer is gone. While nothing is read, no pong can arrive.
+      if (!isAlive && !webSocket.isPaused) return webSocket.terminate();
       isAlive = false;
       webSocket.ping();
     },
@@ -154,10 +153,18 @@ function serve(
     if (isBinary) return webSocket.close(1003, "text frames only");
     const text = data.toString("utf8");
     const acknowledged = parseAcknowledgement(text);
-    if (acknowledged === undefined) forEachLine(text, session);
-    else session.acknowledge(acknowledged);
+    if (acknowledged !== undefined) return session.acknowledge(acknowledged);
+    session.intake.receiveText(text);
+    if (session.intake.isFull) pauseReading();
   });
+  let stopWaiting = () => {};
+  function pauseReading(): void {
+    if (webSocket.isPaused) return;
+    webSocket.pause();
+    stopWaiting = session.intake.onceRoom(() => webSocket.resume());
+  }
   webSocket.on("close", () => {
+    stopWaiting();
     pump.close();
     streams.delete(stream);
   });

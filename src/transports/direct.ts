@@ -8,7 +8,12 @@ import type { Transport, TransportEvents } from "../protocol/transport.ts";
 
 /** What the transport needs of a session; `Session` of the host is one. */
 export interface DirectSession {
-  receiveMessage(message: Message): void;
+  /** Takes a message before it returns: handles it, or copies it if it has to wait for the next turn. */
+  readonly intake: {
+    receiveMessage(message: Message): void;
+    /** Calls back once no message waits, at once if none does. */
+    onceEmpty(callback: () => void): void;
+  };
   bindTransport(end: {
     deliver(message: Message): void;
     answer?(answer: CheckedAnswer): void;
@@ -61,7 +66,7 @@ export function createDirectTransport(openSession: () => DirectSession | Promise
     },
     send(message) {
       if (session === undefined || isClosed) throw new Error("transport is not open");
-      session.receiveMessage(message);
+      session.intake.receiveMessage(message);
     },
     close() {
       closing ??= close();
@@ -72,8 +77,11 @@ export function createDirectTransport(openSession: () => DirectSession | Promise
   async function close(): Promise<void> {
     if (isClosed) return;
     isClosed = true;
+    const opened = session;
+    if (opened === undefined) return;
+    await new Promise<void>((resolve) => opened.intake.onceEmpty(resolve));
     unbind();
-    await session?.close("agent left");
+    await opened.close("agent left");
   }
 
   function finish(events: TransportEvents): void {

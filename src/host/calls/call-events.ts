@@ -10,8 +10,8 @@ import type { ActiveCall } from "./active-call.ts";
 interface EventPort {
   readonly sources: Sources;
   readonly log: Logger;
-  /** Throws where the message has no JSON form. */
-  send(message: Message): unknown;
+  /** Throws if the message has no JSON form. */
+  sendAside(message: Message): unknown;
 }
 
 export function sendEvent(call: ActiveCall, kind: string, data: JsonObject, maxEvents: number, port: EventPort): void {
@@ -30,7 +30,7 @@ export function sendEvent(call: ActiveCall, kind: string, data: JsonObject, maxE
     if (call.parent !== undefined) return call.onEvent?.({ kind, data: payload, seq });
     const fields: JsonObject = { kind, req_id: call.id, data: payload, seq };
     for (const name of capability.eventFields) if (payload[name] !== undefined) fields[name] = payload[name];
-    port.send(createMessage(capability.event, sources.nextId(), sources.clock.now(), fields));
+    port.sendAside(createMessage(capability.event, sources.nextId(), sources.clock.now(), fields));
   } catch (cause) {
     if (call.parent !== undefined) return log.error("event was not taken", { type: table.type, error: cause });
     // Never sent, so its number is the next one's.

@@ -15,7 +15,7 @@ import { toPromise } from "../thenable.ts";
 import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
 import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
 import { sendEvent } from "./call-events.ts";
-import { CallSlots } from "./call-slots.ts";
+import { CallSlots, type SlotPace } from "./call-slots.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { CheckedResult } from "./checked-result.ts";
 import { dispatch, toNative } from "./dispatch.ts";
@@ -33,8 +33,12 @@ export interface RunnerPort {
   partsOf(capability: string): readonly SessionPart[];
   /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
   send(message: Message): Answer;
+  /** The same for an event: while it is unread, it does not hold back further requests. */
+  sendAside(message: Message): Answer;
   answer(answer: CheckedAnswer): Answer;
   resend(answer: Answer): void;
+  /** When calls that have waited for a slot may run. */
+  readonly intake: SlotPace;
   /** A call of this capability is about to be answered. */
   noteChange(capability: string): void;
 }
@@ -69,7 +73,11 @@ export class CallRunner implements NestedPort {
     this.sources = port.sources;
     this.#onEnded = onEnded;
     this.#calls = new CallTable(kernel.limits);
-    this.#slots = new CallSlots(kernel.limits, (call) => this.#run(call, this.clock.now()));
+    this.#slots = new CallSlots(
+      kernel.limits,
+      (call) => this.#run(call, this.clock.now()),
+      () => port.intake,
+    );
     this.maxCallTimeoutMs = kernel.limits.maxCallTimeoutMs;
   }
 
@@ -279,8 +287,8 @@ export class CallRunner implements NestedPort {
     sendEvent(call, kind, data, this.#kernel.limits.maxEventsPerCall, this);
   }
 
-  send(message: Message): Answer {
-    return this.#port.send(message);
+  sendAside(message: Message): Answer {
+    return this.#port.sendAside(message);
   }
 
   /** A call that belongs to no request of the agent; it ends with the session. */

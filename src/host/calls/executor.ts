@@ -3,7 +3,7 @@ import type { Call } from "../../protocol/capability.ts";
 import type { Decoded } from "../../protocol/codec.ts";
 import { core, handshake, shutdownPayload } from "../../protocol/core.ts";
 import { isCompatibleVersion, type Message, protocolVersion } from "../../protocol/envelope.ts";
-import { A2EError } from "../../protocol/errors.ts";
+import { A2EError, refusal } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
 import type { RequestEntry } from "./active-call.ts";
 import { CallAudit, type CallAuditLog } from "./call-audit.ts";
@@ -52,8 +52,8 @@ export class Executor {
     const name = message.type.length <= 128 ? ` "${message.type}"` : "";
     const problem =
       entry === undefined
-        ? new A2EError("unknown_type", `no capability of this host has a message${name}`)
-        : new A2EError("invalid_message", `a host does not take${name}: it sends it`);
+        ? refusal("unknown_type", `no capability of this host has a message${name}`)
+        : refusal("invalid_message", `a host does not take${name}: it sends it`);
     this.refuse(problem, message.type, req_id, bytesIn, now);
   }
 
@@ -61,14 +61,14 @@ export class Executor {
     const version = message.version ?? message.a2e;
     // The handshake has an answer of its own to a wrong version.
     if (version !== protocolVersion && entry.call !== handshake && !isCompatibleVersion(version)) {
-      const mismatch = new A2EError("version_mismatch", `this host speaks ${protocolVersion}`, {
+      const mismatch = refusal("version_mismatch", `this host speaks ${protocolVersion}`, {
         detail: { supported: protocolVersion },
       });
       return this.refuse(mismatch, message.type, req_id, bytesIn, now);
     }
     if (req_id !== undefined && this.calls.repeat(req_id)) return;
-    const refusal = this.#port.refuse(entry, false);
-    if (refusal !== undefined) return this.refuse(refusal, message.type, req_id, bytesIn, now);
+    const barred = this.#port.refuse(entry, false);
+    if (barred !== undefined) return this.refuse(barred, message.type, req_id, bytesIn, now);
     const request = entry.call.parseRequest(message, entry.capability.name);
     if (request instanceof A2EError) return this.refuse(request, message.type, req_id, bytesIn, now);
     const overload = this.calls.start(entry, message.id, request, bytesIn, now);
@@ -80,7 +80,7 @@ export class Executor {
     if (!parsed.success) {
       const detail = { issues: [{ path: "timeout", message: "expected seconds" }] };
       return this.refuse(
-        new A2EError("schema_violation", "timeout: expected seconds", { detail }),
+        refusal("schema_violation", "timeout: expected seconds", { detail }),
         message.type,
         req_id,
         bytesIn,

@@ -26,6 +26,8 @@ type LogLimits = Pick<Limits, "maxOutboundLines" | "maxOutboundBytes" | "maxRepl
 interface OutboundLogOptions {
   limits: LogLimits;
   createGap(from: number, to: number): Message;
+  /** A reader has taken or acknowledged lines. */
+  onTaken?(): void;
   /**
    * Runs the callback once the current turn is over: everything said in one turn leaves in one write. The default waits
    * for what promises of this turn still have to say, and for nothing else.
@@ -49,6 +51,7 @@ const maxRestMs = 50;
 export class OutboundLog {
   readonly #limits: LogLimits;
   readonly #createGap: OutboundLogOptions["createGap"];
+  readonly #onTaken: (() => void) | undefined;
   readonly #schedule: (callback: () => void) => void;
   readonly #readers = new Map<Reader, () => void>();
   /** Lines `#first … #last`; the head of the array is dropped in bulk, not line by line. */
@@ -60,6 +63,11 @@ export class OutboundLog {
   /** Up to here every reader has read; bytes of that part still kept. */
   #delivered = 0;
   #deliveredBytes = 0;
+  /** Up to here some reader has read; bytes of the lines after it. */
+  #taken = 0;
+  #untakenBytes = 0;
+  /** Numbers of the asides after it. */
+  readonly #asides: number[] = [];
   #isScheduled = false;
   #mustWake = false;
   /** How long the next round of waking waits. */
@@ -70,9 +78,10 @@ export class OutboundLog {
   /** What the last of several readers was given in this turn. */
   #shared: { cursor: number; last: number; maxBytes: number; lines: readonly OutboundLine[] } | undefined;
 
-  constructor({ limits, createGap, schedule = process.nextTick }: OutboundLogOptions) {
+  constructor({ limits, createGap, onTaken, schedule = process.nextTick }: OutboundLogOptions) {
     this.#limits = limits;
     this.#createGap = createGap;
+    this.#onTaken = onTaken;
     this.#schedule = schedule;
   }
 
@@ -89,6 +98,27 @@ export class OutboundLog {
     return this.#bytes - this.#deliveredBytes;
   }
 
+  /**
+   * Of lines that not even the fastest reader has taken, apart from asides. A second reader that is stuck does not count.
+   */
+  get untakenBytes(): number {
+    return this.#untakenBytes;
+  }
+
+  /** The line answers no request: it is an event or a push, and does not count as untaken. */
+  markAside(seq: number): void {
+    if (seq <= this.#taken || seq < this.#first) return;
+    this.#asides.push(seq);
+    this.#untakenBytes -= (this.#lines[this.#head + seq - this.#first] as string).length;
+  }
+
+  /** Whether this line, the next that is taken or dropped, was marked. */
+  #shiftAside(seq: number): boolean {
+    if (this.#asides[0] !== seq) return false;
+    this.#asides.shift();
+    return true;
+  }
+
   get readerCount(): number {
     return this.#readers.size;
   }
@@ -99,7 +129,9 @@ export class OutboundLog {
     this.#last = lastSeq;
     this.#first = lastSeq - lines.length + 1;
     this.#bytes = lines.reduce((bytes, line) => bytes + line.length, 0);
+    this.#untakenBytes = this.#bytes;
     this.#delivered = this.#first - 1;
+    this.#taken = this.#delivered;
   }
 
   /** Returns the number of the line. */
@@ -127,6 +159,7 @@ export class OutboundLog {
     this.#lines.push(line);
     this.#last += 1;
     this.#bytes += line.length;
+    this.#untakenBytes += line.length;
     const { maxOutboundBytes, maxOutboundLines } = this.#limits;
     while (this.#bytes > maxOutboundBytes || this.#last - this.#first >= maxOutboundLines) {
       if (this.#first === this.#last) break; // a single line larger than the bound still goes out
@@ -149,6 +182,7 @@ export class OutboundLog {
         const end = lines.at(-1);
         if (end !== undefined) {
           cursor = end.seq;
+          log.#noteTaken(cursor);
           log.#noteDelivery();
         }
         return lines;
@@ -166,7 +200,18 @@ export class OutboundLog {
   acknowledge(seq: number): void {
     let limit = Math.min(seq, this.#last);
     for (const reader of this.#readers.keys()) limit = Math.min(limit, reader.cursor);
+    if (this.#first > limit) return;
     while (this.#first <= limit) this.#dropFirst();
+    this.#onTaken?.();
+  }
+
+  #noteTaken(cursor: number): void {
+    if (cursor <= this.#taken) return;
+    for (let seq = Math.max(this.#taken + 1, this.#first); seq <= cursor; seq++) {
+      if (!this.#shiftAside(seq)) this.#untakenBytes -= (this.#lines[this.#head + seq - this.#first] as string).length;
+    }
+    this.#taken = cursor;
+    this.#onTaken?.();
   }
 
   #readShared(cursor: number, maxBytes: number): readonly OutboundLine[] {
@@ -218,6 +263,7 @@ export class OutboundLog {
     const line = this.#lines[this.#head] as string;
     this.#bytes -= line.length;
     if (this.#first <= this.#delivered) this.#deliveredBytes -= line.length;
+    if (this.#first > this.#taken && !this.#shiftAside(this.#first)) this.#untakenBytes -= line.length;
     this.#lines[this.#head] = undefined;
     this.#head += 1;
     this.#first += 1;

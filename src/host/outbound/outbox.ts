@@ -32,6 +32,11 @@ export class Outbox {
   #direct: DirectEnd | undefined;
   /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
   #log: OutboundLog | undefined;
+  #takenListener: (() => void) | undefined;
+  /** How many lines were appended to the journal and released by it, and which of them are asides. */
+  #journalledLines = 0;
+  #releasedLines = 0;
+  #journalledAsides: number[] = [];
 
   constructor(port: OutboxPort, limits: Limits, journal?: JournalledLines) {
     this.#port = port;
@@ -50,6 +55,35 @@ export class Outbox {
   /** What was said and nobody has taken yet. An agent in process takes everything at once. */
   get unsentBytes(): number {
     return (this.#log?.unsentBytes ?? 0) + (this.#journal?.waitingBytes ?? 0);
+  }
+
+  /**
+   * Bytes of answers that no reader has taken, and of all lines that wait for the journal. An agent in process takes
+   * everything at once. Events are left out once they are in the log: a program that prints faster than its agent reads
+   * must not keep the agent from stopping it.
+   */
+  get untakenBytes(): number {
+    const inLog = this.#direct === undefined ? (this.#log?.untakenBytes ?? 0) : 0;
+    return inLog + (this.#journal?.waitingBytes ?? 0);
+  }
+
+  /** Calls back once, after lines were taken, acknowledged or released by the journal. */
+  onceTaken(callback: () => void): void {
+    this.#takenListener = callback;
+  }
+
+  readonly #noteTaken = (): void => {
+    const listener = this.#takenListener;
+    this.#takenListener = undefined;
+    listener?.();
+  };
+
+  /** Sends what answers no request: an event, a push, a question. */
+  sendAside(message: Message): string | Message {
+    const sent = this.send(message);
+    if (this.#journal !== undefined) this.#journalledAsides.push(this.#journalledLines - 1);
+    else this.#log?.markAside(this.#log.lastSeq);
+    return sent;
   }
 
   /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
@@ -82,13 +116,20 @@ export class Outbox {
   /** The line is sent once it is durable: an answer that a peer has seen must still be true after a crash. */
   #sendDurably(journal: JournalledLines, line: string): string {
     journal.append(line);
+    this.#journalledLines += 1;
     return line;
   }
 
   /** Sends lines that are durable. */
   released(lines: readonly string[]): void {
     if (this.#direct !== undefined) for (const line of lines) this.#deliver(this.#direct, JSON.parse(line) as Message);
-    this.#lines().appendAll(lines);
+    const log = this.#lines();
+    log.appendAll(lines);
+    const seqBefore = log.lastSeq - lines.length - this.#releasedLines;
+    this.#releasedLines += lines.length;
+    while ((this.#journalledAsides[0] ?? this.#releasedLines) < this.#releasedLines)
+      log.markAside(seqBefore + (this.#journalledAsides.shift() as number) + 1);
+    this.#noteTaken();
   }
 
   /** Takes over lines of an earlier process; the last one has the number `lastSeq`. */
@@ -140,7 +181,11 @@ export class Outbox {
   }
 
   #lines(): OutboundLog {
-    this.#log ??= new OutboundLog({ limits: this.#limits, createGap: (from, to) => this.#port.createGap(from, to) });
+    this.#log ??= new OutboundLog({
+      limits: this.#limits,
+      createGap: (from, to) => this.#port.createGap(from, to),
+      onTaken: this.#noteTaken,
+    });
     return this.#log;
   }
 }

@@ -175,9 +175,16 @@ export class SessionOpening {
       this.#session.refuseDecoded(decoded.error ?? error, decoded, bytesIn);
   }
 
+  /** Handles the messages that came while plugins were opening, in slices: later ones wait behind them meanwhile. */
   #releaseBacklog(): void {
     const waiting = this.#backlog ?? [];
     this.#backlog = undefined;
-    for (const { decoded, bytesIn } of waiting) this.#session.accept(decoded, bytesIn);
+    const isOver = this.#kernel.intake.slice();
+    for (const [index, { decoded, bytesIn }] of waiting.entries()) {
+      this.#session.accept(decoded, bytesIn);
+      if (!isOver() || this.isHolding || index === waiting.length - 1) continue;
+      this.#backlog = waiting.slice(index + 1);
+      return void setImmediate(() => this.#releaseBacklog());
+    }
   }
 }

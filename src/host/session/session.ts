@@ -10,7 +10,7 @@ import { core, gap, handshake, type merge, ping, shutdownReport } from "../../pr
 import type { Dialect } from "../../protocol/dialects.ts";
 import { inDocsSpelling } from "../../protocol/docs-spelling.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import { A2EError } from "../../protocol/errors.ts";
+import { A2EError, refusal } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { RequestEntry } from "../calls/active-call.ts";
@@ -18,6 +18,8 @@ import { auditAfterCommit } from "../calls/audit-after-commit.ts";
 import type { CallAuditLog } from "../calls/call-audit.ts";
 import type { Answer } from "../calls/call-table.ts";
 import { Executor, type ExecutorPort } from "../calls/executor.ts";
+import { HandshakeAllowance } from "../intake/handshake-allowance.ts";
+import { SessionIntake } from "../intake/session-intake.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
 import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
@@ -83,6 +85,8 @@ export class Session
   readonly startSeq: number;
   readonly parts: SessionParts;
   readonly saving: SessionSaving;
+  /** Where transports hand in what the peer sends: it is handled in slices, and waits while answers are unread. */
+  readonly intake: SessionIntake;
   readonly #kernel: Kernel;
   readonly #executor: Executor;
   readonly #outbox: Outbox;
@@ -94,6 +98,7 @@ export class Session
   #closeListeners: Set<() => void> | undefined;
   #asks: AgentAsks | undefined;
   #status: SessionStatus = "new";
+  #allowance: HandshakeAllowance | undefined;
   /** Calls of one capability mostly follow each other, and what was granted once is never taken back. */
   #lastAdmitted: Capability | undefined;
   #lastActiveAt: number;
@@ -125,6 +130,7 @@ export class Session
     this.#journal = this.#openJournal(origin);
     this.#executor = new Executor(kernel, this, this.#auditLog());
     this.#outbox = new Outbox(this, kernel.limits, this.#journal?.lines);
+    this.intake = new SessionIntake(kernel.intake, kernel.limits, this, this.#outbox);
     this.parts = new SessionParts(kernel, this, origin?.states);
     this.#opening = new SessionOpening(kernel, this, restoreFrom);
     this.#lastActiveAt = kernel.clock.now();
@@ -138,7 +144,7 @@ export class Session
   /** Says what nobody asked for. */
   sendUnasked(message: Message): void {
     if (this.#status === "closed") return;
-    this.send(this.dialect === "docs" ? inDocsSpelling(message, this.#kernel.registry) : message);
+    this.sendAside(this.dialect === "docs" ? inDocsSpelling(message, this.#kernel.registry) : message);
   }
 
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
@@ -293,13 +299,14 @@ export class Session
     };
   }
 
-  /** Takes one line from the peer. Never throws: whatever is wrong with it is answered. */
+  /** Handles one line from the peer at once; transports use `intake`. Never throws: whatever is wrong is answered. */
   receiveLine(line: string): void {
     if (this.tap === undefined) this.#takeLine(line);
     else this.tap.enter({ kind: "line", line }, () => this.#takeLine(line));
   }
 
   #takeLine(line: string): void {
+    if (!this.#isAllowed(line.length)) return;
     this.accept(decodeLine(line, this.#kernel.limits, this.sources.nextId), Buffer.byteLength(line));
   }
 
@@ -308,14 +315,16 @@ export class Session
     // A tap sees text, so it is also the text that is handled.
     const line = this.tap === undefined ? undefined : toLine(message);
     if (line !== undefined) return this.receiveLine(line);
-    this.#enter({ kind: "line", line }, () =>
-      this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0),
-    );
+    this.#enter({ kind: "line", line }, () => {
+      if (this.#isAllowed(0)) this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0);
+    });
   }
 
   /** A line was longer than the limit and was skipped by the transport. */
   receiveTooLong(): void {
-    this.#enter({ kind: "line", line: null }, () => this.accept(tooLong(this.#kernel.limits), 0));
+    this.#enter({ kind: "line", line: null }, () => {
+      if (this.#isAllowed(0)) this.accept(tooLong(this.#kernel.limits), 0);
+    });
   }
 
   #enter(cause: TapCause, work: () => void): void {
@@ -323,11 +332,29 @@ export class Session
     else this.tap.enter(cause, work);
   }
 
+  /** True until the peer has shaken hands, be it in an earlier life of the session: it may send little. */
+  get awaitsHandshake(): boolean {
+    return this.#status === "new" && !this.#isContinued && !this.#opening.isHolding && this.#kernel.isHandshakeRequired;
+  }
+
+  /** False, and the session ends, if a peer sends more before its handshake than it may. */
+  #isAllowed(length: number): boolean {
+    if (this.#status !== "new" || this.#isContinued || this.#opening.isHolding) return true;
+    this.#allowance ??= new HandshakeAllowance(this.#kernel.limits);
+    const excess = this.#allowance.take(length);
+    if (excess === undefined) return true;
+    this.intake.close();
+    this.#executor.refuse(excess, "", undefined, length, this.sources.clock.now());
+    void this.close(excess.message);
+    return false;
+  }
+
   accept(decoded: Decoded, bytesIn: number): void {
     if (this.#status === "closed") return;
     const now = this.sources.clock.now();
     const type = decoded.message?.type;
     this.#lastActiveAt = now;
+    this.#kernel.intake.note(now);
     if (this.#status === "new" && !this.#kernel.isHandshakeRequired && type !== handshake.type)
       this.#opening.openWithoutHandshake();
     if (this.#opening.isHolding && type !== ping.type && this.#status !== "closing" && !this.#isAskAnswer(decoded))
@@ -359,6 +386,7 @@ export class Session
     const { granted } = this.info;
     this.info.granted = granted.size === 0 ? capabilities : new Set([...granted, ...capabilities]);
     if (this.#status === "new") this.#status = "open";
+    this.#allowance = undefined;
     this.#journal?.touch();
     this.parts.tellOpened();
   }
@@ -367,10 +395,10 @@ export class Session
     if (this.#status === "open" && capability === this.#lastAdmitted) return undefined;
     if (call === ping) return undefined;
     // What a call in flight needs of others it still gets, or it could not finish.
-    if (this.#status === "closing" && !isNested) return new A2EError("cancelled", "the session is shutting down");
+    if (this.#status === "closing" && !isNested) return refusal("cancelled", "the session is shutting down");
     if (call === handshake) return undefined;
     if (this.#status !== "open" && this.#status !== "closing")
-      return new A2EError("unauthorized", "shake hands first: send handshake/req", {
+      return refusal("unauthorized", "shake hands first: send handshake/req", {
         capability_name: capability.name,
       });
     if (capability === core || this.info.granted.has(capability.name)) {
@@ -378,7 +406,7 @@ export class Session
       return undefined;
     }
     const message = `the capability "${capability.name}" was not negotiated: name it in agent_caps of the handshake`;
-    return new A2EError("capability_missing", message, { capability_name: capability.name });
+    return refusal("capability_missing", message, { capability_name: capability.name });
   }
 
   partsOf(capability: string): readonly SessionPart[] {
@@ -390,6 +418,12 @@ export class Session
   send(message: Message): Answer {
     this.tap?.sent(encodeMessage(message));
     return this.#outbox.send(message);
+  }
+
+  /** The same for what answers no request, such as an event: it does not hold back further requests while unread. */
+  sendAside(message: Message): Answer {
+    this.tap?.sent(encodeMessage(message));
+    return this.#outbox.sendAside(message);
   }
 
   answer(answer: CheckedAnswer): Answer {
@@ -484,6 +518,7 @@ export class Session
     this.#status = "closing";
     this.#isOver = !this.#kernel.isStopping || this.#isTransient;
     this.#opening.refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
+    this.intake.flush();
     // Not for nothing: an agent that says goodbye is told what was cut off before its transport is gone.
     const cutOff = drainMs > 0 || this.#isLasting ? await this.#drain(drainMs) : this.#executor.calls.pendingIds;
     this.#executor.calls.cancelAll(`session ended: ${reason}`);
@@ -542,6 +577,7 @@ export class Session
   #end(): void {
     for (const listener of [...(this.#closeListeners ?? [])]) listener();
     this.#closeListeners = undefined;
+    this.intake.close();
     this.#outbox.close();
     this.tap?.close();
     this.#manager?.forget(this);

@@ -8,8 +8,14 @@ import { createPipeWriter, standardOutputFd } from "./pipe-writer.ts";
 /** What serving needs of a session. */
 export interface StdioSession extends OutboundSource {
   readonly status: string;
-  receiveLine(line: string): void;
-  receiveTooLong(): void;
+  readonly intake: {
+    /** So much waits that input should not be read before `onceRoom` calls back. */
+    readonly isFull: boolean;
+    receiveLine(line: string): void;
+    receiveTooLong(): void;
+    onceRoom(callback: () => void): void;
+    onceEmpty(callback: () => void): void;
+  };
   close(reason?: string, drainMs?: number): Promise<void>;
 }
 
@@ -27,11 +33,13 @@ interface StdioOptions {
  */
 export function serveStdio(session: StdioSession, { input, output, limits, signal }: StdioOptions): Promise<void> {
   return new Promise((resolve) => {
+    const { intake } = session;
     let isBroken = false;
+    let isFinished = false;
     const splitter = createTextLineSplitter({
       maxLineLength: limits.maxLineBytes,
-      onLine: (line) => session.receiveLine(line),
-      onTooLong: () => session.receiveTooLong(),
+      onLine: (line) => intake.receiveLine(line),
+      onTooLong: () => intake.receiveTooLong(),
     });
     const write = createPipeWriter(output, standardOutputFd(output));
     const pump = createOutboundPump(session, 0, limits.maxReaderBytes, {
@@ -42,11 +50,20 @@ export function serveStdio(session: StdioSession, { input, output, limits, signa
       },
       ended: finish,
     });
-    const receive = (text: string) => splitter.push(text);
+    const receive = (text: string) => {
+      splitter.push(text);
+      if (!intake.isFull || input.isPaused()) return;
+      input.pause();
+      intake.onceRoom(() => {
+        if (!isFinished) input.resume();
+      });
+    };
     const endOfInput = () => {
       splitter.end();
-      // Whoever has said goodbye in words has said how long its calls may take.
-      if (session.status !== "closing") void session.close("end of input", limits.drainMs);
+      intake.onceEmpty(() => {
+        // An agent that has sent a shutdown has set the time for its calls with it.
+        if (session.status !== "closing") void session.close("end of input", limits.drainMs);
+      });
     };
     const brokenInput = () => void session.close("input failed");
     // Nobody reads any more: there is no point in finishing anything.
@@ -62,6 +79,7 @@ export function serveStdio(session: StdioSession, { input, output, limits, signa
     signal?.addEventListener("abort", brokenOutput, { once: true });
 
     function finish(): void {
+      isFinished = true;
       input.off("data", receive).off("end", endOfInput).off("error", brokenInput).pause();
       output.off("drain", pump.resume).off("close", brokenOutput);
       // Standard output cannot be destroyed: it stays "writable" after a failure and fails again with each write, so the
