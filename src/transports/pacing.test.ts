@@ -353,3 +353,11 @@ test("a session that has shaken hands has no such allowance", async () => {
   session.intake.receiveText(burst(20, "x".repeat(500)));
   await expect.poll(() => reader.answered()).toEqual(ids(20));
 });
+
+test("on a host without handshake the first line may be longer than maxBytesBeforeHandshake", async () => {
+  const { host, url } = await start({ isHandshakeRequired: false, limits: { maxBytesBeforeHandshake: 1_000 } });
+  const session = host.sessions.create();
+  const reader = read(session);
+  expect((await post(url, session.id, burst(2, "x".repeat(2_000)))).status).toBe(200);
+  await expect.poll(() => reader.answered()).toEqual(ids(2));
+});

@@ -334,14 +334,16 @@ export class Session
 
   /** True until the peer has shaken hands, be it in an earlier life of the session: it may send little. */
   get awaitsHandshake(): boolean {
-    return this.#status === "new" && !this.#isContinued && !this.#opening.isHolding && this.#kernel.isHandshakeRequired;
+    return this.#status === "new" && !this.hasOwner && !this.#opening.isHolding && this.#kernel.isHandshakeRequired;
   }
 
   /** False, and the session ends, if a peer sends more before its handshake than it may. */
   #isAllowed(length: number): boolean {
-    if (this.#status !== "new" || this.#isContinued || this.#opening.isHolding) return true;
+    if (this.#status !== "new" || this.hasOwner || this.#opening.isHolding) return true;
+    // On a host without handshake, the first line opens the session, however long it is.
+    const isOpening = this.#allowance === undefined && !this.#kernel.isHandshakeRequired;
     this.#allowance ??= new HandshakeAllowance(this.#kernel.limits);
-    const excess = this.#allowance.take(length);
+    const excess = isOpening ? undefined : this.#allowance.take(length);
     if (excess === undefined) return true;
     this.intake.close();
     this.#executor.refuse(excess, "", undefined, length, this.sources.clock.now());
