@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { A2EClient } from "../client/client.ts";
+import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { Session } from "../host/session/session.ts";
 import type { Clock, Message } from "../protocol/envelope.ts";
@@ -219,7 +220,7 @@ test.each([false, true])(
     const database = await createSqliteDatabase({ path: ":memory:" });
     const { host, url } = await start({
       limits: { maxUnsentBytes: 50_000 },
-      ...(isDurable ? { database, isDurable } : {}),
+      ...(isDurable ? { database, journal: createSqlJournal(database) } : {}),
     });
     closing.unshift(() => database.close());
     const session = openSession(host);

@@ -185,7 +185,7 @@ describe("test", () => {
       "✗ one@1.0.0: e.json\n",
       "data.resources: expected [1], got []",
       "expected the error skill_error, got a result",
-      '✗ skills/two\n    name: is "one", and its folder is called "two"',
+      '✗ skills/two\n    name: is "one", but its folder is called "two"',
     ])
       expect(stdout).toContain(text);
   });
