@@ -68,8 +68,12 @@ class Host {
     await this.stop();
     await this.start();
     this.#check();
-    const unused = "SELECT layer FROM session_state WHERE layer NOT IN (SELECT layer FROM session_layer)";
-    expect(this.#database.prepare(unused).all()).toEqual([]);
+    const used = "SELECT one.value FROM session, json_each(session.record, '$.layers') AS one";
+    for (const table of ["session_state", "session_layer"])
+      expect(this.#database.prepare(`SELECT layer FROM ${table} WHERE layer NOT IN (${used})`).all()).toEqual([]);
+    expect(this.#database.prepare(`${used} WHERE one.value NOT IN (SELECT layer FROM session_layer)`).all()).toEqual(
+      [],
+    );
     await this.stop();
   }
 

@@ -1,6 +1,7 @@
 // The tables of the SQL journal: records of sessions, their outgoing lines, and the state of their plugins.
 import type { Database, SqlStatement } from "../../host/ports/database.ts";
 import type { WrittenChange, WrittenRecord } from "./written-turn.ts";
+import { noLayer } from "./written-turn.ts";
 
 const migrations = [
   `CREATE TABLE session (id TEXT PRIMARY KEY, record TEXT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0, last_seq INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
@@ -15,13 +16,15 @@ const migrations = [
    DROP TABLE old_session_line;`,
   // From this version on there is a log of turns beside these tables: an older release must not open them without it.
   "SELECT 1",
-  // So that a start need not read the records: the age of sessions, and which sessions need a layer.
+  // So that a start need not read the records: the age of sessions, and which layer lies above which.
   `ALTER TABLE session ADD COLUMN created_at REAL NOT NULL DEFAULT 0;
    UPDATE session SET created_at = json_extract(record, '$.createdAt');
    CREATE INDEX session_age ON session (created_at);
-   CREATE TABLE session_layer (session TEXT NOT NULL, layer INTEGER NOT NULL, PRIMARY KEY (session, layer)) STRICT, WITHOUT ROWID;
-   CREATE INDEX session_layer_users ON session_layer (layer);
-   INSERT INTO session_layer (session, layer) SELECT session.id, layer.value FROM session, json_each(session.record, '$.layers') AS layer;`,
+   CREATE TABLE session_layer (layer INTEGER PRIMARY KEY, below INTEGER NOT NULL) STRICT;
+   CREATE INDEX session_layer_below ON session_layer (below);
+   INSERT OR IGNORE INTO session_layer (layer, below)
+     SELECT one.value, CASE one.key WHEN 0 THEN 0 ELSE json_extract(session.record, '$.layers[' || (one.key - 1) || ']') END
+     FROM session, json_each(session.record, '$.layers') AS one;`,
 ];
 
 /** Lines that follow one another. */
@@ -45,9 +48,9 @@ export class SessionTables {
     | "getState"
     | "deleteSession"
     | "deleteLines"
-    | "deleteLayers"
+    | "deleteLayer"
     | "putLayer"
-    | "getUsers"
+    | "getAbove"
     | "listOlder"
     | "maxLayer",
     SqlStatement
@@ -75,9 +78,9 @@ export class SessionTables {
       getState: database.prepare("SELECT plugin, key, value FROM session_state WHERE layer = ?"),
       deleteSession: database.prepare("DELETE FROM session WHERE id = ?"),
       deleteLines: database.prepare("DELETE FROM session_line WHERE session = ?"),
-      deleteLayers: database.prepare("DELETE FROM session_layer WHERE session = ?"),
-      putLayer: database.prepare("INSERT OR IGNORE INTO session_layer (session, layer) VALUES (?, ?)"),
-      getUsers: database.prepare("SELECT session FROM session_layer WHERE layer = ?"),
+      deleteLayer: database.prepare("DELETE FROM session_layer WHERE layer = ?"),
+      putLayer: database.prepare("INSERT OR IGNORE INTO session_layer (layer, below) VALUES (?, ?)"),
+      getAbove: database.prepare("SELECT layer FROM session_layer WHERE below = ?"),
       listOlder: database.prepare("SELECT id FROM session WHERE created_at < ?"),
       maxLayer: database.prepare(
         "SELECT max((SELECT ifnull(max(layer), 0) FROM session_state), (SELECT ifnull(max(layer), 0) FROM session_layer)) AS layer",
@@ -90,9 +93,8 @@ export class SessionTables {
     return this.#sql.listOlder.all(createdBefore).map(({ id }) => String(id));
   }
 
-  /** Ids of the sessions whose state lies in this layer, among others. */
-  sessionsOn(layer: number): string[] {
-    return this.#sql.getUsers.all(layer).map(({ session }) => String(session));
+  layersAbove(layer: number): number[] {
+    return this.#sql.getAbove.all(layer).map((row) => Number(row.layer));
   }
 
   session(id: string): { record: WrittenRecord; acknowledged: number; lastSeq: number } | undefined {
@@ -122,7 +124,12 @@ export class SessionTables {
 
   putSession(id: string, record: WrittenRecord, acknowledged: number, lastSeq: number): void {
     this.#sql.putSession.run(id, JSON.stringify(record), acknowledged, lastSeq, record.createdAt);
-    for (const layer of record.layers) this.#sql.putLayer.run(id, layer);
+    const { layers } = record;
+    for (let depth = layers.length - 1; depth >= 0; depth--) {
+      const { changes } = this.#sql.putLayer.run(layers[depth] as number, layers[depth - 1] ?? noLayer);
+      // Those below a layer are written before it.
+      if (Number(changes) === 0) break;
+    }
   }
 
   putLines(session: string, { lines, lastSeq, acknowledged }: LineBlock): void {
@@ -144,13 +151,14 @@ export class SessionTables {
     else this.#sql.putState.run(layer, plugin, key, json);
   }
 
-  dropState(layer: number): void {
+  /** Removes a layer with the state in it. */
+  dropLayer(layer: number): void {
     this.#sql.dropState.run(layer);
+    this.#sql.deleteLayer.run(layer);
   }
 
   deleteSession(id: string): void {
     this.#sql.deleteSession.run(id);
     this.#sql.deleteLines.run(id);
-    this.#sql.deleteLayers.run(id);
   }
 }

@@ -61,7 +61,9 @@ function failWith(message: string): never {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const layersOf = (id: string) =>
   database
-    .prepare("SELECT layer FROM session_layer WHERE session = ? ORDER BY layer")
+    .prepare(
+      "SELECT one.value AS layer FROM session, json_each(session.record, '$.layers') AS one WHERE session.id = ?",
+    )
     .all(id)
     .map(({ layer }) => Number(layer));
 const rowsOf = (layer = 0) =>

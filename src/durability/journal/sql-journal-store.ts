@@ -60,8 +60,9 @@ class SqlJournalStore implements JournalStore {
       fold: () => this.#fold(),
       ended: (how) => this.#turnEnded(how),
     });
-    this.#layers = new SessionLayers(this.#tables, Math.max(this.#tables.maxLayer, this.#unfolded.maxLayer));
-    for (const [id, record] of this.#unfolded.records()) this.#layers.set(id, toPlacement(record));
+    this.#layers = new SessionLayers(this.#tables);
+    for (const [, record] of this.#unfolded.records()) this.#layers.recover(record);
+    this.#layers.recoverDropped(this.#unfolded.dropped);
   }
 
   commit(unit: CommitUnit): void {
@@ -104,7 +105,7 @@ class SqlJournalStore implements JournalStore {
     const { session, lines, lastSeq, acknowledged, outdated, record } = turn;
     if (turn.isForgotten === true) {
       const placement = this.#placementOf(session) ?? { layers: [] };
-      const dropped = this.#layers.release(session, placement, (id) => this.#unfolded.isForgotten(id));
+      const dropped = this.#layers.release(session, placement);
       return { session, lines, lastSeq, acknowledged, layer: 0, changes: [], dropped };
     }
     let placement = this.#layers.of(session);
@@ -128,11 +129,15 @@ class SqlJournalStore implements JournalStore {
     const known = this.#layers.of(session);
     if (known !== undefined) return known;
     const stored = this.#unfolded.isForgotten(session) ? undefined : this.#tables.session(session);
-    return stored === undefined ? undefined : toPlacement(stored.record);
+    const record = this.#unfolded.session(session)?.record ?? stored?.record;
+    return record === undefined ? undefined : toPlacement(record);
   }
 
   #write(turn: WrittenTurn): void {
-    if (this.#log === undefined) return this.#database.write(() => this.#writeToTables([turn]));
+    if (this.#log === undefined) {
+      this.#database.write(() => this.#writeToTables([turn]));
+      return this.#layers.turnEnded("folded");
+    }
     this.#log.append(encodeTurn(turn));
     this.#turns.push(turn);
   }
@@ -155,15 +160,9 @@ class SqlJournalStore implements JournalStore {
     if (how === "folded") this.#unfolded.clear();
     for (const turn of turns) {
       if (how === "logged") this.#unfolded.add(turn);
-      else if (how === "lost") this.#undo(turn.session);
+      else if (how === "lost") this.#lost.add(turn.session);
     }
-  }
-
-  #undo(session: string): void {
-    this.#lost.add(session);
-    const record = this.#unfolded.session(session)?.record;
-    if (record === undefined) this.#layers.unset(session);
-    else this.#layers.set(session, toPlacement(record));
+    this.#layers.turnEnded(how, this.#lost);
   }
 
   load(sessionId: string): SessionOrigin | undefined {

@@ -77,13 +77,14 @@ export class UnfoldedTurns {
     return this.#state.get(layer)?.values() ?? [];
   }
 
-  get maxLayer(): number {
-    return Math.max(0, ...this.#state.keys());
-  }
-
   /** Whether what tables have of this session is removed. */
   isForgotten(session: string): boolean {
     return this.#forgotten.has(session);
+  }
+
+  /** Layers that are removed. */
+  get dropped(): Iterable<number> {
+    return this.#dropped;
   }
 
   isDropped(layer: number): boolean {
@@ -93,7 +94,7 @@ export class UnfoldedTurns {
   /** Within a transaction. */
   writeTo(tables: SessionTables): void {
     for (const session of this.#forgotten) tables.deleteSession(session);
-    for (const layer of this.#dropped) tables.dropState(layer);
+    for (const layer of this.#dropped) tables.dropLayer(layer);
     for (const [layer, state] of this.#state) for (const change of state.values()) tables.putState(layer, change);
     for (const [id, session] of this.#sessions) writeSession(tables, id, session, this.#keptLines);
   }

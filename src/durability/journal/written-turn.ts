@@ -2,6 +2,9 @@
 import type { SessionRecord } from "../../host/session/session-record.ts";
 import type { SessionTurn } from "./journal-store.ts";
 
+/** What lies below the lowest layers. Layers are numbered from 1. */
+export const noLayer = 0;
+
 /** Where the state of a session lies. */
 export interface Placement {
   /** Numbers of layers, oldest first; the last one is the session's own. */
