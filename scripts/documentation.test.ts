@@ -126,3 +126,17 @@ test("the places that the glossary names exist", () => {
   expect(places.length).toBeGreaterThan(20);
   expect(places.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
+
+test("the reading list in ARCHITECTURE.md has at most 2,500 lines, and each file exists", async () => {
+  const text = texts.get("ARCHITECTURE.md") ?? "";
+  const section = text.slice(text.indexOf("## A reading list"), text.indexOf("## Sessions"));
+  let lines = 0;
+  let folder = "";
+  for (const [, name = ""] of section.matchAll(/`([\w/-]+\.ts)`/g)) {
+    if (name.includes("/")) folder = dirname(name);
+    const file = name.includes("/") ? name : `${folder}/${name}`;
+    lines += (await readFile(join(root, "src", file), "utf8")).split("\n").length - 1;
+  }
+  expect(lines).toBeGreaterThan(1_500);
+  expect(lines).toBeLessThanOrEqual(2_500);
+});
