@@ -1,9 +1,9 @@
 // @ts-check
-// The table of a capability that is no part of the product: everything else about it follows from here.
+// The table of a capability that is not part of the product. Checks, types and the API of the client are derived from it.
 import { call, capability, push } from "a2e/protocol";
 import { z } from "zod";
 
-/** Told once, when the counter passes the threshold of its plugin. */
+/** Sent once, when the counter reaches the threshold of its plugin. */
 export const thresholdReached = push("counter/threshold", {
   doc: "The counter of this session has reached its threshold.",
   payload: z.object({ value: z.int(), threshold: z.int() }),

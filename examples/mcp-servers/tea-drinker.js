@@ -5,7 +5,7 @@ import { mcp } from "a2e/mcp";
 
 const client = await connect(process.env.A2E_URL ?? "http://127.0.0.1:8765");
 
-// The server starts with the host. Whoever is early hears of its tools by a push.
+// The server starts with the host. If its tools are not listed yet, a push announces them.
 const hasTools = new Promise((resolve) => client.onPush("tool/changed", resolve));
 let { tools } = await client.tools.list();
 if (tools.length === 0) {
