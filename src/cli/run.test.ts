@@ -90,7 +90,7 @@ describe("a wrong usage ends with 2 and a hint, and no stack trace", () => {
     const cwd = newProject("plugins: [{ type: tools, metadata: { bultin: false } }]\n");
     const { code, stderr } = await runInProcess(["tools", ...embedded], { cwd });
     expect(code).toBe(2);
-    expect(stderr).toContain('plugins[0].metadata.bultin: is no option here; did you mean "builtin"?');
+    expect(stderr).toContain('plugins[0].metadata.bultin: is not an option here; did you mean "builtin"?');
   });
 
   test("A2E_DEBUG shows where it came from", async () => {
