@@ -125,29 +125,32 @@ test("a removed folder is reported once, made again, and its end reported once",
   ]);
 });
 
-testWith(fullDevice)("a full disk is reported once; buffered entries are written when there is room again", async () => {
-  const { audit, numbers, path, warn } = startAudit({ maxPendingBytes: 2000 });
-  mkdirSync(dirname(path), { recursive: true });
-  symlinkSync("/dev/full", path);
-  for (const number of upTo(500)) {
-    audit.record(entryOf(number));
-    await nextTurn();
-  }
-  // The machine may have other things to do.
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
-  rmSync(path);
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
-  audit.record(entryOf(500));
-  await audit.close();
+testWith(fullDevice)(
+  "a full disk is reported once; buffered entries are written when there is room again",
+  async () => {
+    const { audit, numbers, path, warn } = startAudit({ maxPendingBytes: 2000 });
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync("/dev/full", path);
+    for (const number of upTo(500)) {
+      audit.record(entryOf(number));
+      await nextTurn();
+    }
+    // The machine may have other things to do.
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
+    rmSync(path);
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
+    audit.record(entryOf(500));
+    await audit.close();
 
-  const written = numbers();
-  expect(written.slice(0, -1)).toEqual(upTo(written.length - 1));
-  expect(written.at(-1)).toBe(500);
-  expect(warn).toHaveBeenLastCalledWith(expect.stringContaining("written again"), {
-    path,
-    lost: 501 - written.length,
-  });
-});
+    const written = numbers();
+    expect(written.slice(0, -1)).toEqual(upTo(written.length - 1));
+    expect(written.at(-1)).toBe(500);
+    expect(warn).toHaveBeenLastCalledWith(expect.stringContaining("written again"), {
+      path,
+      lost: 501 - written.length,
+    });
+  },
+);
 
 test("a path that can never be written fails no call, and closing logs how many entries are lost", async () => {
   const { audit, path, warn } = startAudit();

@@ -112,16 +112,19 @@ test("a folder removed meanwhile is a failure once, then it is made again", asyn
   expect(read()).toBe("b\n");
 });
 
-testWith(fullDevice)("a full disk is reported as a failure, and writing continues when there is room again", async () => {
-  const { path, append, read } = startFile(100, 5);
-  mkdirSync(dirname(path));
-  symlinkSync("/dev/full", path);
+testWith(fullDevice)(
+  "a full disk is reported as a failure, and writing continues when there is room again",
+  async () => {
+    const { path, append, read } = startFile(100, 5);
+    mkdirSync(dirname(path));
+    symlinkSync("/dev/full", path);
 
-  expect(await append("a\n")).toMatchObject({ written: 0, cause: { code: "ENOSPC" } });
-  rmSync(path);
-  expect(await append("a\n")).toEqual({ written: 2 });
-  expect(read()).toBe("a\n");
-});
+    expect(await append("a\n")).toMatchObject({ written: 0, cause: { code: "ENOSPC" } });
+    rmSync(path);
+    expect(await append("a\n")).toEqual({ written: 2 });
+    expect(read()).toBe("a\n");
+  },
+);
 
 test("a rotation that fails reports how much was written before, and the rest can follow later", async () => {
   const { path, append, read } = startFile(4, 1);

@@ -78,7 +78,9 @@ function parseHeader(line: string): FileHeader {
   }
   const version = value !== null && typeof value === "object" && "version" in value ? value.version : undefined;
   if (typeof version === "number" && version > formatVersion) {
-    throw new Error(`written in format version ${version} by a newer release; this release reads up to ${formatVersion}`);
+    throw new Error(
+      `written in format version ${version} by a newer release; this release reads up to ${formatVersion}`,
+    );
   }
   const parsed = fileHeader.safeParse(value);
   if (!parsed.success) throw new Error("damaged: its first line does not describe a snapshot", { cause: parsed.error });

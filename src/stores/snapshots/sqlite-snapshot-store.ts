@@ -77,9 +77,7 @@ export async function createSqliteSnapshotStore({ path }: SqliteSnapshotStoreOpt
         const info = toInfo(row);
         const text = String(row.state_json);
         if (digestOfText(text) !== row.state_sha256) {
-          throw new Error(
-            `snapshot ${info.snapshot_id} in ${path} is damaged: its state differs from the saved state`,
-          );
+          throw new Error(`snapshot ${info.snapshot_id} in ${path} is damaged: its state differs from the saved state`);
         }
         return { info, state: parseJson(text) };
       });
