@@ -160,7 +160,7 @@ test("after a failed sync nothing counts as durable, even if later syncs succeed
   await database.close();
 });
 
-test("with durability "process" a turn is reported at once, and is synced later", async () => {
+test("with durability 'process' a turn is reported at once, and is synced later", async () => {
   const syncs: ((error: Error | null) => void)[] = [];
   const { database, write } = await openNumbers({
     syncIntervalMs: 20,

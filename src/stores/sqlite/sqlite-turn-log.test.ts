@@ -320,7 +320,7 @@ test("after a failed sync no half is overwritten: it may be the only copy on the
   await database.close();
 });
 
-test("with durability "process" the log is synced by itself, and closing does not wait for the interval", async () => {
+test("with durability 'process' the log is synced by itself, and closing does not wait for the interval", async () => {
   const path = newPath();
   const synced: string[] = [];
   const { append, database, ends } = await open(path, {
