@@ -35,7 +35,7 @@ function messages(stdout: string): Record<string, unknown>[] {
     .map((text) => JSON.parse(text) as Record<string, unknown>);
 }
 
-test("stdout carries messages only and stderr nothing, whatever tools print; the end of input is the end, with 0", async () => {
+test("stdout carries messages only and stderr nothing, even if tools print; the end of input ends the host with 0", async () => {
   const folder = newProject();
   const host = startCli(["stdio"], folder);
   host.child.stdin?.end(`${hello}not json\n${line("tool/call/req", "2", { tool_name: "chatty", arguments: {} })}`);
@@ -60,7 +60,7 @@ test("SIGTERM ends it with 0", async () => {
   expect(messages(host.stdout).at(-1)).toMatchObject({ type: "session/closed" });
 });
 
-test("SIGTERM ends it though nobody reads what it says", async () => {
+test("SIGTERM ends it even if its output is not read", async () => {
   const host = startCli(["stdio"], newProject());
   host.child.stdin?.write(hello);
   await host.printed(/handshake\/resp/);
@@ -75,7 +75,7 @@ test("SIGTERM ends it though nobody reads what it says", async () => {
   host.child.stdout?.resume();
 });
 
-test("a promise that fails behind the host's back is in the log, and the host goes on", async () => {
+test("an unhandled rejection of a plugin is logged, and the host continues", async () => {
   const folder = newProject();
   const careless = chattyTool.replace("run: () => {", "run: () => { void Promise.reject(new Error('left behind'));");
   writeFileSync(join(folder, "chatty.mjs"), careless);
@@ -90,7 +90,7 @@ test("a promise that fails behind the host's back is in the log, and the host go
   expect(readFileSync(join(folder, ".a2e/stdio.log"), "utf8")).toContain("left behind");
 });
 
-test("a config that is wrong is told on stderr, and stdout stays empty", async () => {
+test("a config error is reported on stderr, and stdout stays empty", async () => {
   const folder = newProject();
   writeFileSync(join(folder, "a2e.yaml"), "hosst_id: x\n");
   const host = startCli(["stdio"], folder);
