@@ -1,4 +1,4 @@
-// What the command line does where something else has gone wrong: the network, the other side, the user's own folder.
+// The command line when something else fails: the network, the host, the user's own folder.
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type Server } from "node:http";
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
@@ -27,7 +27,7 @@ async function listen(server: Server | NetServer): Promise<{ port: number; close
   return { port, close: () => new Promise((resolve) => server.close(resolve)) };
 }
 
-test("a value from standard input may come late, and may be one item of a list", async () => {
+test("a value from standard input may come late, and may be an item of a list", async () => {
   for (const [tool, name] of [
     ["write_file", "--content"],
     ["js_eval", "--code"],
@@ -66,7 +66,7 @@ test("an address with a password is refused, and not repeated", async () => {
   }
 });
 
-test("a host that listens and does not answer is told as that; no other takes its place", async () => {
+test("a host that listens and does not answer is reported as such; no other host is used instead", async () => {
   const sockets = new Set<Socket>();
   const { port, close } = await listen(createServer((socket) => void sockets.add(socket.on("error", () => {}))));
   const { code, stderr } = await runInProcess(["tools"], { cwd: newFolder(`server: { port: ${port} }\n`) });
@@ -76,7 +76,7 @@ test("a host that listens and does not answer is told as that; no other takes it
   expect(stderr).toContain("does not answer");
 });
 
-test("conformance of a host that is not there says so once, and ends with 3", async () => {
+test("conformance of a host that is not reachable reports it once, and exits with 3", async () => {
   const { port, close } = await listen(createServer());
   await close();
   for (const target of [`http://127.0.0.1:${port}`, "no-such-command-anywhere"]) {
@@ -108,7 +108,7 @@ test("doctor sees plugins that would not load, and a file in the place of a fold
   });
 });
 
-test("what another machine says cannot steer the terminal", () => {
+test("text from another machine cannot control the terminal", () => {
   const notes: string[] = [];
   const style = createStyle({}, {});
   const terminal = { noteStyle: style, env: {}, note: (text: string) => void notes.push(text), program: "a2e" };

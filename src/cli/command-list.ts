@@ -1,8 +1,8 @@
-// Every command with its one line of help. What a command is made of is loaded only when it is called.
+// Every command with its line of help. The code of a command is loaded only when it is called.
 import type { Command } from "commander";
 import type { Terminal } from "./terminal.ts";
 
-/** What a command's file exports: adds arguments, options, examples and the action. */
+/** The export of a command's file: adds arguments, options, examples and the action. */
 export type DefineCommand = (command: Command, terminal: Terminal) => void;
 
 interface CommandEntry {
@@ -12,7 +12,7 @@ interface CommandEntry {
 
 export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run a host that agents reach over HTTP", load: () => import("./commands/serve.ts") },
-  stdio: { summary: "run a host for the one agent that started it", load: () => import("./commands/stdio.ts") },
+  stdio: { summary: "run a host for the agent that started it", load: () => import("./commands/stdio.ts") },
   mcp: {
     summary: "run a host for an MCP client: a desktop assistant, an editor",
     load: () => import("./commands/mcp.ts"),

@@ -1,4 +1,4 @@
-// What a script can tell from how a command ended.
+// Exit codes, so that a script can distinguish how a command ended.
 
 export const exitCodes = {
   ok: 0,

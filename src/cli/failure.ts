@@ -1,4 +1,4 @@
-// What a user reads when a command fails: the cause and the way out, and no stack trace for a mistake.
+// The output of a command that fails: the cause and the remedy, and no stack trace for a user's mistake.
 import { A2EClientError, A2EConnectionError } from "../client/errors.ts";
 import { HostStartError } from "../compose/host-start-error.ts";
 import { PluginLoadError } from "../config/plugin-loading.ts";
@@ -10,7 +10,7 @@ import type { Terminal } from "./terminal.ts";
 
 interface CliErrorOptions {
   exitCode?: number;
-  /** What to do about it. */
+  /** How to fix it. */
   hint?: string;
   cause?: unknown;
 }
@@ -28,7 +28,7 @@ export class CliError extends Error {
   }
 }
 
-/** Tells the user and returns the exit code. */
+/** Prints the failure and returns the exit code. */
 export function reportFailure(error: unknown, terminal: Terminal): number {
   const { red, dim } = terminal.noteStyle;
   // Much of it may be the words of another machine.
@@ -66,7 +66,7 @@ function hintOf(error: unknown, { program }: Terminal): string | undefined {
     error instanceof PluginLoadError ||
     error instanceof A2EClientError ||
     error instanceof A2EConnectionError;
-  return isKnown ? undefined : "A2E_DEBUG=1 shows where it came from.";
+  return isKnown ? undefined : "A2E_DEBUG=1 shows the stack trace.";
 }
 
 function isMissingConfig(error: unknown): boolean {

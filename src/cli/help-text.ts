@@ -1,4 +1,4 @@
-// What the help of every command ends with.
+// The end of the help of every command.
 import { exitCodes } from "./exit-codes.ts";
 
 const meanings: Record<keyof typeof exitCodes, string> = {

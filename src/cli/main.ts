@@ -7,13 +7,13 @@ if (problem !== undefined) {
   process.exit(1);
 }
 
-// Only now: an old Node cannot link what is behind these, and would say so with a stack trace.
+// Only now: an old Node cannot link these modules, and would print a stack trace.
 const { runCli } = await import("./run.ts");
 const { createProcessTerminal } = await import("./terminal.ts");
 
 const exitCode = await runCli(process.argv.slice(2), createProcessTerminal());
 
-// What was said goes out first. Then the command is over, whatever timers and sockets tools and plugins have left.
+// Flushes the output, then exits, even if tools and plugins have left timers and sockets open.
 for (const stream of [process.stdout, process.stderr]) {
   await new Promise<void>((resolve) => stream.write("", () => resolve()));
 }

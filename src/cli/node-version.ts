@@ -1,6 +1,6 @@
-// Which Node will do. Imports nothing: an old one could not even link what the rest of the program imports.
+// Checks the version of Node. Imports nothing: an old Node could not even link the imports of the program.
 
-/** What is wrong with this version; undefined where it will do. */
+/** The problem with this version; undefined if it is supported. */
 export function findNodeProblem(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return undefined;

@@ -1,6 +1,6 @@
 // Text of other machines on the way to a terminal, which obeys control characters.
 
-/** For one cell of a table or one line: control characters, line breaks included, become spaces. */
+/** For a cell of a table or a single line: control characters, including line breaks, become spaces. */
 export function toPlainLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
@@ -12,7 +12,7 @@ export function toPlainText(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }
 
-/** What fits into a list. */
+/** Shortens a text for a list. */
 export function firstSentence(text: string): string {
   return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }

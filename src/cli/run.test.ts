@@ -80,7 +80,7 @@ describe("a wrong usage ends with 2 and a hint, and no stack trace", () => {
     expect(code).toBe(2);
   });
 
-  test("a typo in a config is told with its place and the nearest key", async () => {
+  test("a typo in a config is reported with its position and the nearest key", async () => {
     const { code, stderr } = await runInProcess(["tools", ...embedded], { cwd: newProject("hosst_id: x\n") });
     expect(code).toBe(2);
     expect(stderr).toContain('own.yaml:1:1 hosst_id: unknown key; did you mean "host_id"?');
@@ -90,10 +90,10 @@ describe("a wrong usage ends with 2 and a hint, and no stack trace", () => {
     const cwd = newProject("plugins: [{ type: tools, metadata: { bultin: false } }]\n");
     const { code, stderr } = await runInProcess(["tools", ...embedded], { cwd });
     expect(code).toBe(2);
-    expect(stderr).toContain('plugins[0].metadata.bultin: is no option here; did you mean "builtin"?');
+    expect(stderr).toContain('plugins[0].metadata.bultin: is not an option here; did you mean "builtin"?');
   });
 
-  test("A2E_DEBUG shows where it came from", async () => {
+  test("A2E_DEBUG shows the stack trace", async () => {
     const options = { cwd: newProject("hosst_id: x\n"), env: { A2E_DEBUG: "1" } };
     expect((await runInProcess(["tools", ...embedded], options)).stderr).toMatch(/\n\s+at /);
   });
@@ -110,7 +110,7 @@ describe("init", () => {
     expect(findings.find(({ name }) => name === "config")).toEqual({ name: "config", status: "ok", message: path });
   });
 
-  test("replaces a file only when told to", async () => {
+  test("replaces a file only with --force", async () => {
     const cwd = newFolder();
     writeFileSync(join(cwd, "a2e.yaml"), "host_id: mine\n");
     const { code, stderr } = await runInProcess(["init"], { cwd });
@@ -121,7 +121,7 @@ describe("init", () => {
     expect(readFileSync(join(cwd, "a2e.yaml"), "utf8")).not.toContain("mine");
   });
 
-  test("--stdout prints what it would write", async () => {
+  test("--stdout prints the file instead of writing it", async () => {
     const { stdout } = await runInProcess(["init", "--stdout"], { cwd: newFolder() });
     expect(stdout).toContain("#server:");
   });
@@ -152,7 +152,7 @@ describe("against a host within the command", () => {
     expect(stderr).toContain("log thinking");
   });
 
-  test("call takes its arguments as one JSON object, and its own options behind the tool as well", async () => {
+  test("call takes its arguments as a JSON object, and accepts its own options behind the tool as well", async () => {
     const args = ["call", ...embedded, "js_eval", "--json-args", '{"code": "[1, 2]"}', "--json"];
     const { stdout } = await runInProcess(args, { cwd: newProject() });
     expect(JSON.parse(stdout)).toMatchObject({ success: true, tool_name: "js_eval", data: [1, 2] });
@@ -195,7 +195,7 @@ describe("against a host within the command", () => {
 });
 
 describe("against a running host", () => {
-  test("the one of this folder's config is found, called and listed, with its token", async () => {
+  test("the host of this folder's config is found, called and listed, with its token", async () => {
     const cwd = newFolder();
     const config = toHostConfig({ auth_token: "s3cret", server: { port: 0 } }, { baseDir: cwd, env: {} });
     await using server = await startConfiguredServer(config);
@@ -220,7 +220,7 @@ describe("against a running host", () => {
     expect(allowed.stdout).toBe("1\n");
   });
 
-  test("that is not there is told with what to do", async () => {
+  test("a host that is not reachable is reported with advice", async () => {
     const unused = createServer();
     await new Promise<void>((resolve) => unused.listen(0, "127.0.0.1", resolve));
     const { port } = unused.address() as AddressInfo;
@@ -236,7 +236,7 @@ describe("against a running host", () => {
 });
 
 describe("doctor", () => {
-  test("answers every question, and fails where a host could not start", async () => {
+  test("reports every check, and fails if a host could not start", async () => {
     const cwd = newProject("hosst_id: x\n");
     const { code, stdout } = await runInProcess(["doctor", "--json", ...embedded], { cwd, env: process.env });
     const findings = JSON.parse(stdout) as { name: string; status: string; message: string }[];
@@ -261,7 +261,7 @@ describe("doctor", () => {
     expect(findings.find(({ name }) => name === "sqlite")).toMatchObject({ status: "ok" });
   });
 
-  test("says where programs would run, and that a sandbox asked for by name has to work", async () => {
+  test("reports where programs would run, and fails if a sandbox named in the config does not work", async () => {
     const find = async (config: string) => {
       const cwd = newProject(config);
       const { stdout, code } = await runInProcess(["doctor", "--json", ...embedded], { cwd, env: process.env });
@@ -275,7 +275,7 @@ describe("doctor", () => {
     expect(missing.code).toBe(1);
   });
 
-  test("says what to do about a port that is taken", async () => {
+  test("reports advice for a port that is in use", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as AddressInfo;

@@ -1,4 +1,4 @@
-// One call of the command line, from arguments to exit code.
+// A run of the command line, from arguments to exit code.
 import { Command, CommanderError } from "commander";
 import { readVersion } from "../compose/version.ts";
 import { commands } from "./command-list.ts";
@@ -7,7 +7,7 @@ import { reportFailure } from "./failure.ts";
 import { examples, renderExitCodes } from "./help-text.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Never rejects: a failure is told to the user and is in the exit code. */
+/** Never rejects: a failure is printed and sets the exit code. */
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const program = await createProgram(args, terminal);
@@ -15,7 +15,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     else await program.parseAsync(args, { from: "user" });
     return terminal.exitCode;
   } catch (error) {
-    // Commander has told the user already; it ends help and --version in the same way.
+    // Commander has printed the message already; it ends help and --version in the same way.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     return reportFailure(error, terminal);
   }

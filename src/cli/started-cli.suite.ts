@@ -19,11 +19,11 @@ export interface StartedCli {
   readonly stderr: string;
   /** Resolves with the exit code, or the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals | null>;
-  /** Resolves when this was printed, on whichever stream; rejects when the process ends before. */
+  /** Resolves when this was printed on either stream; rejects if the process ends before. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** Returns what starts a process; those that still run after a test are killed. */
+/** Returns a function that starts a process; processes that still run after a test are killed. */
 export function useCli(): (
   args: readonly string[],
   cwd: string,

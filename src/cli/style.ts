@@ -1,4 +1,4 @@
-// Colours, where somebody looks at them.
+// Colours, if the output is a terminal.
 import { styleText } from "node:util";
 
 type Paint = (text: string) => string;

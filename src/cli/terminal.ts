@@ -1,4 +1,4 @@
-// What a command sees of the outside: two streams of text, the environment, signals. Passed in, so that tests need no process.
+// The environment of a command: two streams of text, variables, signals. Passed in, so that tests need no process.
 import { basename, relative, sep } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { openStandardInput } from "../transports/stdio/standard-input.ts";
@@ -8,7 +8,7 @@ import { createStyle, type Style } from "./style.ts";
 export interface Terminal {
   /** Writes a line of data, for people or scripts, to stdout. */
   print(text: string): void;
-  /** Writes a line about what goes on to stderr. */
+  /** Writes a line about the progress to stderr. */
   note(text: string): void;
   readonly style: Style;
   readonly noteStyle: Style;
@@ -20,18 +20,21 @@ export interface Terminal {
   readonly output: Writable;
   /** How to call this program again, for lines that a user copies. */
   readonly program: string;
-  /** What the process ends with; a command that fails after it has said why sets it. */
+  /** The exit code of the process; a command sets it if it fails after having printed the reason. */
   exitCode: number;
-  /** Calls back for SIGINT and SIGTERM, which then end nothing by themselves. Returns what takes it back. */
+  /**
+   * Calls back for SIGINT and SIGTERM, which then do not end the process by themselves. Returns a function that
+   * removes the handler.
+   */
   onStop(handler: (signal: NodeJS.Signals) => void): () => void;
 }
 
 export function createProcessTerminal(): Terminal {
   const { stdout, stderr, env } = process;
-  // A host must not end because nobody can be told that it runs.
+  // A host must not end because its stderr cannot be written.
   stderr.on("error", () => {});
   stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // A reader that has seen enough, as in `a2e tools | head`, is no failure.
+    // A reader that closes early, as in `a2e tools | head`, is not a failure.
     if (error.code === "EPIPE" || terminal.exitCode === exitCodes.failed) return;
     terminal.exitCode = exitCodes.failed;
     terminal.note(`error: standard output cannot be written: ${error.message}`);

@@ -1,4 +1,4 @@
-// A terminal for tests: collects what is printed, and stops what it is told to.
+// A terminal for tests: collects the output, and sends requests to stop.
 import { PassThrough, type Readable } from "node:stream";
 import { runCli } from "./run.ts";
 import { createStyle } from "./style.ts";

@@ -4,7 +4,7 @@ import { createApi } from "./api.ts";
 import { connectFake } from "./fake-transport.suite.ts";
 
 describe("the API of a table", () => {
-  test("has one method per call, each of which sends its request", async () => {
+  test("has a method per call, each of which sends its request", async () => {
     const { client, peer } = await connectFake();
     const api = createApi(client, core);
     expect(Object.keys(api)).toEqual(Object.keys(core.calls));
@@ -15,7 +15,7 @@ describe("the API of a table", () => {
     await client.disconnect();
   });
 
-  test("needs no request where all is optional, and passes options on", async () => {
+  test("needs no request if all fields are optional, and passes options on", async () => {
     const { client, peer } = await connectFake();
     const pinging = createApi(client, core).ping();
     peer.answer(peer.last, "pong", { uptime_seconds: 2 });

@@ -1,4 +1,4 @@
-// Typed calls of a table. The tables of a client's APIs come from whoever uses it: the client knows no capability.
+// Typed calls of a table. The tables are passed in by the user of the client: the client itself names no capability.
 import type { Call, Capability, RequestInputOf, ResultOf } from "../protocol/capability.ts";
 import type { RpcOptions } from "./rpc.ts";
 
@@ -8,7 +8,7 @@ export type CapabilityApi<C extends Capability> = {
     : never;
 };
 
-/** What an API needs of a client. */
+/** The members of a client that an API needs. */
 interface Caller {
   rpc<C extends Call>(call: C, request: RequestInputOf<C>, options?: RpcOptions): Promise<ResultOf<C>>;
 }

@@ -24,7 +24,7 @@ function startAskingPeer() {
   return peer;
 }
 
-test("a question that comes with the handshake is answered by what the options name", async () => {
+test("a question that comes with the handshake is answered by the handler of the options", async () => {
   const peer = startAskingPeer();
   const client = await A2EClient.connect({
     transport: peer.transport,
@@ -35,7 +35,7 @@ test("a question that comes with the handshake is answered by what the options n
   await client.disconnect();
 });
 
-test("a question that comes with the handshake waits for whoever is given the client, who answers it once", async () => {
+test("a question that comes with the handshake waits for a handler added after connect() resolves, and is answered once", async () => {
   const peer = startAskingPeer();
   const client = await A2EClient.connect({ transport: peer.transport });
   client.onAsk(question, () => ({ answer: "in time" }));
@@ -46,7 +46,7 @@ test("a question that comes with the handshake waits for whoever is given the cl
   await client.disconnect();
 });
 
-test("a question that comes with the handshake and that nobody answers is refused, unless it was withdrawn", async () => {
+test("a question that comes with the handshake is refused if no handler is added, unless it was withdrawn", async () => {
   const peer = startAskingPeer();
   const client = await A2EClient.connect({ transport: peer.transport });
   peer.events.receive({ type: question.type, id: "withdrawn", text: "?" });

@@ -1,4 +1,5 @@
-// What an agent answers when the host asks: one handler per question, one answer per question, whatever the handler does.
+// An agent's answers to questions of the host: a handler per type of question, and exactly one answer per question,
+// even if the handler fails.
 import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
 import { createMessage } from "../protocol/codec.ts";
 import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
@@ -6,7 +7,7 @@ import { A2EError, messageOf } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 
 export interface AskContext {
-  /** Aborted when nobody waits for the answer any more: the host has withdrawn the question, or the client closes. */
+  /** Aborted when the answer is no longer needed: the host has withdrawn the question, or the client closes. */
   readonly signal: AbortSignal;
 }
 
@@ -20,7 +21,7 @@ interface AskPort {
   readonly nextId: IdSource;
   /** Aborted when the client closes. */
   readonly signal: AbortSignal;
-  /** Whoever connects has not been given the client yet, and could not say what answers a question. */
+  /** True until connect() resolves: the application does not have the client yet and could not have added a handler. */
   isConnecting(): boolean;
   send(message: Message): void;
 }
@@ -31,16 +32,18 @@ interface Registered {
   readonly handler: AskHandler;
 }
 
-/** A question, and what became of it. */
+/** A question and its answer. */
 interface Given {
-  /** Absent while the handler is at it, and where the question was withdrawn. */
+  /** Undefined while the handler runs, and after the question was withdrawn. */
   message: Message | undefined;
   isOver: boolean;
   isRepeated: boolean;
   readonly withdrawal: AbortController;
 }
 
-/** Answers that can be given again: a link that is cut loses what was under way and offers the question once more. */
+/**
+ * Answers that can be sent again: a link that is cut loses messages under way, and the host then repeats the question.
+ */
 const keptAnswers = 16;
 
 export class AskHandlers {
@@ -48,14 +51,14 @@ export class AskHandlers {
   readonly #handlers = new Map<string, Registered>();
   /** By the id of the question, oldest first. */
   readonly #given = new Map<string, Given>();
-  /** Questions that nobody answers so far. */
+  /** Questions without a handler so far. */
   #unanswered: Message[] = [];
 
   constructor(port: AskPort) {
     this.#port = port;
   }
 
-  /** The latest handler of a question stands. Returns what takes it away. */
+  /** A later handler of the same question replaces an earlier one. Returns a function that removes the handler. */
   add<C extends Call>(call: C, handler: AskHandler<C>): () => void {
     const types: [type: string, responseType: string][] = [
       [call.type, call.responseType],
@@ -71,7 +74,7 @@ export class AskHandlers {
     };
   }
 
-  /** Answers a question; false where the message is none. */
+  /** Answers a question; returns false if the message is not a question. */
   take(message: Message): boolean {
     const { type, id } = message;
     const registered = this.#handlers.get(type);
@@ -90,8 +93,9 @@ export class AskHandlers {
   }
 
   /**
-   * Answers what waits for a handler, or refuses it. Not before the next turn: a question may come with the answer to the
-   * handshake, and whoever waits for that adds handlers when it has gone through all promises in between.
+   * Answers the questions that wait for a handler, or refuses them. Not before the next turn: a question may come with
+   * the answer to the handshake, and the code that awaits connect() adds its handlers only after all promises in
+   * between.
    */
   takeUnanswered(): void {
     if (this.#unanswered.length === 0) return;
@@ -137,7 +141,7 @@ export class AskHandlers {
     this.#send(given.message);
   }
 
-  /** Whether the host only says that it had an answer already. */
+  /** Whether this error only reports that the host already had an answer to the question. */
   isRefusedRepetition({ type, req_id }: Message): boolean {
     if (type !== "error") return false;
     for (const { message, isRepeated } of this.#given.values()) if (isRepeated && message?.id === req_id) return true;
@@ -176,7 +180,7 @@ export class AskHandlers {
     try {
       this.#send(message);
     } catch {
-      // What a handler returns may have no JSON form. The host is still owed an answer.
+      // The value that a handler returned may have no JSON form. The host must receive an answer nevertheless.
       if (type !== "error") this.#fail(req_id, new A2EError("runtime_error", "the agent's answer has no JSON form"));
     }
     this.#forgetOldest();
@@ -193,7 +197,7 @@ export class AskHandlers {
     }
   }
 
-  /** Throws where the message cannot be written. */
+  /** Throws if the message cannot be encoded. */
   #send(message: Message): void {
     if (this.#port.signal.aborted) return;
     try {

@@ -33,7 +33,7 @@ describe("a call", () => {
     await client.disconnect();
   });
 
-  test("finds its answer by req_id, in whatever order answers come", async () => {
+  test("finds its answer by req_id, in any order of answers", async () => {
     const { client, peer } = await connectFake();
     const calls = Array.from({ length: 50 }, () => client.rpc(paint, { colour: "red" }));
     peer
@@ -47,7 +47,7 @@ describe("a call", () => {
     await client.disconnect();
   });
 
-  test("is answered once: what comes later under its id changes nothing", async () => {
+  test("is answered once: a later message with its id is ignored", async () => {
     const { client, peer } = await connectFake();
     const painting = client.rpc(paint, { colour: "red" });
     const request = peer.last;
@@ -69,7 +69,7 @@ describe("a call", () => {
     await client.disconnect();
   });
 
-  test("ends with the first message that is no event, of an unknown type too, as hosts in Python do", async () => {
+  test("ends with the first message that is not an event, even of an unknown type, as sent by hosts in Python", async () => {
     const { client, peer } = await connectFake();
     const painting = client.rpc(paint, { colour: "red" });
     peer.answer(peer.last, "paint/finished", { coats: 3 });
@@ -77,7 +77,7 @@ describe("a call", () => {
     await client.disconnect();
   });
 
-  test("an answer of the wrong shape rejects the call and says which field", async () => {
+  test("rejects with the name of the field if the answer has the wrong shape", async () => {
     const { client, peer } = await connectFake();
     const painting = client.rpc(paint, { colour: "red" });
     peer.answer(peer.last, "paint/resp", { coats: "two" });
@@ -85,7 +85,7 @@ describe("a call", () => {
     await client.disconnect();
   });
 
-  test("that cannot be sent rejects at once and waits for nothing", async () => {
+  test("that cannot be sent rejects at once", async () => {
     const { client, peer } = await connectFake();
     peer.sendError = new Error("pipe is broken");
     await expect(client.rpc(paint, { colour: "red" })).rejects.toMatchObject({
@@ -128,7 +128,7 @@ describe("a call", () => {
     await client.disconnect();
   });
 
-  test("whose signal is none is rejected as well, and is not sent when the link is back", async () => {
+  test("whose signal is not an AbortSignal is rejected as well, and is not sent when the link is restored", async () => {
     const { client, peer } = await connectFake();
     const options = { signal: { aborted: false } as AbortSignal };
     await expect(client.rpc(paint, { colour: "red" }, options)).rejects.toThrow(TypeError);
@@ -137,7 +137,7 @@ describe("a call", () => {
     await client.disconnect();
   });
 
-  test("ping tells how long it took", async () => {
+  test("ping resolves with the round-trip time", async () => {
     const { client, peer } = await connectFake();
     const pinging = client.ping();
     peer.answer(peer.last, "pong");
@@ -180,7 +180,7 @@ describe("an error answer", () => {
 });
 
 describe("events", () => {
-  test("reach the caller in order before the answer, and ask for streaming where the request can", async () => {
+  test("reach the caller in order before the answer, and request streaming if the request supports it", async () => {
     const { client, peer } = await connectFake();
     const seen: unknown[] = [];
     const painting = client.rpc(paint, { colour: "red" }, { onEvent: (event) => seen.push(event) });
@@ -196,7 +196,7 @@ describe("events", () => {
     await client.disconnect();
   });
 
-  test("are asked for neither against the caller's word nor where the request has no such field", async () => {
+  test("are not requested if the caller turned streaming off or the request has no such field", async () => {
     const { client, peer } = await connectFake();
     const onEvent = vi.fn();
     const calls = [
@@ -224,7 +224,7 @@ describe("events", () => {
     await client.disconnect();
   });
 
-  test("that nobody can read, or that come too late, disturb nothing", async () => {
+  test("that cannot be read or come too late are ignored", async () => {
     const { client, peer } = await connectFake();
     const onEvent = vi.fn();
     const late = vi.fn();
@@ -235,7 +235,7 @@ describe("events", () => {
     peer.answer(peer.last, "paint/event", { data: { late: true } });
     await painting;
     expect(onEvent).not.toHaveBeenCalled();
-    // It belongs to no call any more, so it is for whoever listens to its type.
+    // It no longer belongs to a call, so it goes to the push handlers of its type.
     expect(late).toHaveBeenCalledOnce();
     await client.disconnect();
   });
@@ -268,7 +268,7 @@ describe("giving up", () => {
     await client.disconnect();
   });
 
-  test("the client's own timeout counts where the call names none; 0 waits for ever", async () => {
+  test("the client's own timeout applies if the call has none; 0 means no timeout", async () => {
     const clock = createFakeClock();
     const { client, peer } = await connectFake({ timeoutMs: 1_000, clock });
     const short = client.rpc(paint, { colour: "red" });
@@ -280,7 +280,7 @@ describe("giving up", () => {
     await client.disconnect();
   });
 
-  test("an aborted call is rejected and cancelled on the host; the others go on", async () => {
+  test("an aborted call is rejected and cancelled on the host; other calls continue", async () => {
     const { client, peer } = await connectFake();
     const controller = new AbortController();
     const aborted = client.rpc(paint, { colour: "red" }, { signal: controller.signal });
@@ -294,7 +294,7 @@ describe("giving up", () => {
     await client.disconnect();
   });
 
-  test("a signal aborted before sends nothing; one aborted after the answer cancels nothing", async () => {
+  test("a signal aborted before the call sends nothing; a signal aborted after the answer cancels nothing", async () => {
     const { client, peer } = await connectFake();
     await expect(client.rpc(paint, { colour: "red" }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: "aborted",
@@ -340,7 +340,7 @@ describe("a link that was cut", () => {
     await client.disconnect();
   });
 
-  test("so does one that announces a gap, and whoever listens hears of it", async () => {
+  test("and announces a gap gets unanswered requests again too, and push handlers receive the gap", async () => {
     const { client, peer } = await connectFake();
     const heard = vi.fn();
     client.onPush("session/gap", heard);
@@ -413,7 +413,7 @@ describe("retries", () => {
     await client.disconnect();
   });
 
-  test("come when the host said, whatever the backoff would be", async () => {
+  test("are made when the host asks for them, regardless of the backoff", async () => {
     const { client, peer } = await connectFake({ retry: { firstDelayMs: 1e9, maxDelayMs: 1e9 } });
     const painting = client.rpc(paint, { colour: "red" });
     await answerAll(peer, 1, { code: "rate_limited", retryable: true, detail: { retry_after_ms: 2 } });
@@ -423,7 +423,7 @@ describe("retries", () => {
     await client.disconnect();
   });
 
-  test("end at once where the caller gives up during a pause, as an aborted call does", async () => {
+  test("end at once if the caller aborts during a pause", async () => {
     const watch = watchResources();
     const { client, peer } = await connectFake({ retry: { firstDelayMs: 1e6, maxDelayMs: 1e6 } });
     const controller = new AbortController();
@@ -437,7 +437,7 @@ describe("retries", () => {
   });
 });
 
-describe("what a host cannot put down to one call", () => {
+describe("an error that a host cannot assign to a call", () => {
   test("a line that was too long for it fails its call, and no other", async () => {
     const { client, peer } = await connectFake();
     const large = client.rpc(ping, { padding: "ä".repeat(600) } as never).catch((error: unknown) => error);
@@ -495,7 +495,7 @@ test("a clock on the wall that is set while a call waits does not end it", async
   await client.disconnect();
 });
 
-test("a call may have an id of its caller's choice, one at a time, and a retry gets another", async () => {
+test("a call may have an id chosen by its caller, used once at a time, and a retry gets another id", async () => {
   const { client, peer } = await connectFake();
   const first = client.rpc(ping, {}, { id: "mine" });
   expect(peer.last.id).toBe("mine");

@@ -9,13 +9,13 @@ import { watchResources } from "../testing/leaks.ts";
 import { startHost } from "../testing/start-host.ts";
 
 const changed = push("bench/changed", {
-  doc: "Something changed.",
+  doc: "A value changed.",
   payload: z.object({ what: z.string() }),
   example: { what: "all" },
 });
 
 const benchCapability = capability("bench", {
-  doc: "Does what a test tells it to.",
+  doc: "Performs the step that a test names.",
   event: "bench/event",
   errors: { bench_broken: { retryable: true, doc: "It broke." } },
   calls: {
@@ -74,7 +74,7 @@ describe("a client of a host", () => {
     expect(answer).toEqual({ list: [1, 3] });
   });
 
-  test("gets events in order before the answer, and with the error where there is one", async () => {
+  test("gets events in order before the answer, and with the error if the call fails", async () => {
     await using test = await startHost(
       benchPlugin((value, context) => {
         for (const step of [1, 2, 3]) context.emit("progress", { step });
@@ -107,7 +107,7 @@ describe("a client of a host", () => {
     expect((await Promise.all(calls)).map(({ value }) => value)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test("stops the handler where it aborts or runs out of time, and can go on calling", async () => {
+  test("stops the handler if it aborts or times out, and can make further calls", async () => {
     const reasons: string[] = [];
     const untilStopped: Run = (value, { signal }) =>
       value === "quick"
@@ -121,7 +121,7 @@ describe("a client of a host", () => {
     await using test = await startHost(benchPlugin(untilStopped));
     const controller = new AbortController();
     const aborted = test.client.bench.run({}, { signal: controller.signal });
-    // The handler starts in a later turn; an abort before that would find nothing to stop.
+    // The handler starts in a later turn; an abort before that would have nothing to stop.
     await test.client.bench.run({ value: "quick" });
     controller.abort();
     await expect(aborted).rejects.toMatchObject({ code: "aborted" });
@@ -130,7 +130,7 @@ describe("a client of a host", () => {
     await expect(test.client.bench.run({ value: "quick" })).resolves.toEqual({ value: "done" });
   });
 
-  test("hears pushes while a call runs, and neither disturbs the other", async () => {
+  test("receives pushes while a call runs, without either affecting the other", async () => {
     await using test = await startHost(
       benchPlugin((value, context, tell) => {
         tell("first");
@@ -147,7 +147,7 @@ describe("a client of a host", () => {
     expect(onEvent).toHaveBeenCalledOnce();
   });
 
-  test("is told precisely what was wrong with a request", async () => {
+  test("receives the exact problem of a request", async () => {
     await using test = await startHost(benchPlugin(() => 1));
     await expect(test.client.bench.run({ streaming: "yes" as never })).rejects.toMatchObject({
       code: "schema_violation",
@@ -155,7 +155,7 @@ describe("a client of a host", () => {
     });
   });
 
-  test("ends its session when it leaves: the host keeps none, and nothing runs on", async () => {
+  test("ends its session when it disconnects: the host keeps no session and runs no handler", async () => {
     const watch = watchResources();
     const test = await startHost(benchPlugin((value) => value));
     const second = await test.connect();
@@ -178,7 +178,7 @@ describe("a client of a host", () => {
   });
 });
 
-test("a call under an id that is too long for its host is told so at once, whatever the host takes", async () => {
+test("rejects a call at once if its id is too long for the host", async () => {
   await using host = await startHost({ plugins: [benchPlugin((value) => value)], limits: { maxIdLength: 40 } });
   const answers = await Promise.allSettled([
     host.client.bench.run({ value: 1 }, { id: "x".repeat(41) }),

@@ -17,7 +17,7 @@ async function start(options: Partial<ClientOptions>, plugin = probePlugin()) {
   return { client, [Symbol.asyncDispose]: () => host.close(0) };
 }
 
-test("interceptors wrap every call of a client, the handshake included, the first one outermost", async () => {
+test("interceptors wrap every call of a client, including the handshake, and the first interceptor is the outermost", async () => {
   const seen: string[] = [];
   const noting =
     (name: string): ClientInterceptor =>

@@ -1,9 +1,9 @@
-// One place around every call of a client, in the manner of connect-es.
+// Interceptors around every call of a client, similar to those of connect-es.
 import type { Call } from "../protocol/capability.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { RpcOptions } from "./rpc.ts";
 
-/** A call that is about to be sent. To change it, give `next` another one: `next({ ...call, request })`. */
+/** A call that is about to be sent. To change it, pass a changed copy to `next`: `next({ ...call, request })`. */
 export interface ClientCall {
   /** The call in the table of its capability; `call.type` is its type on the wire. */
   readonly call: Call;
@@ -17,7 +17,7 @@ export type ClientCallFn = (call: ClientCall) => Promise<JsonObject>;
 /** Wraps every attempt of every call, the handshake included: a call that is retried passes once for each attempt. */
 export type ClientInterceptor = (next: ClientCallFn) => ClientCallFn;
 
-/** The first interceptor is the outermost. Undefined if there are none, so that calls pay nothing for them. */
+/** The first interceptor is the outermost. Undefined without interceptors, so that calls have no overhead. */
 export function composeClientInterceptors(
   interceptors: readonly ClientInterceptor[] | undefined,
   send: ClientCallFn,

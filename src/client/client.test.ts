@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe("connecting", () => {
-  test("opens the transport, shakes hands and keeps what the host granted", async () => {
+  test("opens the transport, shakes hands and stores what the host granted", async () => {
     const peer = new FakePeer();
     peer.handshakeAnswer = {
       session_id: "s",
@@ -40,14 +40,14 @@ describe("connecting", () => {
     ]).toEqual([true, true, true, false, false]);
   });
 
-  test("an agent without a name gets one, and asks for all capabilities of the protocol", async () => {
+  test("an agent without a name gets a generated name, and asks for all capabilities of the protocol", async () => {
     const { client, peer } = await connectFake();
     expect(client.agentId).not.toBe("");
     expect(peer.sent[0]?.agent_caps).toContain("multi_agent");
     await client.disconnect();
   });
 
-  test("a refused handshake says why and closes the link", async () => {
+  test("a refused handshake rejects with the reason and closes the link", async () => {
     const peer = new FakePeer();
     peer.handshakeAnswer = { ok: false, reason: "auth_failed" };
     const client = new A2EClient({ transport: peer.transport });
@@ -85,7 +85,7 @@ describe("connecting", () => {
     expect(peer.sentOf("handshake/req")).toHaveLength(1);
   });
 
-  test("calling before connecting says what to do", async () => {
+  test("calling before connecting throws an error that names connect()", async () => {
     const client = new A2EClient({ transport: new FakePeer().transport });
     await expect(client.rpc(ping, {})).rejects.toMatchObject({ code: "not_connected", message: "connect first" });
   });
@@ -124,7 +124,7 @@ describe("messages that answer no call", () => {
     await client.disconnect();
   });
 
-  test("are each handler's own: none can change what another sees", async () => {
+  test("are given to each handler as a copy, so that no handler can change another's", async () => {
     const { client, peer } = await connectFake();
     client.onPush("x/push", (message) => {
       (message.data as { a: number }).a = 2;
@@ -164,7 +164,7 @@ describe("messages that answer no call", () => {
     await client.disconnect();
   });
 
-  test("what is no message at all is ignored", async () => {
+  test("a value that is not a message is ignored", async () => {
     const { client, peer } = await connectFake();
     const seen = vi.fn();
     client.onPush("*", seen);
@@ -188,7 +188,7 @@ describe("messages that answer no call", () => {
 });
 
 describe("leaving", () => {
-  test("says goodbye, closes, and ends calls in flight; twice is once", async () => {
+  test("sends goodbye, closes, and rejects calls in flight; calling it twice is allowed", async () => {
     const { client, peer } = await connectFake();
     const call = client.rpc(ping, {});
     const ended = expect(call).rejects.toMatchObject({
@@ -214,14 +214,14 @@ describe("leaving", () => {
     expect(peer.sentOf().map((message) => message.type)).toEqual(["ping", "shutdown"]);
   });
 
-  test("waits no longer than it was told", async () => {
+  test("waits no longer than its timeout", async () => {
     const { client } = await connectFake();
     const ended = expect(client.rpc(ping, {})).rejects.toMatchObject({ code: "connection_lost" });
     await client.disconnect({ timeoutMs: 10 });
     await ended;
   });
 
-  test("someone in more of a hurry may leave meanwhile; goodbye is said once", async () => {
+  test("a second disconnect may end the wait of the first; goodbye is sent once", async () => {
     const { client, peer } = await connectFake();
     const ended = expect(client.rpc(ping, {})).rejects.toMatchObject({ code: "connection_lost" });
     const patient = client.disconnect({ timeoutMs: 60_000 });
@@ -259,7 +259,7 @@ describe("leaving", () => {
     expect(peer.sentOf("shutdown")).toEqual([]);
   });
 
-  test("leaves no timer, whatever was in flight or waiting", async () => {
+  test("leaves no timer with calls in flight or waiting", async () => {
     const watch = watchResources();
     const { client, peer } = await connectFake({ retry: { firstDelayMs: 60_000, maxDelayMs: 60_000 } });
     const calls = [client.rpc(ping, {}), client.rpc(ping, {}, { signal: new AbortController().signal })];
@@ -272,7 +272,7 @@ describe("leaving", () => {
   });
 });
 
-test("clients of one process that were given no name have names of their own", async () => {
+test("clients of a process without given names have distinct names", async () => {
   const names = Array.from({ length: 3 }, () => new A2EClient({ transport: new FakePeer().transport }).agentId);
   expect(new Set(names).size).toBe(3);
 });

@@ -24,25 +24,29 @@ import type { RpcOptions } from "./rpc.ts";
 export interface ClientOptions {
   transport: Transport;
   agentId?: string;
-  /** Capabilities to ask for; by default all of the protocol, of which the host grants what it has. */
+  /** Capabilities to ask for; by default all of the protocol, of which the host grants those it has. */
   capabilities?: readonly string[];
   authToken?: string;
-  /** How long a call waits for its answer unless it says otherwise; 0 waits for ever. */
+  /** How long a call waits for its answer, unless the call sets its own timeout; 0 means no timeout. */
   timeoutMs?: number;
-  /** Repeats calls that failed with a retryable error; off by default, since only the caller knows whether it is safe. */
+  /**
+   * Retries calls that failed with a retryable error. Off by default, since the client cannot tell whether a retry is
+   * safe.
+   */
   retry?: RetryOptions;
   /**
-   * Says what answers questions of the host before the first of them can come, as for an agent that comes back to a session
-   * where one waits: `asks: (onAsk) => onAsk(chains.asks.approve, …)`. `onAsk` of the client adds others later.
+   * Adds handlers for questions of the host before the first question can arrive, for example for an agent that
+   * resumes a session in which a question waits: `asks: (onAsk) => onAsk(chains.asks.approve, …)`. `client.onAsk` adds
+   * others later.
    */
   asks?(onAsk: OnAsk): void;
-  /** Wrap every call, the first one outermost. */
+  /** Wrap every call; the first interceptor is the outermost. */
   interceptors?: readonly ClientInterceptor[];
   clock?: Clock;
   nextId?: IdSource;
 }
 
-/** Returns what takes the handler away. */
+/** Returns a function that removes the handler. */
 export type OnAsk = <C extends Call>(ask: C, handler: AskHandler<C>) => () => void;
 
 export type AcceptedCap = z.output<typeof acceptedCap>;
@@ -94,7 +98,7 @@ export class A2EClient {
 
   async connect(): Promise<void> {
     if (this.#state !== "new")
-      throw new A2EConnectionError("not_connected", "this client was connected before; make a new one");
+      throw new A2EConnectionError("not_connected", "this client was connected before; create a new client");
     this.#state = "open";
     try {
       await this.#transport.open({
@@ -117,12 +121,12 @@ export class A2EClient {
     return this.#state === "open";
   }
 
-  /** A secret: whoever has it can act in this session. */
+  /** A secret: any client that has it can act in this session. */
   get sessionId(): string {
     return this.#sessionId;
   }
 
-  /** How many calls of this session the host runs at once; further ones wait there. */
+  /** How many calls of this session the host runs at once; further calls wait on the host. */
   get maxParallel(): number {
     return this.#maxParallel;
   }
@@ -132,7 +136,7 @@ export class A2EClient {
     return this.#acceptedCaps.filter((cap) => cap.enabled);
   }
 
-  /** Capabilities the host was asked for, with the reason where it refused one. */
+  /** The requested capabilities, each with the reason if the host refused it. */
   acceptedCaps(): readonly AcceptedCap[] {
     return this.#acceptedCaps;
   }
@@ -152,7 +156,7 @@ export class A2EClient {
     this.#maxParallel = answer.max_parallel;
   }
 
-  /** Sends one request and resolves with its result; an error answer is thrown as A2EClientError. */
+  /** Sends a request and resolves with its result; an error answer is thrown as A2EClientError. */
   rpc<C extends Call>(call: C, request: RequestInputOf<C>, options: RpcOptions = {}): Promise<ResultOf<C>> {
     const retry = options.retry ?? this.#options.retry;
     return retry === undefined
@@ -167,7 +171,7 @@ export class A2EClient {
     options: RpcOptions,
     retry: RetryOptions,
   ): Promise<ResultOf<C>> {
-    // Under the same id, a second attempt would be answered with what the first came to.
+    // Under the same id, a second attempt would get the answer of the first.
     const { id: _, ...later } = options;
     let next = options;
     const attempt = () => {
@@ -178,7 +182,7 @@ export class A2EClient {
     return withRetry(attempt, retry, (delayMs) => this.#pause(delayMs, options.signal));
   }
 
-  /** Ends early, by throwing, where the caller gives up or the client closes. */
+  /** Throws before the delay is over if the caller aborts or the client closes. */
   async #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
     const closed = this.#endedSignal;
     try {
@@ -228,14 +232,14 @@ export class A2EClient {
   }
 
   #checkId(id: string): void {
-    // The host would give it another one, and answer under that.
+    // The host would assign another id, and answer under that.
     if (id === "") throw new TypeError("the id of a call must not be empty");
     if (this.#pending.get(id) === undefined) return;
     const problem = `a call with the id ${JSON.stringify(id)} is still waiting for its answer`;
     throw new A2EConnectionError("duplicate_id", problem);
   }
 
-  /** The host is told, and nobody waits for what it says: the call is over for its caller either way. */
+  /** Asks the host to cancel, and ignores the answer: for the caller, the call has ended either way. */
   #cancelOnHost(call_id: string): void {
     if (this.#state !== "open") return;
     try {
@@ -253,7 +257,7 @@ export class A2EClient {
   }
 
   #receive(message: Message): void {
-    // Transports hand over whatever JSON the peer wrote.
+    // A transport passes on any JSON that the peer sent.
     if (!isJsonObject(message) || typeof message.type !== "string") return;
     const { req_id, type } = message;
     const pending = typeof req_id === "string" ? this.#pending.get(req_id) : undefined;
@@ -283,13 +287,19 @@ export class A2EClient {
     }
   }
 
-  /** Calls back for each message of this type that answers no call; `*` stands for all. Returns what ends it. */
+  /**
+   * Calls back for each message of this type that does not answer a call; `*` stands for all types. Returns a function
+   * that removes the handler.
+   */
   onPush(push: Push | string, handler: PushHandler): () => void {
     this.#pushHandlers ??= new PushHandlers();
     return this.#pushHandlers.add(typeof push === "string" ? push : push.type, handler);
   }
 
-  /** Answers a question of the host, one of the `asks` of a table. What the handler throws is answered as an error. */
+  /**
+   * Answers questions of the host, one of the `asks` of a table. An error thrown by the handler is sent as an error
+   * answer.
+   */
   onAsk<C extends Call>(ask: C, handler: AskHandler<C>): () => void {
     return this.#askHandlers.add(ask, handler);
   }
@@ -330,8 +340,8 @@ export class A2EClient {
   }
 
   /**
-   * A link that was cut is back: whatever has no answer goes out again under its id, and the host runs nothing twice. So do
-   * the last answers to its questions.
+   * A link was restored after a cut: every request without an answer is sent again under its id, and the host runs
+   * none twice. The last answers to its questions are sent again as well.
    */
   #repeatPending(): void {
     for (const { message } of this.#pending.all()) {
@@ -358,14 +368,14 @@ export class A2EClient {
     return new A2EConnectionError("connection_lost", why, this.#closeReason);
   }
 
-  /** Says goodbye and closes; calls in flight may still finish for `timeoutMs`. Twice is once. */
+  /** Sends goodbye and closes; calls in flight may still finish for `timeoutMs`. Calling it twice is allowed. */
   async disconnect({ timeoutMs = 0 }: { timeoutMs?: number } = {}): Promise<void> {
     if (this.#state === "open" && timeoutMs > 0) {
       const timer = new AbortController();
       await Promise.race([this.#pending.whenEmpty(), wait(timeoutMs, timer.signal).catch(() => {})]);
       timer.abort();
     }
-    // Meanwhile the link may have been lost, or the client disconnected by someone in more of a hurry.
+    // In the meantime the link may have been lost, or a second `disconnect` with a shorter timeout may have closed it.
     if (this.isConnected) this.#sayGoodbye();
     this.#lost();
     await this.#transport.close();
@@ -384,7 +394,7 @@ export class A2EClient {
   }
 }
 
-/** Ids of one process begin alike and those of two end alike, so that a name needs something of both. */
+/** Ids of the same process begin alike and ids of two processes may end alike, so a name uses parts of both. */
 function shortened(id: string): string {
   return id.length <= 16 ? id : id.slice(0, 8) + id.slice(-8);
 }
@@ -394,7 +404,7 @@ function receiveEvent(pending: PendingCall, message: Message): void {
   if (event !== undefined) guarded(() => pending.options.onEvent?.(event));
 }
 
-/** JSON knows no BigInt and no cycles: a mistake of the caller, of which the link is no part. */
+/** JSON has no BigInt and no cycles: an error of the caller, not of the link. */
 function toSendError(cause: Error): Error {
   if (cause instanceof TypeError) return new TypeError(`the request has no JSON form: ${cause.message}`, { cause });
   return new A2EConnectionError("connection_lost", `could not send: ${cause.message}`, cause);

@@ -40,7 +40,7 @@ describe("A2EClientError", () => {
   });
 });
 
-test("A2EConnectionError has a cause only where there is one", () => {
+test("A2EConnectionError has a cause only if it was given one", () => {
   const cause = new Error("reset");
   expect(new A2EConnectionError("connection_lost", "gone", cause).cause).toBe(cause);
   expect("cause" in new A2EConnectionError("timeout", "late")).toBe(false);

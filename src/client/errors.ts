@@ -9,7 +9,7 @@ export interface CallEvent {
   readonly seq: number;
 }
 
-/** The host answered with an error. Test `code`; `detail` says what to fix. */
+/** The host answered with an error. Test `code`; `detail` contains what to fix. */
 export class A2EClientError extends Error {
   readonly code: string;
   readonly retryable: boolean;
@@ -40,7 +40,7 @@ function plain(code: string): string {
   return code.toLowerCase().replace(/^mcp_/, "");
 }
 
-/** Something failed on this side: no link, a refused handshake, no answer in time. */
+/** An error on this side: no link, a refused handshake, or no answer in time. */
 export class A2EConnectionError extends Error {
   readonly code:
     | "not_connected"

@@ -1,4 +1,4 @@
-// A peer played by the test: what the client sends is kept, what it receives is said by hand.
+// A peer that is controlled by the test: it records the client's messages, and the test sends messages to the client.
 import { createMessage } from "../protocol/codec.ts";
 import type { Message } from "../protocol/envelope.ts";
 import type { Transport, TransportEvents } from "../protocol/transport.ts";
@@ -11,7 +11,7 @@ export class FakePeer {
   /** Thrown by every `send` while it is set. */
   sendError: Error | undefined;
   openError: Error | undefined;
-  /** What the handshake is answered with; undefined leaves it unanswered. */
+  /** The answer to the handshake; undefined leaves it unanswered. */
   handshakeAnswer: object | undefined = { session_id: "session-1", max_parallel: 7 };
   readonly #nextId = createFakeIds("host");
   #events: TransportEvents | undefined;
@@ -37,7 +37,7 @@ export class FakePeer {
     return this.#events;
   }
 
-  /** Messages of one type, or all but the handshake. */
+  /** Messages of a type, or all but the handshake. */
   sentOf(type?: string): Message[] {
     return this.sent.filter((message) =>
       type === undefined ? message.type !== "handshake/req" : message.type === type,

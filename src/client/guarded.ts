@@ -1,4 +1,6 @@
-/** What an application's callback throws must not break the reader it was called from; it surfaces on its own. */
+/**
+ * An error thrown by an application's callback must not break its caller; it becomes an uncaught exception of its own.
+ */
 export function guarded(callback: () => void): void {
   try {
     callback();

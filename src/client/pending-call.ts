@@ -22,7 +22,7 @@ export class PendingCall {
   sequence = 0;
   entry: IdEntry<PendingCall> | undefined;
   onAbort: (() => void) | undefined;
-  /** What it came to before anybody asked. */
+  /** The outcome, if the call ended before `toPromise` was called. */
   #outcome: JsonObject | Error | undefined;
   #resolve: ((result: JsonObject) => void) | undefined;
   #reject: ((error: Error) => void) | undefined;
@@ -46,8 +46,8 @@ export class PendingCall {
   }
 
   /**
-   * For who made it, once. A host in the same process has answered before anybody asks, and a promise of what is there
-   * needs no functions that settle it.
+   * To be called once, by the caller of the call. A host in the same process may have answered already, and then a
+   * resolved promise is cheaper than one with resolve functions.
    */
   toPromise(): Promise<JsonObject> {
     const outcome = this.#outcome;

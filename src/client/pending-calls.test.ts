@@ -38,7 +38,7 @@ describe("PendingCalls", () => {
     pending.rejectAll(() => new Error());
   });
 
-  test("gives up exactly those whose time is over, once, and tells so", () => {
+  test("gives up exactly the calls that timed out, each once, and reports them", () => {
     const { pending, add, pass, givenUp } = setUp();
     const early = add("early", 100);
     const late = add("late", 1000);
@@ -54,7 +54,7 @@ describe("PendingCalls", () => {
     expect(givenUp).toEqual(["early", "late"]);
   });
 
-  test("keeps one timer for all, none once nothing waits, and starts again", () => {
+  test("uses a single timer for all calls, stops it when no call waits, and starts it again", () => {
     const { pending, add, pass } = setUp();
     const calls = Array.from({ length: 10 }, (_, index) => add(String(index)));
     expect(vi.getTimerCount()).toBe(1);
@@ -80,7 +80,7 @@ describe("PendingCalls", () => {
     expect(next.reject).toHaveBeenCalledOnce();
   });
 
-  test("an aborted call is given up, and an ended one no longer listens to its signal", () => {
+  test("an aborted call is given up, and an ended call no longer listens to its signal", () => {
     const { pending, add, givenUp } = setUp();
     const controller = new AbortController();
     const aborted = add("a", undefined, { signal: controller.signal });
@@ -94,7 +94,7 @@ describe("PendingCalls", () => {
     expect(givenUp).toEqual(["a"]);
   });
 
-  test("whenEmpty waits for the last one, and not at all where there is none", async () => {
+  test("whenEmpty waits for the last call, and resolves at once if there is none", async () => {
     const { pending, add } = setUp();
     await pending.whenEmpty();
     const [first, second] = [add("a"), add("b")];

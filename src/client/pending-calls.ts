@@ -11,7 +11,7 @@ const sweepMs = 25;
 export const steadyClock: Clock = { now: () => performance.now() };
 
 export class PendingCalls {
-  /** The youngest call stays out of the table until another one comes: most agents make one at a time. */
+  /** The latest call stays out of the table until another call is made: most agents make a single call at a time. */
   #latest: PendingCall | undefined;
   #table: IdTable<PendingCall> | undefined;
   readonly #clock: Clock;
@@ -41,7 +41,8 @@ export class PendingCalls {
   }
 
   add(call: PendingCall): void {
-    // First, since what is no signal throws: a call that was refused must not be repeated later.
+    // First, because it throws if `signal` is not an AbortSignal: a call that was rejected must not be sent again
+    // later.
     if (call.options.signal !== undefined) this.#listen(call, call.options.signal);
     call.sequence = this.#added;
     this.#added += 1;
@@ -61,11 +62,11 @@ export class PendingCalls {
   watch(call: PendingCall): void {
     if (this.#isEmpty) return;
     if (call.timeoutMs > 0) call.expiresAt = this.#clock.now() + call.timeoutMs;
-    // One timer for all: thousands of calls may come and go within one tick of it.
+    // A single timer for all calls: thousands of calls may come and go within a tick.
     this.#timer ??= setInterval(() => this.#expire(), sweepMs);
   }
 
-  /** Nobody waits for it any more. */
+  /** The result is no longer needed. */
   remove(call: PendingCall): void {
     if (call === this.#latest) this.#latest = undefined;
     else if (call.entry !== undefined) this.#table?.remove(call.entry);
@@ -82,7 +83,7 @@ export class PendingCalls {
     this.#timer = undefined;
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no call waits any more. */
   async whenEmpty(): Promise<void> {
     if (!this.#isEmpty) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
   }

@@ -1,4 +1,4 @@
-// What the host says about a call besides its result: events, and errors in whatever shape.
+// Messages about a call besides its result: events, and errors in any of the shapes that hosts use.
 import { encodeMessage } from "../protocol/codec.ts";
 import { errorPayload, eventPayload } from "../protocol/core.ts";
 import type { Message } from "../protocol/envelope.ts";
@@ -8,12 +8,12 @@ import { parseWith } from "../protocol/parse.ts";
 import { A2EClientError, type CallEvent } from "./errors.ts";
 import type { PendingCall } from "./pending-call.ts";
 
-/** Events of a call that are kept for the error it may end with: the last ones. All of them go to `onEvent`. */
+/** The last events of a call are kept for the error that it may end with. All events go to `onEvent`. */
 const maxKeptEvents = 1_000;
 
-/** The event of a message, kept with its call; undefined where it is none. */
+/** The event in a message, stored with its call; undefined if the message is not an event. */
 export function takeEvent(pending: PendingCall, message: Message): CallEvent | undefined {
-  // Hosts of the documentation's dialect send text where the protocol has an object.
+  // Hosts that follow the protocol's documentation send text for `data`, which the SDK defines as an object.
   const { data } = message;
   const payload = data === undefined || isJsonObject(data) ? message : { ...message, data: { value: data } };
   const event = parseWith(eventPayload, payload);
@@ -28,7 +28,7 @@ export function toClientError(message: Message, { message: { id }, events = [] }
   return new A2EClientError(readError(message), id, events.slice(-maxKeptEvents));
 }
 
-/** Hosts in the field put the text elsewhere, or null where they have nothing to say: what can be read is read. */
+/** Some hosts put the text in another field, or null if they have no text: all readable fields are used. */
 function readError(message: Message): ReturnType<typeof errorPayload.parse> {
   const payload = parseWith(errorPayload, message);
   if (!(payload instanceof A2EError)) return payload;

@@ -11,7 +11,7 @@ describe("backoffMs", () => {
     expect(shortest).toEqual([50, 100, 200, 400, 500, 500]);
   });
 
-  test("stays a delay whatever the attempt", () => {
+  test("stays a finite delay for any attempt", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100_000 }), (attempt) => {
         const delay = backoffMs(attempt, {});
@@ -42,7 +42,7 @@ describe("wait", () => {
     expect(removed).toHaveBeenCalledOnce();
   });
 
-  test("rejects with the signal's reason, at once where it was aborted before", async () => {
+  test("rejects with the signal's reason, at once if it was aborted before", async () => {
     const controller = new AbortController();
     const waiting = wait(100, controller.signal);
     controller.abort("enough");
@@ -51,7 +51,7 @@ describe("wait", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("a delay beyond what a timer can hold is long, not none at all", async () => {
+  test("a delay beyond the maximum of a timer waits long instead of not at all", async () => {
     const isOver = vi.fn();
     const controller = new AbortController();
     const waiting = wait(1e12, controller.signal).then(isOver, () => {});

@@ -8,7 +8,10 @@ export interface RetryOptions {
   maxDelayMs?: number;
 }
 
-/** Doubles with each attempt; half of it is random, so that clients cut off together do not come back together. */
+/**
+ * Doubles with each attempt; half of it is random, so that clients cut off together do not reconnect at the same
+ * moment.
+ */
 export function backoffMs(
   attempt: number,
   { firstDelayMs = 100, maxDelayMs = 30_000 }: RetryOptions,
@@ -18,7 +21,10 @@ export function backoffMs(
   return ceiling / 2 + (random() * ceiling) / 2;
 }
 
-/** Repeats what fails with a retryable error, when the host says, or ever later; in the end it throws the last one. */
+/**
+ * Repeats calls that fail with a retryable error, after the delay that the host names or a growing backoff; finally
+ * throws the last error.
+ */
 export async function withRetry<Value>(
   attempt: () => Promise<Value>,
   retry: RetryOptions,

@@ -2,7 +2,7 @@ import type { Capability } from "../protocol/capability.ts";
 import type { CapabilityApi } from "./api.ts";
 import type { A2EClient } from "./client.ts";
 
-/** A client with one property per table: `client.tools.call({ … })`. */
+/** A client with a property per table: `client.tools.call({ … })`. */
 export type WithApis<Tables extends Record<string, Capability>> = A2EClient & {
   readonly [Name in keyof Tables]: CapabilityApi<Tables[Name]>;
 };

@@ -28,7 +28,7 @@ describe("other machines may reach", () => {
   });
 });
 
-test("a host that others reach is refused without a token, and the message says what to set", () => {
+test("a host that other machines can reach is refused without a token, and the message names the setting", () => {
   const config = toHostConfig({ server: { host: "0.0.0.0" } }, { env: {} });
   expect(() => checkBinding(config)).toThrow(ConfigError);
   expect(() => checkBinding(config)).toThrow(/A2E_AUTH_TOKEN.*auth_token.*127\.0\.0\.1/s);

@@ -7,14 +7,14 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/** Names other than localhost count as reachable: what they resolve to may change after the check. */
+/** Names other than localhost count as reachable: their address may change after the check. */
 export function isLoopback(address: string): boolean {
   const name = address.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   const family = isIP(name);
   return family === 0 ? name === "localhost" : loopback.check(name, family === 4 ? "ipv4" : "ipv6");
 }
 
-/** Throws where everybody who reaches the port could use the tools of this machine. */
+/** Throws if any machine that reaches the port could use the tools of this machine. */
 export function checkBinding({ server, auth_token }: Pick<A2EHostConfig, "server" | "auth_token">): void {
   if (auth_token !== undefined) return;
   const advice = "set A2E_AUTH_TOKEN (or auth_token in the config, or --token)";
@@ -23,7 +23,7 @@ export function checkBinding({ server, auth_token }: Pick<A2EHostConfig, "server
     throw new ConfigError([{ path: "server.host", message: `${found}: ${advice}, or listen on 127.0.0.1` }]);
   }
   if (server.allowed_hosts.length > 0) {
-    const found = "whoever reaches the proxy could use this host, and no token protects it";
+    const found = "any client that reaches the proxy could use this host, and no token protects it";
     throw new ConfigError([{ path: "server.allowed_hosts", message: `${found}: ${advice}` }]);
   }
 }

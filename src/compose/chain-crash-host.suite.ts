@@ -1,5 +1,5 @@
-// A host to be killed in the middle of chains: its one tool writes down each time that it begins and each time that it
-// has done its work, so that a test can see what ran how often.
+// A host to be killed in the middle of chains: its only tool logs each start and each completion of its work, so that a
+// test can count how often each node ran.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
@@ -16,7 +16,7 @@ const [folder = "", port] = process.argv.slice(2);
 
 const work = defineTool({
   name: "work",
-  description: "Does something that must not be done twice.",
+  description: "Does work that must not be done twice.",
   input: z.object({ ms: z.number(), v: z.number().default(0), length: z.int().default(0) }),
   async run({ ms, v, length }, { id }) {
     appendFileSync(join(folder, "work.log"), `begin ${id}\n`);

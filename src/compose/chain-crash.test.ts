@@ -1,4 +1,4 @@
-// Kills a host in the middle of chains. They go on where they were: no node that had ended runs again.
+// Kills a host in the middle of chains. They resume: no node that had ended runs again.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -56,7 +56,7 @@ function node(index: number, ms: number, rest: object = {}) {
   return { node_id: `n${index}`, kind: "tool", name: "work", input: { ms, v: index }, deps, ...rest };
 }
 
-test("a chain goes on after each of several kills, and its repeated request gets the answer", async () => {
+test("a chain resumes after each of several kills, and its repeated request gets the answer", async () => {
   const { client, api } = await connectAgent();
   const nodes = Array.from({ length: 12 }, (_, index) => node(index, 60));
   const events: unknown[] = [];
@@ -73,7 +73,7 @@ test("a chain goes on after each of several kills, and its repeated request gets
   const work = await readWork();
   expect(result).toMatchObject({ chain_id: "long", success: true, nodes_run: 12, final_output: { v: 11 } });
   expect(Object.keys(result.outputs)).toHaveLength(12);
-  // Only what was under way when the host died begins again, and under the same key.
+  // Only nodes that were running when the host was killed begin again, under the same key.
   expect(Object.keys(work)).toEqual(nodes.map(({ node_id }) => node_id));
   expect(keys.size).toBeGreaterThanOrEqual(5);
   expect([...keys].filter((key) => work[key]?.end !== 1)).toEqual([]);

@@ -15,7 +15,7 @@ test.each([
   [{}, { durability: "process", syncIntervalMs: 100 }],
   [{ durability: "power" }, { durability: "power" }],
   [{ sync_interval_ms: 7 }, { durability: "process", syncIntervalMs: 7 }],
-] as const)("a database is opened with what the config says of persistence: %o", async (persistence, expected) => {
+] as const)("a database is opened with the persistence settings of the config: %o", async (persistence, expected) => {
   const config = toHostConfig({ persistence, plugins: [] }, { baseDir: newFolder(), env: {} });
   const host = await startConfiguredHost(config);
   await host.close(0);

@@ -48,7 +48,7 @@ test("an empty config gives a host with tools, folders of its own and an audit f
   expect(readFileSync(join(config.data_dir, ".gitignore"), "utf8")).toBe("*\n");
 });
 
-test("audit and plugins that are switched off leave nothing", async () => {
+test("audit and plugins that are switched off leave no file", async () => {
   const config = configIn(nextFolder(), {
     audit: { enabled: false },
     plugins: [{ type: "tools", metadata: { enabled: false } }],
@@ -75,7 +75,7 @@ test("limits, token and the name of the host come from the config", async () => 
   expect(client.maxParallel).toBe(7);
 });
 
-test("a file store keeps its snapshots where the config says", async () => {
+test("a file store keeps its snapshots in the configured folder", async () => {
   const folder = nextFolder();
   await using _host = await startConfiguredHost(configIn(folder, { snapshot_store: { type: "file", path: "saved" } }));
   expect(statSync(join(folder, "saved")).isDirectory()).toBe(true);
@@ -112,7 +112,7 @@ describe("a start that fails", () => {
     await expect(startConfiguredHost(config)).rejects.toThrow(/^snapshot_store: .*is damaged or not a SQLite database/);
   });
 
-  test("does not show what variables of the environment hold", async () => {
+  test("does not show the values of environment variables", async () => {
     const failing = async () => (options: JsonObject) => ({
       capability: tools,
       setup: () => Promise.reject(new Error(`cannot reach ${options.database}`)),
@@ -126,7 +126,7 @@ describe("a start that fails", () => {
     expect(inspect(await start.catch((error: unknown) => error))).not.toContain("hunter2");
   });
 
-  test("closes what it had opened", async () => {
+  test("closes the parts it had opened", async () => {
     let isClosed = false;
     const store = createMemorySnapshotStore();
     const snapshots: SnapshotStore = {
@@ -147,7 +147,7 @@ describe("a start that fails", () => {
   });
 });
 
-test("where a part fails, those before it are closed", async () => {
+test("if a part fails, the parts before it are closed", async () => {
   const folder = nextFolder();
   mkdirSync(folder);
   const config = configIn(folder, { snapshot_store: { type: "sqlite", path: "." } });
@@ -171,7 +171,7 @@ test("where a part fails, those before it are closed", async () => {
   expect(closed).toEqual(["audit", "snapshots"]);
 });
 
-test("a data folder has one host whose sessions last; those that keep none may join it", async () => {
+test("a data folder belongs to a single host with lasting sessions; hosts without lasting sessions may share it", async () => {
   const folder = nextFolder();
   const first = await startConfiguredHost(configIn(folder));
   await expect(startConfiguredHost(configIn(folder))).rejects.toThrow("another host uses it");

@@ -1,4 +1,4 @@
-// From a config to a running host: the place where stores, the audit file and plugins are chosen.
+// Turns a config into a running host: chooses the stores, the audit file and the plugins.
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
 import { concealInError } from "../config/environment.ts";
@@ -24,11 +24,11 @@ import { HostStartError } from "./host-start-error.ts";
 
 export interface ConfiguredHostOptions {
   log?: Logger;
-  /** False for hosts whose sessions nobody can come back to, as those of a child process: nothing is journalled then. */
+  /** False for hosts whose sessions cannot be resumed, such as those of a child process: they are not journalled. */
   areSessionsKept?: boolean;
-  /** Plugins that a `type` in the config may name without `cls`, beside the built-in ones. */
+  /** Plugins that a `type` in the config may name without `cls`, beside the built-in plugins. */
   plugins?: Readonly<Record<string, () => Promise<PluginFactory>>>;
-  /** Parts that take the place of what the config says. */
+  /** Parts that replace those of the config. */
   parts?: Partial<
     Pick<
       HostOptions,
@@ -49,8 +49,8 @@ export interface ConfiguredHostOptions {
 }
 
 /**
- * Starts what the config describes, or nothing: where a part fails, those before it are closed. Rejects with a
- * PluginLoadError, a HostStartError or another Error that names the part. The host opens no port.
+ * Starts everything that the config describes, or nothing: if a part fails, the parts before it are closed. Rejects
+ * with a PluginLoadError, a HostStartError or another Error that names the part. The host opens no port.
  */
 export async function startConfiguredHost(
   config: A2EHostConfig,
@@ -107,7 +107,7 @@ export async function startConfiguredHost(
   }
 }
 
-/** What went wrong first is what the caller should see. */
+/** The caller should see the first error, so an error while closing is only logged. */
 async function closeFailed(part: { close(): unknown }, log: Logger): Promise<void> {
   try {
     await part.close();
@@ -117,7 +117,7 @@ async function closeFailed(part: { close(): unknown }, log: Logger): Promise<voi
 }
 
 async function openSnapshots({ type, path }: A2EHostConfig["snapshot_store"], log: Logger): Promise<SnapshotStore> {
-  // Each store is loaded only where it is used: SQLite brings native code.
+  // Each store is loaded only if it is used: SQLite loads native code.
   if (type === "memory" || path === undefined) {
     return (await import("../stores/snapshots/memory-snapshot-store.ts")).createMemorySnapshotStore();
   }
@@ -151,7 +151,7 @@ async function openDatabase({ data_dir, persistence }: A2EHostConfig, isDurable:
   }
 }
 
-/** Nothing is tried out before a plugin asks for one. */
+/** No sandbox is tested before a plugin asks for one. */
 export function openSandboxes({ sandbox, data_dir }: A2EHostConfig): Sandboxes {
   return createSandboxes({
     default: sandbox.default,

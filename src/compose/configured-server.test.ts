@@ -23,7 +23,7 @@ test("a host answers on the port of its config until it is closed, and closing t
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
 });
 
-test("a second close with less time ends what the first would still wait for", async () => {
+test("a second close with less time ends the wait of the first", async () => {
   const server = await startConfiguredServer(config({ server: { port: 0 } }));
   const client = await A2EClient.connect({ transport: createNodeHttpTransport({ url: server.url }) });
   const isRefused = expect(
@@ -35,7 +35,7 @@ test("a second close with less time ends what the first would still wait for", a
   await client.disconnect();
 });
 
-test("nothing is started for an address that others reach where no token is set", async () => {
+test("nothing is started on an address that other machines can reach if no token is set", async () => {
   const refused = config({ server: { host: "0.0.0.0", port: 0 } });
   await expect(startConfiguredServer(refused)).rejects.toThrow("A2E_AUTH_TOKEN");
 });
@@ -51,7 +51,7 @@ test("a port that is taken leaves no host behind", async () => {
   }
 });
 
-test("a reverse proxy may pass on the names that are listed, where a token protects the host", async () => {
+test("a reverse proxy may pass on the listed names if a token protects the host", async () => {
   const allowed_hosts = ["Agents.example.com"];
   await expect(startConfiguredServer(config({ server: { port: 0, allowed_hosts } }))).rejects.toThrow("A2E_AUTH_TOKEN");
   await using server = await startConfiguredServer(config({ auth_token: "t", server: { port: 0, allowed_hosts } }));

@@ -11,14 +11,14 @@ export interface ConfiguredServer {
   readonly url: string;
   readonly port: number;
   /**
-   * Lets calls in flight finish for `drainMs` (by default what the config says), then ends everything. Twice is once,
-   * within the shorter of both times.
+   * Lets calls in flight finish for `drainMs` (by default the configured time), then ends everything. Calling it twice
+   * is allowed; the shorter of both times applies.
    */
   close(drainMs?: number): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Rejects with a ConfigError where other machines could reach a host that no token protects. */
+/** Rejects with a ConfigError if other machines could reach a host without a token. */
 export async function startConfiguredServer(
   config: A2EHostConfig,
   options: ConfiguredHostOptions = {},
@@ -36,7 +36,7 @@ export async function startConfiguredServer(
       routes: [createMcpRoute(host)],
     });
     const close = async (drainMs = host.limits.drainMs) => {
-      // Together: ending the sessions is what ends the streams that the server waits for.
+      // Together: the server waits for streams, which end with their sessions.
       await Promise.all([host.close(drainMs), server.close(drainMs)]);
     };
     return { host, url: server.url, port: server.port, close, [Symbol.asyncDispose]: () => close(0) };

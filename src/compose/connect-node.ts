@@ -1,4 +1,4 @@
-// What Node adds to `connect`: faster HTTP, hosts as child processes, and a host in the same process.
+// Additions to `connect` for Node: faster HTTP, hosts as child processes, and a host in the same process.
 import type { A2EHost } from "../host/host.ts";
 import type { Capability } from "../protocol/capability.ts";
 import type { Transport } from "../protocol/transport.ts";
@@ -31,7 +31,7 @@ function toTransport(target: string | SubprocessOptions | Transport, options: Co
   return createSubprocessTransport({ command, args });
 }
 
-/** Connects to a host in this process; nothing is serialised. Leaving ends the session, not the host. */
+/** Connects to a host in this process; nothing is serialised. Disconnecting ends the session, not the host. */
 export function connectEmbedded<Extra extends Tables = Record<never, Capability>>(
   host: A2EHost,
   options: ConnectOptions<Extra> = {},

@@ -20,7 +20,7 @@ const echo = defineTool({
 });
 
 const clockTable = capability("wall_clock", {
-  doc: "Tells the time.",
+  doc: "Returns the time.",
   calls: {
     read: call("wall_clock/read/req", "wall_clock/read/resp", {
       doc: "Reads the clock.",
@@ -76,7 +76,7 @@ test.each([
   ["127.0.0.1:8765", "no address of a host"],
   ["", "no address of a host"],
   ["stdio:  ", "needs a command"],
-])("%j is refused with what to write instead", (target, message) => {
+])("%j is refused with advice", (target, message) => {
   expect(() => connect(target)).toThrow(message);
 });
 

@@ -1,4 +1,5 @@
-// From an address to a client that has shaken hands. Runs in browsers: nothing here knows Node.
+// Connects to an address and returns a client that has completed the handshake. Runs in browsers: nothing here needs
+// Node.
 import { tables } from "../caps/tables.generated.ts";
 import { A2EClient, type ClientOptions } from "../client/client.ts";
 import { type WithApis, withApis } from "../client/with-apis.ts";
@@ -16,15 +17,15 @@ type NoTables = Record<never, Capability>;
 export interface ConnectOptions<Extra extends Tables = NoTables> extends Omit<ClientOptions, "transport"> {
   /** Tables of other capabilities: each is asked for and becomes a property of the client. */
   tables?: Extra;
-  /** Joins a session that is there already, instead of creating one. */
+  /** Joins an existing session instead of creating one. */
   sessionId?: string;
   reconnect?: ReconnectOptions;
 }
 
-/** A client with one typed API per capability: `client.tools.call({ … })`. */
+/** A client with a typed API per capability: `client.tools.call({ … })`. */
 export type ConnectedClient<Extra extends Tables = NoTables> = WithApis<typeof tables & Extra>;
 
-/** What a transport to an address needs to know. */
+/** Options that a transport to an address needs. */
 export interface LinkOptions {
   url: string;
   token?: string;
@@ -79,5 +80,5 @@ export function createTransportTo(
   const scheme = url?.protocol;
   if (scheme === "http:" || scheme === "https:") return create.http(options);
   if (scheme === "ws:" || scheme === "wss:") return create.webSocket(options);
-  throw new TypeError(`"${address}" is no address of a host: use http://, https://, ws:// or wss://`);
+  throw new TypeError(`"${address}" is not an address of a host: use http://, https://, ws:// or wss://`);
 }

@@ -1,4 +1,4 @@
-// A host to be killed: serves the data folder it is given, on the port it is given, and says when it is up.
+// A host to be killed: serves the given data folder on the given port, and reports when it is up.
 import { toHostConfig } from "../config/parsing.ts";
 import { startConfiguredServer } from "./configured-server.ts";
 
@@ -7,7 +7,7 @@ const config = toHostConfig(
   {
     data_dir: dataDir,
     server: { port: Number(port) },
-    // In turns: each has to go on with what the other one left.
+    // Alternating: each setting has to recover data that the other wrote.
     persistence: { durability: Number(kills) % 2 === 0 ? "process" : "power" },
     plugins: [{ type: "env" }, { type: "memory" }, { type: "planning", metadata: { max_tasks: 100_000 } }],
     global_limits: { max_parallel_calls: 16 },

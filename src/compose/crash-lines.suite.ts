@@ -5,11 +5,14 @@ import { useKilledHost } from "./killed-host.suite.ts";
 
 const workers = 6;
 
-/** Speaks HTTP by hand: reads from where it was, and sends again what has no answer, as an agent is told to. */
+/**
+ * An agent that uses HTTP directly: resumes reading after its last line, and repeats requests without an answer, as
+ * the protocol asks.
+ */
 class RawAgent {
   /** Numbers of the lines as they came. */
   readonly numbers: number[] = [];
-  /** By request. One that was sent again while its answer was on the way is answered again, with the same words. */
+  /** By request. A request that was repeated while its answer was on the way is answered again, with the same text. */
   readonly answers = new Map<string, Set<string>>();
   readonly #base: string;
   readonly #session: string;
@@ -39,7 +42,7 @@ class RawAgent {
 
   #send(message: Message): void {
     const headers = { "X-Session-Id": this.#session };
-    // What does not get there is sent again with the next stream.
+    // A request that does not arrive is sent again with the next stream.
     fetch(`${this.#base}/send`, { method: "POST", headers, body: JSON.stringify(message) }).then(
       (response) => response.text(),
       () => {},
@@ -139,7 +142,7 @@ export function testLinesOverKills(kills: number): void {
       }
     };
     const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
-    // Told below, when the host is up again.
+    // Reported below, when the host is up again.
     working.catch(() => {});
     for (let count = 0; count < kills; count++) {
       const before = counts.steps;

@@ -1,4 +1,5 @@
-// Kills a loaded host again and again. Everything that was acknowledged must be there afterwards, and nothing may have run twice.
+// Kills a loaded host again and again. Afterwards everything that was acknowledged must be there, and no call may have
+// run twice.
 import { expect, test } from "vitest";
 import { connect } from "./connect-node.ts";
 import { useKilledHost } from "./killed-host.suite.ts";
@@ -9,7 +10,7 @@ const workers = 8;
 export function testKills(kills: number): void {
   const startHost = useKilledHost("crash-host.suite.ts");
 
-  test(`after ${kills} kills of a host at random moments nothing acknowledged is lost and nothing has run twice`, {
+  test(`after ${kills} kills of a host at random moments no acknowledged result is lost and no call has run twice`, {
     timeout: 60_000 + kills * 12_000,
   }, async () => {
     const host = await startHost();

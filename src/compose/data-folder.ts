@@ -1,10 +1,10 @@
-// The folder with all data of a host: made where it is missing, and used by one host at a time.
+// The folder with all data of a host: created if it is missing, and used by a single host at a time.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openSqlite, type SqliteDatabase } from "../stores/sqlite/sqlite.ts";
 import { HostStartError } from "./host-start-error.ts";
 
-/** A new one keeps itself out of the repository it may lie in: it holds a key and what agents said. */
+/** A new folder gets a .gitignore for the repository that it may be in: it holds a key and messages of agents. */
 export async function makeDataFolder(path: string): Promise<void> {
   if (await makeFolder("data_dir", path)) await writeFile(join(path, ".gitignore"), "*\n");
 }
@@ -24,8 +24,9 @@ export async function makeFolder(setting: string, path: string): Promise<boolean
 const patienceMs = 1_000;
 
 /**
- * Keeps other hosts out that would journal their sessions there, and forget those of this one. Held by a transaction,
- * so that the operating system ends it with the process, however that ends. Returns what releases it.
+ * Keeps out other hosts that would journal their sessions there and drop those of this host. The lock is a
+ * transaction, so that the operating system releases it when the process ends for any reason. Returns a function that
+ * releases it.
  */
 export async function lockDataFolder(path: string): Promise<() => void> {
   let lock: SqliteDatabase | undefined;
@@ -35,7 +36,7 @@ export async function lockDataFolder(path: string): Promise<() => void> {
   } catch (cause) {
     lock?.close();
     const isTaken = /locked|busy/.test((cause as Error).message);
-    const why = isTaken ? "another host uses it: stop that one, or choose another folder" : (cause as Error).message;
+    const why = isTaken ? "another host uses it: stop that host, or choose another folder" : (cause as Error).message;
     throw new HostStartError(`data_dir: the folder ${path} cannot be used: ${why}`, { cause });
   }
   return () => {

@@ -11,7 +11,7 @@ export interface KilledHost {
   /** Its data. */
   readonly folder: string;
   readonly port: number;
-  /** Kills it now and starts it again, with something done in between. */
+  /** Kills the host now, runs `meanwhile`, and starts it again. */
   restart(meanwhile?: () => Promise<void>): Promise<void>;
   /** The same at some moment within the next tenths of a second. */
   restartSoon(): Promise<void>;
@@ -20,7 +20,7 @@ export interface KilledHost {
 }
 
 /**
- * `file` is the program of the host, beside this one: it is given a folder, a port and how often it was killed before,
+ * `file` is the program of the host, beside this one: it is given a folder, a port and the number of earlier kills,
  * and sends its port when it is up.
  */
 export function useKilledHost(file: string): () => Promise<KilledHost> {

@@ -1,4 +1,5 @@
-// A power cut may take what was written last, though agents were told of it. They go on with what is left.
+// A power cut may lose the last writes, although agents have seen their results. The agents continue with the remaining
+// state.
 import { cp, rm } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { ping } from "../protocol/core.ts";
@@ -8,7 +9,7 @@ import { useKilledHost } from "./killed-host.suite.ts";
 const startHost = useKilledHost("crash-host.suite.ts");
 
 test.each(["http", "ws"])(
-  "an agent that has seen more than its host remembers goes on from there (%s)",
+  "an agent that has seen more lines than its host still has continues from the host's last line (%s)",
   async (scheme) => {
     const host = await startHost();
     const client = await connect(`${scheme}://127.0.0.1:${host.port}`, {
@@ -35,7 +36,7 @@ test.each(["http", "ws"])(
   },
 );
 
-/** Reads so many lines of a session, from where the host says. */
+/** Reads `count` lines of a session, from the position that the host returns. */
 async function readLines(url: string, headers: Record<string, string>, count: number) {
   const stop = new AbortController();
   const response = await fetch(`${url}/stream`, { headers, signal: stop.signal });
@@ -53,7 +54,7 @@ async function readLines(url: string, headers: Record<string, string>, count: nu
   return { from: response.headers.get("last-event-id"), boot: response.headers.get("a2e-boot") as string, lines };
 }
 
-test("lines that have the numbers of lost ones are not taken for those, whatever was sent before they are read", async () => {
+test("new lines with the numbers of lost lines are not taken for those, even if requests were sent before they are read", async () => {
   const host = await startHost();
   const url = `http://127.0.0.1:${host.port}`;
   const { session_id } = (await (await fetch(`${url}/session`, { method: "POST" })).json()) as { session_id: string };

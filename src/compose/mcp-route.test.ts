@@ -16,7 +16,7 @@ vi.mock("../federation/mcp/http/http-door.ts", async (original) => {
   };
 });
 
-test("a configured host speaks MCP at /mcp, and loads what it needs for it with the first request", async () => {
+test("a configured host serves MCP at /mcp, and loads the MCP code with the first request", async () => {
   const config = toHostConfig({ server: { port: 0 } }, { baseDir: nextFolder(), env: {} });
   await using server = await startConfiguredServer(config);
   await fetch(`${server.url}/health`);
@@ -39,7 +39,7 @@ test("a configured host speaks MCP at /mcp, and loads what it needs for it with 
   expect(loaded.count).toBe(1);
 });
 
-test("what speaks MCP and does not load is tried again, and keeps no host from ending", async () => {
+test("MCP code that fails to load is tried again, and does not keep a host from closing", async () => {
   const config = toHostConfig({ server: { port: 0 } }, { baseDir: nextFolder(), env: {} });
   const server = await startConfiguredServer(config);
   loaded.isBroken = true;

@@ -1,4 +1,4 @@
-// /mcp on the HTTP door. What speaks MCP is loaded when the first client comes: most hosts never see one.
+// /mcp on the HTTP server. The MCP code is loaded with the first request: most hosts never get one.
 import type { McpDoor } from "../federation/mcp/http/http-door.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { FurtherRoute } from "../server/further-route.ts";
@@ -12,7 +12,7 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
       const { createMcpDoor } = await import("../federation/mcp/http/http-door.ts");
       return createMcpDoor(host, { version: readVersion() });
     } catch (error) {
-      host.log.error("what speaks MCP could not be loaded", { error });
+      host.log.error("the MCP endpoint could not be loaded", { error });
       // The next client may have more luck; nor does a host that ends depend on it.
       loading = undefined;
       return undefined;
@@ -24,7 +24,7 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
     isOriginChecked: true,
     async handle(request, response, token) {
       if (!isClosed) loading ??= load();
-      // Clients that are there already still reach what they have begun.
+      // Existing clients can still finish their calls.
       const door = await loading;
       if (door === undefined) return void response.writeHead(503, { "retry-after": "1" }).end();
       await door.handle(request, response, token);

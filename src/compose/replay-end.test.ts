@@ -1,4 +1,5 @@
-// The end of a session is replayed as it was, though a replay has none of what the host kept of the session by itself.
+// The end of a session is replayed as it was recorded, although a replay does not have the data that the host stored
+// about the session.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -23,7 +24,7 @@ function recordingsOf({ recording }: A2EHostConfig): string[] {
   return readdirSync(recording.path).map((name) => readFileSync(join(recording.path, name), "utf8"));
 }
 
-/** Says goodbye, and waits until the session has gone. */
+/** Sends goodbye, and waits until the session has ended. */
 async function leave(session: Session): Promise<void> {
   const isClosed = new Promise<void>((resolve) => void session.onClosed(resolve));
   session.receiveLine(JSON.stringify({ type: "shutdown", id: "bye", timeout: 0 }));
@@ -50,7 +51,7 @@ test("of a session that an earlier host had begun", async () => {
   await expectIdentical(config, 2);
 });
 
-test("of a fork that nobody kept, and of its parent", async () => {
+test("of a fork that was not merged, and of its parent", async () => {
   const config = recordingConfig({ persistence: { enabled: false } });
   const host = await startConfiguredHost(config);
   const parent = host.sessions.create();

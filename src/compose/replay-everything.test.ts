@@ -1,4 +1,4 @@
-// A session that uses every capability there is, replayed where nothing of what it used is left: another time, an empty
+// A session that uses every capability is replayed in an environment that has nothing it used: another time, an empty
 // workspace, no skills, no programs, no servers.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -310,7 +310,7 @@ async function recordWorld(use: (world: World) => Promise<unknown>): Promise<{ t
   return { url, texts: files.map((file) => readFileSync(join(config.recording.path, file), "utf8")) };
 }
 
-/** Replays where there is nothing: another time, another workspace, no programs, no servers. */
+/** Replays in an empty environment: another time, another workspace, no programs, no servers. */
 async function expectSameElsewhere({ texts, url }: { texts: string[]; url: string }): Promise<void> {
   const elsewhere = newFolder();
   mkdirSync(join(elsewhere, "workspace"), { recursive: true });
@@ -327,14 +327,14 @@ async function expectSameElsewhere({ texts, url }: { texts: string[]; url: strin
   }
 }
 
-test("a session that used everything, one after the other, is replayed elsewhere byte for byte", async () => {
+test("a session that used every capability, one after the other, is replayed elsewhere byte for byte", async () => {
   const recorded = await recordWorld(async (world) => {
     for (const use of Object.values(uses)) await use(world);
   });
   await expectSameElsewhere(recorded);
 });
 
-test("so is one that used everything at once", async () => {
+test("a session that used every capability at once is replayed elsewhere byte for byte", async () => {
   const { sessions: _, ...others } = uses;
   await expectSameElsewhere(await recordWorld((world) => Promise.all(Object.values(others).map((use) => use(world)))));
 });

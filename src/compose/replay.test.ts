@@ -88,7 +88,7 @@ test("a session with environments, memory, plans and tools is replayed byte for 
   expect(statSync(config.recording.path).mode & 0o077).toBe(0);
 });
 
-test("a session that finds what others left and do is replayed without them", async () => {
+test("a session that reads other sessions' data and receives their messages is replayed without them", async () => {
   const config = recordingConfig();
   const host = await startConfiguredHost(config);
   const first = await connect(host);
@@ -141,7 +141,7 @@ test("a session that went on after its host was gone is replayed from there", as
   expect(await replayConfigured(after, config)).toEqual({ messages: 1, is_identical: true });
 });
 
-/** An environment in a thread that does what nobody could repeat. */
+/** An environment in a thread whose results are not repeatable. */
 const unrepeatable = `import { box, choice, defineEnv } from "${new URL("../caps/env/index.ts", import.meta.url).href}";
   export const fate = defineEnv({
     name: "fate",
@@ -155,7 +155,7 @@ const unrepeatable = `import { box, choice, defineEnv } from "${new URL("../caps
     },
   });`;
 
-test("files, threads and what was merged of forks are replayed without them", async () => {
+test("files, threads and merged forks are replayed without them", async () => {
   const folder = nextFolder();
   const workspace_dir = join(folder, "workspace");
   mkdirSync(workspace_dir, { recursive: true });
@@ -201,7 +201,7 @@ function joined(host: A2EHost, id: string): Session {
   return session;
 }
 
-test("an agent asks for the replay of its own session, which changes nothing", async () => {
+test("an agent can request the replay of its own session, which changes nothing", async () => {
   const config = recordingConfig();
   await using host = await startConfiguredHost(config);
   await using client = await connect(host);

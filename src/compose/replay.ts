@@ -15,13 +15,13 @@ import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 
 export interface ConfiguredReplayOptions extends Pick<ReplayOptions, "mustRunTools" | "waitMs"> {
   log?: Logger;
-  /** Plugins that a `type` in the config may name without `cls`, beside the built-in ones. */
+  /** Plugins that a `type` in the config may name without `cls`, beside the built-in plugins. */
   plugins?: Readonly<Record<string, () => Promise<PluginFactory>>>;
 }
 
 /**
- * Loads the plugins of the config anew and gives them an empty database and data folder; nothing that the config names
- * is written to. Rejects with a RecordingError where the text is no recording that this config can replay.
+ * Loads new plugins from the config and gives them an empty database and data folder; no file that the config names is
+ * written. Rejects with a RecordingError if the text is not a recording that this config can replay.
  */
 export async function replayConfigured(
   text: string,

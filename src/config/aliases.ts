@@ -1,5 +1,5 @@
-// Second places in which configs in the field keep a setting. They are moved to the first one before anything is checked,
-// so the schema and the host know a single spelling.
+// Second spellings of settings in existing configs. They are moved to the first spelling before anything is checked, so
+// that the schema and the host need only one.
 
 import type { ConfigPath } from "../machinery/options/problem.ts";
 import { nearest } from "../protocol/nearest.ts";
@@ -28,7 +28,7 @@ function alias(from: string, to: string): ConfigAlias {
 type Mapping = Record<string, unknown>;
 type Report = (path: ConfigPath, message: string, suggestion?: string) => void;
 
-/** Returns a copy with aliases moved, and for each place that was filled so, where its value came from. */
+/** Returns a copy with aliases moved, and for each moved setting the path its value came from. */
 export function moveAliases(
   input: Mapping,
   report: Report,
@@ -39,7 +39,7 @@ export function moveAliases(
     const value = take(config, from);
     if (value === undefined || value === null) continue;
     const place = sectionAt(config, to);
-    // A section that is no mapping is reported as that, later.
+    // A section that is not a mapping is reported later.
     if (place === undefined) continue;
     const key = to.at(-1) as string;
     const other = place[key];
@@ -56,7 +56,7 @@ export function moveAliases(
   return { config, origins };
 }
 
-/** Sections that exist only in the other spelling, such as `audit.rotate`: what is left in them is a mistake. */
+/** Sections that exist only in the other spelling, such as `audit.rotate`: keys that remain in them are mistakes. */
 const aliasSections = [
   ...new Set(configAliases.filter(({ from }) => from.length === 3).map(({ from }) => from.slice(0, 2).join("."))),
 ];
@@ -88,7 +88,7 @@ function take(config: Mapping, path: readonly string[]): unknown {
   return value;
 }
 
-/** The mapping that holds the last step of a path, made where it is missing. */
+/** The mapping that holds the last step of a path, created if it is missing. */
 function sectionAt(config: Mapping, path: readonly string[]): Mapping | undefined {
   let section = config;
   for (const step of path.slice(0, -1)) {
@@ -106,6 +106,6 @@ export function isMapping(value: unknown): value is Mapping {
 
 function copyMappings(value: unknown, depth: number): unknown {
   if (!isMapping(value) || depth === 0) return value;
-  // fromEntries defines keys, where an assignment to `__proto__` would replace the prototype.
+  // fromEntries defines keys; an assignment to `__proto__` would replace the prototype.
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyMappings(item, depth - 1)]));
 }

@@ -6,7 +6,7 @@ const name = "TOKEN";
 const shown = `got \${${name}}`;
 const variables = { TOKEN: "hunter2-and-more" };
 
-test("nothing that an error holds shows what a variable held", () => {
+test("no part of an error shows the value of a variable", () => {
   const text = `got ${variables.TOKEN}`;
   const options = { token: variables.TOKEN };
   const error = new AggregateError([new Error(text), text, { text }], text, { cause: { text, list: [text] } });
@@ -25,6 +25,6 @@ test("nothing that an error holds shows what a variable held", () => {
     path: shown,
     spawnargs: ["--token", `\${${name}}`],
   });
-  // Whoever uses it still needs it.
+  // The object itself is still in use and must keep its value.
   expect(options).toEqual({ token: variables.TOKEN });
 });

@@ -4,7 +4,10 @@ export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 const reference = /\$(\$?)\{([^}]*)\}/g;
 
-/** Puts values of the environment into a text. `$${` stands for a plain `${`. Problems never repeat what a variable holds. */
+/**
+ * Replaces variables in a text by their values. `$${` stands for a plain `${`. Problems never repeat the value of a
+ * variable.
+ */
 export function substituteEnvironment(
   text: string,
   environment: EnvironmentVariables,
@@ -18,7 +21,7 @@ export function substituteEnvironment(
       return "";
     }
     const found = Object.hasOwn(environment, name) ? environment[name] : undefined;
-    // An empty variable is taken for a forgotten one: an empty token would open the host to everybody.
+    // An empty variable is taken for a forgotten one: an empty token would open the host to all clients.
     if (found === undefined || found === "") {
       problem ??= `the environment variable ${name} is not set, or empty`;
       return "";
@@ -29,15 +32,15 @@ export function substituteEnvironment(
   return problem === undefined ? { value, variables } : { problem };
 }
 
-/** Shorter values hide nothing, and stand in words that have nothing to do with them. */
+/** Shorter values are not replaced: they occur in unrelated words. */
 const minConcealedLength = 4;
 
-/** Puts the names of variables back in place of what they held, as far as anybody could read it from the text. */
+/** Replaces values of variables in a text by their names, where they can be recognised. */
 export function concealVariables(text: string, variables: Readonly<Record<string, string>> = {}): string {
   const concealed = Object.entries(variables).filter(
     ([, value]) => value.length >= minConcealedLength && !/^(true|false)$/.test(value),
   );
-  // The longest first: one value may contain another.
+  // The longest first: a value may contain another.
   concealed.sort(([, one], [, other]) => other.length - one.length);
   return concealed.reduce((shown, [name, value]) => {
     const written = () => `\${${name}}`;
@@ -46,14 +49,14 @@ export function concealVariables(text: string, variables: Readonly<Record<string
   }, text);
 }
 
-/** The same for all that an error says: its message, its stack, its fields, and those of what caused it. */
+/** The same for a whole error: its message, stack, fields and causes. */
 export function concealInError(error: unknown, variables: Readonly<Record<string, string>> = {}): void {
   const seen = new Map<object, unknown>();
   const conceal = (value: unknown): unknown => {
     if (typeof value === "string") return concealVariables(value, variables);
     if (typeof value !== "object" || value === null) return value;
     if (seen.has(value)) return seen.get(value);
-    // What else an error refers to may be in use, and is copied. Only what is plain can be.
+    // Other objects that an error refers to may be in use and are copied. Only plain objects and arrays can be copied.
     const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
     if (!isPlain && !(value instanceof Error)) return value;
     const shown = Array.isArray(value) ? [] : isPlain ? {} : value;
@@ -63,7 +66,7 @@ export function concealInError(error: unknown, variables: Readonly<Record<string
       try {
         Reflect.set(shown, name, conceal(Reflect.get(value, name)));
       } catch {
-        // Not to be read or written is what somebody else has made so, and to fail here would show even more of it.
+        // A property that cannot be read or written is skipped: throwing here would reveal more.
       }
     }
     return shown;

@@ -1,11 +1,11 @@
-// Reads a schema as a tree of fields: what messages, suggestions and the template of a config are made from.
+// Reads a schema as a tree of fields, from which messages, suggestions and the config template are made.
 import { z } from "zod";
 
 export interface Field {
   /** The schema without the wrappers that make it optional. */
   readonly schema: z.ZodType;
   readonly description: string;
-  /** What it is when absent; undefined where there is no default, and for sections, whose fields have their own. */
+  /** Undefined without a default, and for sections, whose fields have their own defaults. */
   readonly defaultValue: unknown;
 }
 
@@ -26,12 +26,12 @@ export function fieldsOf(section: z.ZodObject): Map<string, Field> {
   return new Map(Object.entries(section.shape).map(([key, schema]) => [key, toField(schema as z.ZodType)]));
 }
 
-/** True where a section takes keys that it does not name. */
+/** True if a section accepts keys that it does not name. */
 export function isOpen(section: z.ZodObject): boolean {
   return section.def.catchall instanceof z.ZodUnknown;
 }
 
-/** Dotted paths of all fields outside of lists: where a key that stands in the wrong section belongs. */
+/** Dotted paths of all fields outside of lists, used to suggest the right section for a misplaced key. */
 export function pathsOf(section: z.ZodObject, prefix = ""): string[] {
   return [...fieldsOf(section)].flatMap(([key, { schema }]) => [
     prefix + key,

@@ -47,7 +47,7 @@ describe("a config file", () => {
     expect(await load(text)).toEqual(toHostConfig({}, { env: {}, baseDir: folder }));
   });
 
-  test("that is missing, a folder, too large or binary is told as that", async () => {
+  test("that is missing, a folder, too large or binary is reported as such", async () => {
     await mkdir(join(folder, "sub"));
     expect((await failureOf(loadHostConfig(join(folder, "none.yaml")))).message).toContain(
       "none.yaml has a problem:\n  no such file",
@@ -79,7 +79,7 @@ describe("a config file", () => {
     expect(error.message).toContain(`a2e.yaml:${line}:${column} `);
   });
 
-  test("with aliases that multiply, refer to nothing or to themselves is refused", async () => {
+  test("with aliases that multiply, are undefined or refer to themselves is refused", async () => {
     const rows = ["a: &a [x,x,x,x,x,x,x,x,x]"];
     for (const [name, of] of ["ba", "cb", "dc", "ed", "fe"])
       rows.push(`${name}: &${name} [${Array(9).fill(`*${of}`).join(",")}]`);

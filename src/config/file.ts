@@ -1,4 +1,4 @@
-// Reads a config file. Whatever is wrong with it is a ConfigError.
+// Reads a config file. Every problem with it is a ConfigError.
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { ConfigError } from "../machinery/options/problem.ts";

@@ -67,7 +67,7 @@ describe("defaults", () => {
     expect(toLimits(global_limits)).toEqual(defaultLimits);
   });
 
-  test("nothing at all and empty sections mean the same as an empty config", () => {
+  test("undefined, null and empty sections mean the same as an empty config", () => {
     expect(read(undefined)).toEqual(read({}));
     expect(read(null)).toEqual(read({}));
     expect(read({ server: null, audit: { path: null }, global_limits: undefined })).toEqual(read({}));
@@ -86,7 +86,7 @@ describe("defaults", () => {
 });
 
 describe("paths", () => {
-  test("relative ones start at the base folder, absolute ones stay", () => {
+  test("that are relative start at the base folder, and absolute paths stay", () => {
     const config = read({
       data_dir: "data",
       workspace_dir: "w",
@@ -115,26 +115,26 @@ describe("the token", () => {
     expect(config.server).not.toHaveProperty("auth_token");
   });
 
-  test("two different ones are a problem that repeats neither", () => {
+  test("is rejected if two settings differ, and the problem repeats neither", () => {
     const problems = problemsOf({ auth_token: "hunter2", server: { auth_token: "hunter3" } });
     expect(problems).toHaveLength(1);
     expect(problems[0]?.path).toBe("server.auth_token");
     expect(JSON.stringify(problems)).not.toContain("hunter");
   });
 
-  test("the environment is asked where the config names none", () => {
+  test("is read from the environment if the config does not set it", () => {
     const env = { A2E_AUTH_TOKEN: "from-environment" };
     expect(read({}, { env }).auth_token).toBe("from-environment");
     expect(read({ auth_token: "" }, { env }).auth_token).toBe("from-environment");
     expect(read({ auth_token: "from-config" }, { env }).auth_token).toBe("from-config");
   });
 
-  test("no token is no property", () => {
+  test("is not a property of the config if it is not set", () => {
     expect(read({ auth_token: "" })).not.toHaveProperty("auth_token");
     expect(read({}, { env: { A2E_AUTH_TOKEN: "" } })).not.toHaveProperty("auth_token");
   });
 
-  test("one of the wrong type is not shown", () => {
+  test("is not shown if it has the wrong type", () => {
     for (const secret of [48_151_623, ["48151623"], { is: "48151623" }, 48_151_623n]) {
       for (const input of [{ auth_token: secret }, { server: { auth_token: secret } }]) {
         const error = catchError(() => read(input));
@@ -172,12 +172,12 @@ describe("the environment", () => {
     expect(problemsOf({ host_id: "${toString}" })[0]?.message).toContain("toString is not set");
   });
 
-  test("two dollars stand for one, and a name that is none is a problem", () => {
+  test("two dollars stand for one, and an invalid name is a problem", () => {
     expect(read({ host_id: "$${NAME} costs $5" }).host_id).toBe("${NAME} costs $5");
     expect(problemsOf({ host_id: "${NAME:-x}" })[0]?.message).toContain("must name an environment variable");
   });
 
-  test("what a variable holds is never shown", () => {
+  test("the value of a variable is never shown", () => {
     const env = { SECRET: "hunter2" };
     const problems = problemsOf({ server: { port: "${SECRET}" }, snapshot_mode: "${SECRET}" }, env);
     expect(problems.map(({ path }) => path)).toEqual(["server.port", "snapshot_mode"]);
@@ -215,7 +215,7 @@ describe("other spellings", () => {
     expect(problem?.message).toContain("global_limits.max_parallel");
   });
 
-  test("are reported where they stand", () => {
+  test("are reported at their own path", () => {
     expect(problemsOf({ audit: { rotate: { max_bytes: "much" } } })).toEqual([
       { path: "audit.rotate.max_bytes", message: 'expected a number, found "much"' },
     ]);
@@ -257,7 +257,7 @@ describe("a typo", () => {
     expect(problemsOf(input)).toMatchObject([{ path, suggestion }]);
   });
 
-  test("nothing like it suggests nothing", () => {
+  test("without a similar key gets no suggestion", () => {
     expect(problemsOf({ wholly: 1 })).toEqual([{ path: "wholly", message: "unknown key" }]);
     expect(problemsOf(JSON.parse('{"__proto__": {"a": 1}}'))).toEqual([{ path: "__proto__", message: "unknown key" }]);
   });
@@ -289,7 +289,7 @@ describe("a wrong value", () => {
       "global_limits.drain_ms",
       "expected at most 2147483647, found 2147483648",
     ],
-  ])("%j is told at %s", (input, path, message) => {
+  ])("%j is reported at %s", (input, path, message) => {
     expect(problemsOf(input)).toEqual([{ path, message }]);
   });
 
@@ -300,7 +300,7 @@ describe("a wrong value", () => {
     }
   });
 
-  test("two plugins of one name are refused, also where the name is the type", () => {
+  test("two plugins of the same name are refused, also if the name is the type", () => {
     expect(problemsOf({ plugins: [{ type: "tools" }, { type: "env", name: "tools" }, { type: "tool" }] })).toEqual([
       { path: "plugins[1].name", message: 'another plugin has the name "tools" already' },
       { path: "plugins[2]", message: 'another plugin has the name "tools" already' },
@@ -314,7 +314,7 @@ describe("a wrong value", () => {
     );
   });
 
-  test("all problems are told at once, each on its line", () => {
+  test("all problems are reported at once, each on its line", () => {
     const error = catchError(() => read({ prot: 1, snapshot_mode: "hots" }, { source: "a2e.yaml" }));
     expect(error.message.split("\n")).toEqual([
       "a2e.yaml has 2 problems:",
@@ -323,7 +323,7 @@ describe("a wrong value", () => {
     ]);
   });
 
-  test("a plugin's own settings may be any JSON, and nothing else", () => {
+  test("a plugin's own settings may be any JSON, but only JSON", () => {
     const cyclic: unknown[] = [];
     cyclic.push(cyclic);
     const metadata = { own: { deep: [1, null, "x"] }, enabled: false };

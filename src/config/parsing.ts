@@ -1,4 +1,4 @@
-// From anything at all to a config, or to the list of what is wrong with it.
+// Turns any input into a config, or into a list of its problems.
 import { resolve } from "node:path";
 import { z } from "zod";
 import { explainIssue } from "../machinery/options/issues.ts";
@@ -21,11 +21,11 @@ import { type A2EHostConfig, hostConfig } from "./schema.ts";
 export interface ConfigOptions {
   /** The name of the config in messages. */
   source?: string;
-  /** Where `${NAME}` and A2E_AUTH_TOKEN are looked up; the environment of the process unless given. */
+  /** The variables for `${NAME}` and A2E_AUTH_TOKEN; by default the environment of the process. */
   env?: EnvironmentVariables;
-  /** Where relative paths start; the working directory unless given. */
+  /** The folder that relative paths start from; by default the working directory. */
   baseDir?: string;
-  /** What takes the place of the same settings of the config: options of a command line. Paths in it are absolute. */
+  /** Settings that replace those of the config: options of a command line. Paths in it are absolute. */
   overrides?: ConfigOverrides;
   /** Finds the place of a value, or of its key, in the text that the config came from. */
   locate?(path: ConfigPath, part: "key" | "value"): { line: number; column: number } | undefined;
@@ -41,7 +41,7 @@ export interface ConfigOverrides {
 
 export type ParsedHostConfig = { config: A2EHostConfig } | { problems: ConfigProblem[] };
 
-/** Never throws: whatever is wrong with the input is in the result. */
+/** Never throws: all problems with the input are in the result. */
 export function parseHostConfig(input: unknown, options: ConfigOptions = {}): ParsedHostConfig {
   const reading = new ConfigReading(options);
   if (!isMapping(input ?? {})) {
@@ -72,7 +72,7 @@ export function parseHostConfig(input: unknown, options: ConfigOptions = {}): Pa
   return { config: { ...complete(override(parsed.data, overrides), baseDir, env), ...reading.variables } };
 }
 
-/** The config, or a ConfigError that says everything that is wrong with it. */
+/** Returns the config, or throws a ConfigError with all its problems. */
 export function toHostConfig(input: unknown, options: ConfigOptions = {}): A2EHostConfig {
   const parsed = parseHostConfig(input, options);
   if ("problems" in parsed) throw new ConfigError(parsed.problems, options.source);
@@ -116,7 +116,7 @@ class ConfigReading {
 
   /** Settles all that the schema does not: empty sections, `${NAME}`, numbers written as text, unknown keys. */
   prepare(schema: z.ZodType, value: unknown, path: ConfigPath): unknown {
-    // A key without a value, as left behind when the lines below it are commented out, is no setting.
+    // A key without a value, as left behind when the lines below it are commented out, is not a setting.
     if (value === null || value === undefined) return undefined;
     if (typeof value === "string") return toExpected(schema, this.#substitute(value, path));
     if (schema instanceof z.ZodObject) return isMapping(value) ? this.#prepareSection(schema, value, path) : value;
@@ -141,7 +141,7 @@ class ConfigReading {
     return Object.fromEntries(prepared.filter(([, item]) => item !== undefined));
   }
 
-  /** What belongs to a plugin is copied as it is, once its variables are filled in. */
+  /** Settings of a plugin are copied unchanged, once their variables are replaced. */
   #prepareFreely(value: unknown, path: ConfigPath): unknown {
     try {
       return this.#substituteDeeply(copyJson(value), path);
@@ -193,7 +193,9 @@ function toExpected(schema: z.ZodType, text: string | undefined): unknown {
   return schema instanceof z.ZodBoolean ? fromText("boolean", text) : text;
 }
 
-/** A key of this section that is spelled much like it, or the one place below or elsewhere that has exactly this key. */
+/**
+ * A key of this section with a similar spelling, or the only path below or elsewhere that ends with exactly this key.
+ */
 function suggestKey(key: string, section: z.ZodObject): string | undefined {
   const near = nearest(key, fieldsOf(section).keys());
   if (near !== undefined) return near;

@@ -92,7 +92,7 @@ describe("a built-in plugin", () => {
     ]);
   });
 
-  test("takes the place of the SDK's class, and the log says so", async () => {
+  test("replaces the SDK's class, and the replacement is logged", async () => {
     const warnings: unknown[] = [];
     const cls = "a2e.caps.tools.plugin.ToolPlugin";
     const log = { ...silentLogger, warn: (_: string, fields: unknown) => void warnings.push(fields) };
@@ -101,7 +101,7 @@ describe("a built-in plugin", () => {
     expect(warnings).toEqual([{ plugin: "tools", cls }]);
   });
 
-  test("that there is not is told with those there are", async () => {
+  test("that does not exist is reported with the existing types", async () => {
     const { message } = await failureOf([{ type: "tolos" }]);
     expect(message).toContain('plugin "tolos": there is no built-in plugin of type "tolos", only of tools, skill');
     expect(message).toContain('did you mean "tools"?');
@@ -110,7 +110,7 @@ describe("a built-in plugin", () => {
 });
 
 describe("priority and exclusiveness", () => {
-  test("come from the plugin unless the config says otherwise", async () => {
+  test("come from the plugin unless the config sets them", async () => {
     const [own] = await load([{ type: "tools" }]);
     expect(own).toMatchObject({ priority: 7, exclusive: true, isolation: "none" });
     const [set] = await load([{ type: "tools", metadata: { priority: 0, exclusive: false, isolation: "worker" } }]);
@@ -129,11 +129,14 @@ describe("priority and exclusiveness", () => {
 });
 
 describe("cls", () => {
-  test.each(["asFactory", "asFunction", "AsClass"])("may name what makes a plugin of its options: %s", async (name) => {
-    const loaded = await loadCounter(`./counter.mjs#${name}`);
-    expect(loaded.options).toEqual({ step: 2, base_dir: folder });
-    expect(loaded.plugin).toMatchObject({ options: loaded.options });
-  });
+  test.each(["asFactory", "asFunction", "AsClass"])(
+    "may name a function or class that creates a plugin from its options: %s",
+    async (name) => {
+      const loaded = await loadCounter(`./counter.mjs#${name}`);
+      expect(loaded.options).toEqual({ step: 2, base_dir: folder });
+      expect(loaded.plugin).toMatchObject({ options: loaded.options });
+    },
+  );
 
   test("may be a relative or absolute path or a file URL", async () => {
     const path = join(folder, "counter.mjs");
@@ -168,7 +171,7 @@ describe("cls", () => {
     ["./counter.mjs", 'as in "./counter.mjs#myPlugin"'],
     ["./counter.mjs#", 'as in "./counter.mjs#myPlugin"'],
     ["Plugin", 'as in "./my-plugin.js#myPlugin"'],
-    ["./counter.mjs#nothing", "is no plugin but null"],
+    ["./counter.mjs#nothing", "is not a plugin but null"],
     ["./counter.mjs#half", "it lacks session (a function)"],
     ["./counter.mjs#empty", "it lacks capability (a table) and session (a function)"],
     ["./counter.mjs#failing", "failed: the database is down"],
@@ -178,7 +181,7 @@ describe("cls", () => {
     expect(error.message).toContain(message);
   });
 
-  test("must serve the type that the config says", async () => {
+  test("must serve the type that the config names", async () => {
     const { message } = await failureOf([{ type: "tools", cls: "./counter.mjs#asObject" }]);
     expect(message).toContain('serves the capability "counter", but the config says type "tools"');
   });
@@ -199,7 +202,7 @@ test("all plugins that do not load are named at once, as listed, with their caus
   expect(error.cause).toMatchObject({ message: "at load" });
 });
 
-test("a problem with its options is told with the place in the config", async () => {
+test("a problem with its options is reported with the path in the config", async () => {
   const schema = z.strictObject({
     ...pluginEntryFields,
     size: z.number().optional(),
@@ -224,12 +227,12 @@ test("a problem with its options is told with the place in the config", async ()
       'plugin "tools": 3 problems with its options:',
       '  plugins[1].metadata.size: expected a number, found "big"',
       '  plugins[1].metadata.urls[1]: Invalid URL, found "b"',
-      '  plugins[1].metadata.siz: is no option here; did you mean "size"?',
+      '  plugins[1].metadata.siz: is not an option here; did you mean "size"?',
     ].join("\n"),
   );
 });
 
-test("what variables of the environment hold is not shown, whatever a plugin says; their names are", async () => {
+test("values of environment variables are not shown in a plugin's error; their names are", async () => {
   const env = { LINK: "postgres://me:hunter2@db", QUOTED: 'a "b" hunter2', ON: "true", SHORT: "x" };
   const entry = { link: "${LINK}", list: ["${QUOTED}"], on: "${ON}", short: "${SHORT}" };
   const config = toHostConfig({ plugins: [{ type: "tools", metadata: entry }] }, { env });
@@ -240,7 +243,7 @@ test("what variables of the environment hold is not shown, whatever a plugin say
   await expect(loading).rejects.toThrow('plugin "tools": failed: expected true, found ${LINK} and ["${QUOTED}"]');
 });
 
-test("what variables hold is in no stack and in no cause either, however deep", async () => {
+test("values of environment variables are not shown in a stack or a cause, however deep", async () => {
   const env = { LINK: "postgres://me:hunter2@db" };
   const config = toHostConfig({ plugins: [{ type: "tools", metadata: { link: "${LINK}" } }] }, { env });
   const factory: PluginFactory = ({ link }) => {
@@ -256,7 +259,7 @@ test("what variables hold is in no stack and in no cause either, however deep", 
   expect(shown).not.toContain("hunter2");
 });
 
-test("one that takes long to load is named in the log while it does", async () => {
+test("a plugin that takes long to load is named in the log while it loads", async () => {
   vi.useFakeTimers();
   try {
     const warnings: unknown[] = [];

@@ -1,4 +1,5 @@
-// From the entries of a config to plugins, ready to be set up. Capabilities are handed in: the host knows none by name.
+// Turns the entries of a config into plugins, ready to be set up. Capabilities are passed in: the host does not name
+// any.
 
 import type { LoadedPlugin } from "../host/loaded-plugin.ts";
 import type { Logger } from "../host/logger.ts";
@@ -89,7 +90,8 @@ function toFailure({ name, cls }: ConfigEntry, message: string, error: unknown):
 
 async function loadPlugin(entry: ConfigEntry, baseDir: string, sources: PluginSources): Promise<ConfiguredPlugin> {
   const { enabled: _, priority, exclusive, isolation, ...own } = entry.metadata;
-  // Only where it is asked for: a plugin that checks its options and knows no isolation then says so, rather than run without.
+  // Set only if it is requested: a plugin that checks its options and does not support isolation then rejects it
+  // instead of running without.
   const wanted = isolation === "none" ? {} : { isolation };
   const options = { ...own, ...wanted, base_dir: baseDir } as JsonObject;
   const work = createPlugin(entry, baseDir, options, sources);

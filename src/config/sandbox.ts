@@ -1,4 +1,4 @@
-// How a host config speaks of sandboxes, and what programs in them may use where it says nothing.
+// The sandbox settings of a host config, and the default limits of programs in a sandbox.
 import { z } from "zod";
 import type { SandboxLimits } from "../host/ports/sandbox.ts";
 
@@ -14,7 +14,7 @@ export const defaultSandboxLimits: Readonly<SandboxLimits> = {
   openFiles: 1024,
 };
 
-/** Node and Python in one, for a Docker that shall run what bubblewrap would. */
+/** An image with Node and Python, for hosts on which Docker runs the programs that bubblewrap would run elsewhere. */
 export const defaultDockerImage = "node:20-bookworm";
 
 const text = z.string().min(1);
@@ -30,7 +30,7 @@ const limits = z.strictObject({
   workspace_bytes: limit
     .default(defaultSandboxLimits.workspaceBytes)
     .describe("By how much programs may make a workspace grow while the host runs, all together."),
-  scratch_bytes: limit.default(defaultSandboxLimits.scratchBytes).describe("What its private /tmp holds."),
+  scratch_bytes: limit.default(defaultSandboxLimits.scratchBytes).describe("Size of its private /tmp."),
   open_files: limit.default(defaultSandboxLimits.openFiles).describe("Open files of each process."),
 });
 
@@ -44,15 +44,15 @@ export const sandboxConfig = z.strictObject({
   network: z
     .boolean()
     .default(false)
-    .describe("True lets programs have the network where their plugin asks for it; without it none does."),
+    .describe("True allows network access to programs whose plugin asks for it; false denies it to all."),
   readable: z
     .array(text)
     .default([])
     .describe("Folders of this machine that every program may read beside the system: interpreters, data."),
   docker_image: text
     .default(defaultDockerImage)
-    .describe("The image that docker runs programs in. It has to be on this machine: nothing is downloaded."),
-  limits: limits.prefault({}).describe("What one program may use, with all that it starts."),
+    .describe("The image that docker runs programs in. It has to be on this machine: images are not downloaded."),
+  limits: limits.prefault({}).describe("The most that a program and its child processes may use."),
 });
 
 /** The limits as sandboxes use them. */

@@ -1,5 +1,5 @@
-// What can be configured. The commented config of `a2e init`, the reference page and every error message come from this
-// schema, so each field carries the words that a user reads.
+// All settings of a host. The commented config of `a2e init`, the reference page and every error message come from this
+// schema, so each field has a description for users.
 import { z } from "zod";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import { jsonObject } from "../protocol/json.ts";
@@ -22,12 +22,12 @@ const server = z.strictObject({
   host: text
     .default("127.0.0.1")
     .describe("Address to listen on. An address that other machines can reach needs an auth_token."),
-  port: z.int().min(0).max(65_535).default(8765).describe("Port to listen on; 0 takes any free one."),
+  port: z.int().min(0).max(65_535).default(8765).describe("Port to listen on; 0 takes any free port."),
   allowed_hosts: z
     .array(hostName)
     .default([])
     .describe(
-      "Names by which a reverse proxy on this machine lets others reach this host. Needs an auth_token. Requests to other names are refused where the address is this machine's own.",
+      "Names by which a reverse proxy on this machine lets others reach this host. Needs an auth_token. Requests to other names are refused if the host listens on a loopback address.",
     ),
   cors: z
     .strictObject({
@@ -58,18 +58,18 @@ const transport = z.strictObject({
 });
 
 const audit = z.strictObject({
-  enabled: z.boolean().default(true).describe("Writes one JSON line per handled message."),
-  path: text.optional().describe("Where to write. Without it: audit.jsonl in the data folder."),
+  enabled: z.boolean().default(true).describe("Writes a JSON line per handled message."),
+  path: text.optional().describe("The file to write. Without it: audit.jsonl in the data folder."),
   max_bytes: z
     .int()
     .min(1024)
     .default(10 * 1024 * 1024)
-    .describe("A file that would grow beyond this is set aside and a new one begun."),
+    .describe("A file that would grow beyond this is renamed and a new file is started."),
   backup_count: z.int().min(0).max(1000).default(5).describe("How many files set aside are kept."),
   session_id_source: z
     .enum(["uuid", "host_id"])
     .default("uuid")
-    .describe("What stands as session_id in the log: the session's own id, or the id of this host."),
+    .describe("The session_id in the log: the session's own id, or the id of this host."),
 });
 
 /** A name becomes part of a folder's path, so it must not be able to lead out of it. */
@@ -79,15 +79,18 @@ const pluginName = z.string().regex(/^[A-Za-z0-9_][\w.@ -]{0,99}$/, {
 
 const pluginMetadata = z.looseObject({
   enabled: z.boolean().default(true).describe("False leaves the plugin out without loading it."),
-  priority: z.number().optional().describe("Higher ones are asked first. Without it: what the plugin says, else 0."),
+  priority: z
+    .number()
+    .optional()
+    .describe("Plugins with a higher priority are asked first. Without it: the plugin's own priority, else 0."),
   exclusive: z
     .boolean()
     .optional()
-    .describe("True makes it the sole plugin of its capability. Without it: what the plugin says."),
+    .describe("True makes it the sole plugin of its capability. Without it: the plugin's own setting."),
   isolation: z
     .enum(["none", "worker"])
     .default("none")
-    .describe("Where the plugin runs: with the host, or in a thread of its own."),
+    .describe("Whether the plugin runs in the host's thread or in a thread of its own."),
 });
 
 const plugin = z.strictObject({
@@ -105,7 +108,7 @@ const persistence = z.strictObject({
   enabled: z
     .boolean()
     .default(true)
-    .describe("Writes every session as it goes: after a crash or a restart agents go on where they were."),
+    .describe("Persists every session continuously: after a crash or a restart agents resume their sessions."),
   durability: z
     .enum(["process", "power"])
     .default("process")
@@ -149,7 +152,7 @@ const snapshotSchedule = z.strictObject({
     .min(0)
     .max(7 * 24 * 3600)
     .default(0)
-    .describe("How long a session that is used may go without a snapshot; 0 takes none by itself."),
+    .describe("The longest time that a session in use is without a new snapshot; 0 turns automatic snapshots off."),
   on_drain: z.boolean().default(true).describe("Saves every session when the host is shut down in peace."),
   keep: z
     .int()
@@ -158,7 +161,7 @@ const snapshotSchedule = z.strictObject({
     .describe('How many of these are kept of a session; their labels begin with "auto:". Those of agents all stay.'),
 });
 
-/** Every capability of the product: none of them does anything dangerous before the operator says so. */
+/** Every capability of the product: by default none of them does anything dangerous. */
 export const defaultPlugins = ["tools", "memory", "env", "planning", "proc", "skill", "toolkits", "chains", "mcp"];
 
 export const hostConfig = z.strictObject({
@@ -167,7 +170,7 @@ export const hostConfig = z.strictObject({
     .string()
     .optional()
     .describe(
-      `Secret that agents must present. Also read from the environment variable A2E_AUTH_TOKEN where the config names none. Better not written here: use \${NAME}.`,
+      `Secret that agents must present. Also read from the environment variable A2E_AUTH_TOKEN if the config does not set it. Do not write the secret itself here: use \${NAME}.`,
     ),
   server: server.prefault({}).describe("The HTTP door."),
   transport: transport.prefault({}).describe("How agents connect."),
@@ -181,16 +184,16 @@ export const hostConfig = z.strictObject({
         ),
     })
     .prefault({})
-    .describe("What an agent must do first."),
+    .describe("Requirements for the handshake of an agent."),
   audit: audit.prefault({}).describe("The audit log."),
   plugins: z
     .array(plugin)
     .default(() => defaultPlugins.map((type) => plugin.parse({ type })))
-    .describe("The capabilities of this host. Without it: every built-in one that needs no settings."),
+    .describe("The capabilities of this host. Without it: every built-in capability that needs no settings."),
   persistence: persistence.prefault({}).describe("How sessions outlive the process."),
-  recording: recording.prefault({}).describe("What is kept of sessions for `a2e replay` and session/replay."),
-  snapshot_store: snapshotStore.prefault({}).describe("Where session snapshots are kept."),
-  snapshot_schedule: snapshotSchedule.prefault({}).describe("When sessions are saved without anybody asking."),
+  recording: recording.prefault({}).describe("Recordings of sessions for `a2e replay` and session/replay."),
+  snapshot_store: snapshotStore.prefault({}).describe("Storage of session snapshots."),
+  snapshot_schedule: snapshotSchedule.prefault({}).describe("Automatic snapshots of sessions."),
   snapshot_mode: z
     .enum(["host", "plugin", "hybrid"])
     .default("hybrid")
@@ -201,17 +204,17 @@ export const hostConfig = z.strictObject({
   workspace_dir: text
     .optional()
     .describe("Folder that file tools are confined to. Without it: workspace in the data folder."),
-  sandbox: sandboxConfig.prefault({}).describe("How programs are confined that nobody vouches for."),
+  sandbox: sandboxConfig.prefault({}).describe("How untrusted programs are confined."),
   global_limits: globalLimits.prefault({}).describe("Limits of this host. Sizes in bytes; *_ms in milliseconds."),
 });
 
-/** What a user writes: everything is optional. */
+/** The config as a user writes it: everything is optional. */
 export type A2EHostConfigInput = z.input<typeof hostConfig>;
 
 type ParsedConfig = z.output<typeof hostConfig>;
 type NamedPluginEntry = ParsedConfig["plugins"][number] & { name: string };
 
-/** What a host runs on: defaults are filled and every path is absolute. */
+/** The config that a host runs with: defaults are filled in and every path is absolute. */
 export interface A2EHostConfig
   extends Omit<ParsedConfig, "audit" | "plugins" | "recording" | "snapshot_store" | "workspace_dir"> {
   audit: ParsedConfig["audit"] & { path: string };
@@ -220,8 +223,11 @@ export interface A2EHostConfig
   /** A store in memory has no path. */
   snapshot_store: ParsedConfig["snapshot_store"];
   workspace_dir: string;
-  /** Where relative paths and plugin modules start: the folder of the config file, or the working directory. */
+  /**
+   * The folder that relative paths and plugin modules start from: the folder of the config file, or the working
+   * directory.
+   */
   base_dir: string;
-  /** What each `${NAME}` in it stood for. Nobody is shown these values: a message has the name in their place. */
+  /** The value of each `${NAME}` in the config. The values are never shown: a message has the name in their place. */
   variables?: Readonly<Record<string, string>>;
 }

@@ -26,7 +26,7 @@ function renderSetting(key: string, { schema, defaultValue }: Field, indent: str
     const section = schema.element;
     return [`${indent}${key}:`, ...defaultValue.flatMap((item) => renderItem(section, item, `${indent}  `))];
   }
-  // A key without a value is no setting, so what has no default can be shown all the same.
+  // A key without a value is not a setting, so a field without a default can be shown in the template too.
   return [defaultValue === undefined ? `${indent}${key}:` : `${indent}${key}: ${renderValue(schema, defaultValue)}`];
 }
 

@@ -1,4 +1,4 @@
-// The thread's side of what a plugin asks of its host: sends it, waits for what came of it, and tells when nobody waits.
+// The thread's side of a plugin's requests to its host: sends each request, waits for its result, and reports an abort.
 
 import type { CallOptions } from "../host/call-context.ts";
 import { A2EError, fromErrorJson } from "../protocol/errors.ts";
@@ -39,7 +39,8 @@ export class HostRequests {
       this.#waits.set(nested, { resolve, reject, onEvent, release });
       this.#post(message);
     });
-    // A plugin that does not wait for it has no use for its error, and an unhandled one would end the thread.
+    // A plugin that does not await the request has no use for its error, and an unhandled rejection would end the
+    // thread.
     answered.catch(() => {});
     return answered;
   }
@@ -52,7 +53,7 @@ export class HostRequests {
     else wait?.resolve(result ?? {});
   }
 
-  /** Throws what the caller's own callback throws. */
+  /** Throws the error that the caller's own callback throws. */
   event({ nested, event }: Extract<ToPluginThread, { kind: "nestedEvent" }>): void {
     this.#waits.get(nested)?.onEvent?.(event);
   }

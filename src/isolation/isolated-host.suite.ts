@@ -10,7 +10,7 @@ import { createPluginFrom } from "./plugin-export.ts";
 
 const sourceUrl = (file: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, "..", file)).href);
 
-/** What every such plugin begins with: a capability whose one call does what its `step` says. */
+/** The beginning of every test plugin: a capability with a single call, which does what its `step` names. */
 const prelude = `
 import { existsSync } from "node:fs";
 import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
@@ -30,7 +30,7 @@ const part = (steps, rest = {}) => ({ ...rest, handlers: { run: async ({ name },
 
 export interface IsolatedFolder {
   readonly path: string;
-  /** A plugin that runs in a thread, made by the body of a function that returns what it has beside its table. */
+  /** A plugin that runs in a thread, created by the body of a function that returns the members beside its table. */
   load(body: string, isolation?: Partial<IsolationOptions>): Promise<Plugin>;
   remove(): Promise<void>;
 }

@@ -32,7 +32,7 @@ test("the thread ends with its host, after the plugin has been closed in it", as
   threads.stop();
 });
 
-test("a session tells its part in the thread whether it has ended for good", async () => {
+test("a session passes to its part in the thread whether it has ended for good", async () => {
   const loaded = await folder.load(`
     let log;
     return {
@@ -70,7 +70,7 @@ test.each([
   threads.stop();
 });
 
-test("a plugin that is up is closed with its thread where another one fails to start", async () => {
+test("a plugin that has started is closed with its thread if another plugin fails to start", async () => {
   const threads = watchThreads();
   const loaded = await folder.load("return { session: () => part({}) };");
   const setup = () => Promise.reject(new Error("mine"));
@@ -79,7 +79,7 @@ test("a plugin that is up is closed with its thread where another one fails to s
   threads.stop();
 });
 
-test("what fails as a lost thread is replaced is tried again by the next call: its setup, and a session of it", async () => {
+test("a setup or a session that fails while a lost thread is replaced is tried again by the next call", async () => {
   const flags = { setup: join(folder.path, "no-setup"), session: join(folder.path, "no-session") };
   const loaded = await folder.load(`
     const check = (file) => { if (existsSync(file)) throw new A2EError("too_much", "not now"); };
@@ -114,7 +114,7 @@ test("a call that was given up before its thread was ready does not run", async 
   expect(await peer.ask("counts", "count", run)).toMatchObject({ value: 1 });
 });
 
-test("a handler that takes no notice of its end costs nobody else the thread, as long as it does not block it", async () => {
+test("a handler that ignores its abort does not cost other calls the thread, as long as it does not block it", async () => {
   const loaded = await folder.load(`
     let count = 0;
     const later = async ({ emit }) => { emit("progress", {}); await wait(1_000); return ++count; };

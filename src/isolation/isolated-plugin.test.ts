@@ -13,7 +13,7 @@ import { startHost } from "../testing/start-host.ts";
 
 const protocolUrl = (file: string) => pathToFileURL(join(import.meta.dirname, "..", file)).href;
 
-/** Written where a stranger's plugin would be: a file of its own that imports what is public. */
+/** Written like a third-party plugin: a file of its own that imports public modules only. */
 const source = `
 import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
 import { call, capability, push } from ${JSON.stringify(protocolUrl("protocol/capability.ts"))};
@@ -112,7 +112,7 @@ test("an isolated plugin answers, emits, pushes and calls other capabilities lik
   await close();
 });
 
-test("declared errors keep code and detail; other failures show the peer nothing and the log everything", async () => {
+test("declared errors keep code and detail; other failures are hidden from the peer and logged completely", async () => {
   const { work: api, log, close } = await startIsolated();
 
   await expect(api.refuse()).rejects.toMatchObject({ code: "too_much", detail: { limit: 3 } });
@@ -135,12 +135,12 @@ test("a handler that blocks for ever times out, its thread is replaced, and call
   for (let answered = 0; answered < 3; answered++) await echo.say();
   expect(isOver).toBe(false);
   expect(await blocked).toMatchObject({ code: "timeout", retryable: true });
-  // The session goes on in another thread with its state. Adding nothing may be tried often.
+  // The session continues in another thread with its state. Adding zero may be retried often.
   expect(await api.add({ by: 0 }, { retry: { maxAttempts: 5 } })).toEqual({ value: 2 });
   await close();
 });
 
-test("a thread that exits ends its calls with sandbox_crash, and its sessions go on with their state", async () => {
+test("a thread that exits ends its calls with sandbox_crash, and its sessions continue with their state", async () => {
   const { work: api, close } = await startIsolated();
   await api.add({ by: 7 });
 

@@ -1,5 +1,6 @@
-// Runs a plugin in a worker thread, behind the same interface as any other plugin. If it blocks or crashes, only its own calls
-// fail, with `timeout` or `sandbox_crash`. The thread is replaced, and its sessions go on with their state.
+// Runs a plugin in a worker thread, behind the same interface as any other plugin. If it blocks or crashes, only its
+// own calls fail, with `timeout` or `sandbox_crash`. The thread is replaced, and its sessions continue with their
+// state.
 import type { ResourceLimits } from "node:worker_threads";
 import type { CallContext } from "../host/call-context.ts";
 import { closeWithin } from "../host/close-within.ts";
@@ -50,7 +51,7 @@ export function isolatePlugin({
   let numbers = 0;
   let isClosed = false;
 
-  /** The current thread, set up. Starts another one if the last was lost. */
+  /** The current thread, set up. Starts a new thread if the last was lost. */
   async function useThread(): Promise<Thread> {
     if (isClosed || setup === undefined || setup.isReplay)
       throw new A2EError("sandbox_crash", "the plugin is not running");
@@ -84,7 +85,7 @@ export function isolatePlugin({
         isReady = true;
       },
       async (error: Error) => {
-        // The plugin did not start, so the thread is of no use: the next `useThread` starts another one.
+        // The plugin did not start, so the thread is of no use: the next `useThread` starts a new thread.
         await link.end(error);
         throw error;
       },

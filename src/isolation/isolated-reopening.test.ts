@@ -47,7 +47,7 @@ async function keep(peer: RawPeer): Promise<unknown> {
   return (await peer.ask("saves", "", "session/snapshot/req")).snapshot_id;
 }
 
-test("what a session was told before it was opened anew reaches nobody in the next thread", async () => {
+test("a message to a session before it was reopened does not reach the next thread", async () => {
   const gate = createGate();
   await using raw = await startRawHost([await folder.load(asking), probePlugin(gate.run)]);
   const [alice, bob] = [await raw.open(caps), await raw.open(caps)];
@@ -66,7 +66,7 @@ test("what a session was told before it was opened anew reaches nobody in the ne
   expect(await asked).toMatchObject({ code: "sandbox_crash" });
 });
 
-test("a call that runs while its session is restored comes to its end, and changes nothing of what was restored", async () => {
+test("a call that runs while its session is restored completes without changing the restored state", async () => {
   const gate = createGate();
   await using raw = await startRawHost([await folder.load(asking), probePlugin(gate.run)]);
   const peer = await raw.open(caps);
@@ -110,7 +110,7 @@ test("a call of a session that was opened anew can be cancelled, and is lost wit
   expect(await calls[1]).toMatchObject({ code: "sandbox_crash" });
 });
 
-test("what a session had asked outside of its calls is refused where its part is closed", async () => {
+test("a request that a session made outside of its calls is rejected when its part is closed", async () => {
   const gate = createGate();
   await using raw = await startRawHost([await folder.load(asking), probePlugin(gate.run)]);
   const peer = await raw.open(caps);

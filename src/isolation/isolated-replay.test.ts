@@ -1,4 +1,4 @@
-// A replay has what a plugin in a thread said then, and starts no thread.
+// A replay uses the recorded messages of a plugin in a thread, and starts no thread.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { toolkitsPlugin } from "../caps/toolkits/plugin.ts";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
@@ -16,7 +16,7 @@ afterAll(() => folder.remove());
 
 const run = "work/run/req";
 
-/** Whatever it says, it would say something else the next time. */
+/** Every result contains a random number, so a second run would differ. */
 const drawing = `
   const draw = () => String(Math.random()) + performance.now();
   return {
@@ -74,7 +74,7 @@ test.each([
   ["", false],
   [", of a host that keeps a journal", true],
 ])(
-  "whatever a plugin in a thread draws, keeps, says, asks and fails at is replayed, without a thread%s",
+  "random numbers, state, messages, requests and failures of a plugin in a thread are replayed without a thread%s",
   async (_, isDurable) => {
     const loaded = await folder.load(drawing);
     const counting = () => {
@@ -108,7 +108,7 @@ test("a session that a plugin in a thread refused to open is refused again", asy
   expect(await replay({ text: recordings.texts[0] ?? "" }, [loaded])).toEqual(identical);
 });
 
-test("what a fork changed in a thread is merged in a replay as it was", async () => {
+test("changes that a fork made in a thread are merged in a replay as in the recording", async () => {
   const loaded = await folder.load(drawing);
   const recordings = createMemoryRecordings();
   await using raw = await startRawHost([loaded], { recordings });

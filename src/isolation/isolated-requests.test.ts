@@ -14,7 +14,7 @@ const run = "work/run/req";
 const caps = { agent_caps: ["work", "test"] };
 const questions = (peer: RawPeer) => peer.received.filter(({ type }) => type === "work/question/req");
 
-/** Waits for the nested call, and keeps what it was given. */
+/** A nested call that never ends; its contexts are collected. */
 function createHanging(): { run: Run; contexts: CallContext[] } {
   const contexts: CallContext[] = [];
   const run: Run = (_request, context) => {
@@ -24,13 +24,13 @@ function createHanging(): { run: Run; contexts: CallContext[] } {
   return { run, contexts };
 }
 
-test("the signal of a call of another capability reaches it from within the thread, in a request and outside of one", async () => {
+test("the signal of a call of another capability reaches it from within the thread, in a request and outside of a request", async () => {
   const hanging = createHanging();
   const loaded = await folder.load(`
     const give = async (call) => {
       const controller = new AbortController();
       const outcome = call("test/run/req", { name: "hangs" }, { signal: controller.signal });
-      // Once the host says that it runs.
+      // After the host has reported that it runs.
       await call("test/other/req", { name: "hangs" });
       controller.abort();
       const first = await outcome.catch(({ code, message }) => ({ code, message }));
@@ -66,7 +66,7 @@ test("the signal of a question to the agent reaches it from within the thread", 
   await using raw = await startRawHost([loaded], { limits: { maxPendingAsks: 1 } });
   const peer = await raw.open(caps);
   const given = peer.ask("1", "give", run);
-  // Only where the first is over is there a place for the second.
+  // There is room for the second question only after the first has ended.
   await peer.until(() => questions(peer).length === 2);
   const [first, second] = questions(peer);
   peer.send({ type: "work/question/resp", id: "late", req_id: first?.id, text: "late" });
@@ -74,7 +74,7 @@ test("the signal of a question to the agent reaches it from within the thread", 
   expect(await given).toMatchObject({ value: ["cancelled", "fine"] });
 });
 
-test("what a lost thread had asked for ends with it, and no answer to it reaches the next", async () => {
+test("the requests of a lost thread end with it, and no answer to them reaches the next thread", async () => {
   const hanging = createHanging();
   const loaded = await folder.load(`
     return {
@@ -100,7 +100,7 @@ test("what a lost thread had asked for ends with it, and no answer to it reaches
   expect(await asked).toMatchObject({ value: "for the next" });
 });
 
-test("whatever a plugin throws, sends or forgets costs its own call, not its thread and not the host", async () => {
+test("an error, invalid message or unhandled rejection of a plugin fails its own call, not its thread or the host", async () => {
   const failing: Run = (_request, { emit }) => {
     emit("progress", { text: "an event" });
     throw new A2EError("runtime_error", "no form", { detail: { count: 1n, callback() {} } as never });
@@ -144,7 +144,7 @@ test("whatever a plugin throws, sends or forgets costs its own call, not its thr
     events: "refused",
     forgotten: null,
     print: null,
-    // In the thread of the first: none was lost on the way.
+    // In the first thread: no thread was lost on the way.
     count: 2,
   });
   expect(peer.received.filter(({ type }) => type.endsWith("/event")).map(({ data }) => data)).toEqual([{ count: 1 }]);
@@ -157,7 +157,7 @@ test("whatever a plugin throws, sends or forgets costs its own call, not its thr
   expect(raw.log.entries).toContainEqual({ level: "info", message: "odd", fields: odd });
 });
 
-test("a part that asks for something as it is closed is refused, and not left waiting", async () => {
+test("a request that a part makes while it is closed is rejected at once", async () => {
   const loaded = await folder.load(`
     let log;
     return {

@@ -1,5 +1,5 @@
-// The host's side of one session of a plugin in a thread: its running calls, and the messages of the thread about it. All of
-// these messages pass `receive`, which records them, so that a replay needs no thread.
+// The host's side of a session of a plugin in a thread: its running calls, and the messages of the thread about it. All
+// of these messages pass `receive`, which records them, so that a replay needs no thread.
 import { AsyncResource } from "node:async_hooks";
 import type { CallContext } from "../host/call-context.ts";
 import type { Plugin, SessionContext } from "../host/plugin.ts";
@@ -10,7 +10,7 @@ import type { AgentRequest, NestedRequest, SessionMessage, StateEntries, ToPlugi
 import { toThreadError } from "./thread-errors.ts";
 import { type PostToThread, ThreadRequests } from "./thread-requests.ts";
 
-/** What a session needs of the thread in which it is open. */
+/** The functions of its thread that a session needs. */
 export interface ThreadPort {
   readonly capability: Plugin["capability"];
   /** Posts a message to the thread, after opening the session there if necessary. Not posted if `isWanted` is false by then. */
@@ -203,7 +203,7 @@ export class IsolatedSession {
 
   async #askAgent({ type, request, timeoutMs }: AgentRequest, signal: AbortSignal): Promise<JsonObject> {
     const table = Object.values(this.#port.capability.asks).find((candidate) => candidate.type === type);
-    if (table === undefined) throw new A2EError("cancelled", "there is nobody to ask");
+    if (table === undefined) throw new A2EError("cancelled", `the capability asks no question of type ${type}`);
     const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
     return (await this.context.ask(table, request, options)) as JsonObject;
   }

@@ -30,7 +30,7 @@ const keeping = `
     }),
   };`;
 
-test("a lost thread costs nothing of what its plugin keeps in the state of a session", async () => {
+test("a lost thread does not cost a session the state of its plugin", async () => {
   await using raw = await startRawHost([await folder.load(keeping)]);
   const peer = await raw.open(caps);
   await peer.ask("1", "add", run);
@@ -70,7 +70,7 @@ test("the state of a session is saved, restored, forked and merged as that of an
   expect(await peer.ask("10", "add", run)).toMatchObject({ value: 4 });
 });
 
-test("a session goes on in another host with what its plugin had kept by its last answer", async () => {
+test("a session continues in another host with the state of its plugin as of its last answer", async () => {
   const path = `${folder.path}/a2e.sqlite`;
   const start = async () => {
     const database = await createSqliteDatabase({ path });
@@ -88,7 +88,7 @@ test("a session goes on in another host with what its plugin had kept by its las
   expect(await again.ask("4", "live", run)).toMatchObject({ value: 2 });
 });
 
-test("a session is replayed byte for byte where its plugin does the same again: its events, pushes and calls of others", async () => {
+test("a session is replayed byte for byte if its plugin is deterministic: its events, pushes and calls of other capabilities", async () => {
   const draw = () =>
     toolsPlugin({
       builtin: false,
@@ -117,7 +117,7 @@ test("a session is replayed byte for byte where its plugin does the same again: 
     await peer.ask("1", "draw", run);
     await peer.ask("2", "draw", run);
   });
-  // Said by the session itself, and so compared.
+  // Sent by the session itself, and therefore compared.
   for (const type of ["invoke/event", "work/told"])
     expect(recorded.text).toContain(`["out",${JSON.stringify(`{"type":"${type}`).slice(0, -1)}`);
   expect(await replay(recorded, plugins())).toEqual(identical);

@@ -1,4 +1,4 @@
-// Finds what the `cls` of a config names, and makes a plugin of it.
+// Finds the export that the `cls` of a config names, and creates a plugin from it.
 import { existsSync } from "node:fs";
 import type { Plugin, PluginFactory } from "../host/plugin.ts";
 import { resolveModule } from "../machinery/module-resolution.ts";
@@ -9,7 +9,7 @@ import { nearest } from "../protocol/nearest.ts";
 /** Why a plugin was not taken, in words that need no further explanation. */
 export class PluginRefusal extends Error {}
 
-/** Loads what `cls` names and makes the plugin of it. */
+/** Loads the export that `cls` names and creates the plugin. */
 export async function createPluginFrom(
   cls: string,
   baseDir: string,
@@ -37,7 +37,7 @@ function splitClass(cls: string): { specifier: string; name: string } {
   const name = cls.slice(at + 1);
   if (specifier !== "" && name !== "") return { specifier, name };
   const example = isPath ? cls.replace(/#$/, "") : "./my-plugin.js";
-  throw new PluginRefusal(`cls must name a module and what it exports, as in "${example}#myPlugin"`);
+  throw new PluginRefusal(`cls must name a module and one of its exports, as in "${example}#myPlugin"`);
 }
 
 async function importModule(specifier: string, baseDir: string): Promise<Record<string, unknown>> {
@@ -52,14 +52,14 @@ async function importModule(specifier: string, baseDir: string): Promise<Record<
   }
 }
 
-/** A module that exists may fail for want of another one, so the error's code alone does not tell. */
+/** An existing module may fail because another module is missing, so the error's code alone is not enough. */
 function isMissing(target: string, error: unknown): boolean {
   if (target.startsWith("file:")) return !existsSync(new URL(target));
   const isNotFound = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
   return isNotFound && error.message.includes(`'${target}'`);
 }
 
-/** An export is a plugin, makes one when called, or is a class of plugins. */
+/** An export is a plugin, a function that returns a plugin, or a class of plugins. */
 export async function toPlugin(found: unknown, options: JsonObject, type: string): Promise<Plugin> {
   if (typeof found !== "function") return checkPlugin(found, type);
   const isClass = /^class\b/.test(Function.prototype.toString.call(found));
@@ -71,7 +71,7 @@ export async function toPlugin(found: unknown, options: JsonObject, type: string
 
 function checkPlugin(value: unknown, type: string): Plugin {
   if (typeof value !== "object" || value === null) {
-    throw new PluginRefusal(`is no plugin but ${value === null ? "null" : typeof value}`);
+    throw new PluginRefusal(`is not a plugin but ${value === null ? "null" : typeof value}`);
   }
   const { capability, session } = value as Partial<Plugin>;
   const isTable = typeof capability?.name === "string" && typeof capability.calls === "object";
@@ -80,7 +80,7 @@ function checkPlugin(value: unknown, type: string): Plugin {
       isTable ? "" : "capability (a table)",
       typeof session === "function" ? "" : "session (a function)",
     ];
-    throw new PluginRefusal(`is no plugin: it lacks ${missing.filter(Boolean).join(" and ")}`);
+    throw new PluginRefusal(`is not a plugin: it lacks ${missing.filter(Boolean).join(" and ")}`);
   }
   if (canonicalCapability(capability.name) !== type) {
     throw new PluginRefusal(`serves the capability "${capability.name}", but the config says type "${type}"`);

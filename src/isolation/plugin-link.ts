@@ -1,4 +1,5 @@
-// One thread of an isolated plugin, from its start to its end. Every question to it is answered, or rejected when it ends.
+// A thread of an isolated plugin, from its start to its end. Every question to it is answered, or rejected when it
+// ends.
 import { type ResourceLimits, Worker } from "node:worker_threads";
 import { threadEntry } from "../machinery/threads/thread-entry.ts";
 import { toCrash } from "../machinery/threads/worker-pool.ts";

@@ -59,7 +59,7 @@ export interface AgentRequest {
   timeoutMs?: number;
 }
 
-/** Messages of the thread about one session. */
+/** Messages of the thread about a session. */
 export type SessionMessage =
   | { kind: "result"; session: number; call: number; result: JsonObject | undefined }
   | { kind: "error"; session: number; call: number; error: ErrorJson }

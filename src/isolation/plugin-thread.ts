@@ -98,7 +98,7 @@ async function open({ session, info, state: entries }: Extract<Question, { what:
     // Checked in this thread, so that the plugin gets the error.
     push: (push, payload) =>
       post({ kind: "push", session, type: push.type, payload: copyJson(push.payload.parse(payload)) as JsonObject }),
-    // Not known in this thread; the host limits what is sent.
+    // Unknown in this thread; the host limits the unsent bytes.
     unsentBytes: () => 0,
     ask: askFrom(session),
     // The host records the messages of the thread, so nothing is recorded here.

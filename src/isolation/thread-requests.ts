@@ -1,18 +1,18 @@
-// What a plugin in a thread asks of its host: calls of other capabilities, questions to the agent. Each is answered once,
-// to the thread that asked, and ends with it.
+// Requests of a plugin in a thread to its host: calls of other capabilities, and questions to the agent. Each request
+// is answered once, to the thread that made it, and ends with that thread.
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { ToPluginThread } from "./plugin-messages.ts";
 import { toThreadError } from "./thread-errors.ts";
 
-/** Says something to one thread, for as long as that is there. */
+/** Posts to a thread while it exists. */
 export type PostToThread = (message: ToPluginThread) => void;
 
 interface RunningRequest {
   readonly controller: AbortController;
-  /** The call that makes it; undefined where the session does so outside of any. */
+  /** The call that makes the request; undefined if the session makes it outside of any call. */
   readonly call: number | undefined;
-  /** To the thread that asked: another one numbers its requests from the start again. */
+  /** To the thread that made the request: a new thread numbers its requests from the start again. */
   readonly post: PostToThread;
 }
 
@@ -38,12 +38,15 @@ export class ThreadRequests {
     request.post(message);
   }
 
-  /** Whoever waits for it has given up; it is answered all the same. */
+  /** The plugin no longer waits for the request; it is answered nevertheless. */
   abort(nested: number): void {
     this.#running.get(nested)?.controller.abort();
   }
 
-  /** The session is closed: what was asked outside of its calls is refused. A call that runs on may wait for its own. */
+  /**
+   * The session is closed: requests made outside of its calls are rejected. A call that still runs may wait for its
+   * own requests.
+   */
   refuseOwn(why: string): void {
     const error = toThreadError(new A2EError("cancelled", why));
     for (const [nested, request] of [...this.#running]) {
@@ -53,7 +56,7 @@ export class ThreadRequests {
     }
   }
 
-  /** The thread is gone, and nobody is answered any more. */
+  /** The thread has ended; its requests are not answered any more. */
   end(): void {
     const requests = [...this.#running.values()];
     this.#running.clear();

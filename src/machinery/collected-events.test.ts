@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CollectedEvents } from "./collected-events.ts";
 
-test("events are numbered and copied, and those over the number or the size are counted in a last one", () => {
+test("events are numbered and copied; events over the limit of number or size are counted in a last event", () => {
   const events = new CollectedEvents({ maxEvents: 2, maxBytes: 40 });
   const data = { text: "first" };
 
@@ -18,7 +18,7 @@ test("events are numbered and copied, and those over the number or the size are 
   ]);
 });
 
-test("events that all had room are listed without a last one", () => {
+test("no last event is added if all events had room", () => {
   const events = new CollectedEvents({ maxEvents: 2, maxBytes: 40 });
 
   events.add("note", { text: "only" });

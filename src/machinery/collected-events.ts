@@ -20,7 +20,10 @@ export class CollectedEvents {
     this.#room = maxBytes;
   }
 
-  /** Adds a copy of the event. If there is no room for it, it is only counted, and a smaller one may still be added. */
+  /**
+   * Adds a copy of the event. If there is no room for it, it is only counted; a smaller event may still be added
+   * later.
+   */
   add(kind: string, data: JsonObject): void {
     const room = remainingBytes(data, this.#room);
     if (this.#events.length < this.#maxEvents && room >= 0) {
@@ -29,7 +32,7 @@ export class CollectedEvents {
     } else this.#dropped += 1;
   }
 
-  /** The events so far, and a last one with the number of events for which there was no room. */
+  /** The events so far, followed by an event with the number of events that had no room, if there were any. */
   toList(): CollectedEvent[] {
     if (this.#dropped === 0) return this.#events;
     return [...this.#events, { kind: "log", data: { dropped_events: this.#dropped }, seq: this.#events.length + 1 }];

@@ -1,6 +1,7 @@
 /**
- * Returns a cycle that can be reached from the starts: the nodes along it, with the first one again at the end. Undefined
- * if there is none. Looks at each edge once, and keeps a stack of its own: a path may be longer than calls can nest.
+ * Returns a cycle that can be reached from the starts: the nodes along it, with the first node again at the end.
+ * Undefined if there is no cycle. Visits each edge once, with a stack of its own: a path may be longer than calls can
+ * nest.
  */
 export function findCycle<Node>(starts: Iterable<Node>, nextOf: (node: Node) => Iterable<Node>): Node[] | undefined {
   /** True for a node on the path from a start to the present node, false for a node that no cycle goes through. */

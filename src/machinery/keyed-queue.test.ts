@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { KeyedQueue } from "./keyed-queue.ts";
 
-test("work with one key runs in order, also after a failure, and work with another key runs beside it", async () => {
+test("work with the same key runs in order, also after a failure, and work with another key runs at the same time", async () => {
   const queue = new KeyedQueue();
   let open = () => {};
   const gate = new Promise<void>((resolve) => {

@@ -5,7 +5,7 @@ import { Turns } from "./turns.ts";
 export class KeyedQueue {
   readonly #queues = new Map<string, { readonly turns: Turns; size: number }>();
 
-  /** The keys for which work runs or waits. */
+  /** The keys that have running or waiting work. */
   get keys(): Iterable<string> {
     return this.#queues.keys();
   }

@@ -53,7 +53,7 @@ test("modules are found in a folder, in a file, by a URL and in a package", asyn
 });
 
 test.each([
-  ["stone.mjs", 'stone.mjs exports no fruit; export what defineFruit returns, or a list "fruits"'],
+  ["stone.mjs", 'stone.mjs exports no fruit; export the result of defineFruit, or a list "fruits"'],
   ["list.mjs", "list.mjs: fruits[1] was not made with defineFruit"],
   ["broken.mjs", "broken.mjs failed to load: at once"],
   ["./missing.mjs", 'fruit module "./missing.mjs": there is no file or folder'],

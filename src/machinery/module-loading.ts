@@ -13,9 +13,9 @@ export interface ModuleReference {
 
 /** The values that a plugin takes from modules. The texts are for errors. */
 export interface ModuleContent<Item> {
-  /** What one value is called: "tool". */
+  /** The noun for a single value: "tool". */
   readonly noun: string;
-  /** The function that makes one: "defineTool". */
+  /** The function that creates such a value: "defineTool". */
   readonly madeWith: string;
   /** The export that may hold a list of them: "tools". */
   readonly listName: string;
@@ -57,7 +57,7 @@ function toReference(path: string): ModuleReference {
   return { name: path, url: pathToFileURL(path).href };
 }
 
-/** Imports a module and returns its items: each export that is one, and those in the exported list. */
+/** Imports a module and returns its items: the exports that are items, and the items of the exported list. */
 export async function loadItems<Item>(
   { name, url }: ModuleReference,
   { noun, madeWith, listName, isItem }: ModuleContent<Item>,
@@ -75,7 +75,7 @@ export async function loadItems<Item>(
   const items = new Set([...Object.values(exports), ...listed].filter(isItem));
   if (items.size === 0)
     throw new Error(
-      `${noun} module ${name} exports no ${noun}; export what ${madeWith} returns, or a list "${listName}"`,
+      `${noun} module ${name} exports no ${noun}; export the result of ${madeWith}, or a list "${listName}"`,
     );
   return [...items];
 }

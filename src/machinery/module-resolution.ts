@@ -6,7 +6,10 @@ import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isJsonObject } from "../protocol/json.ts";
 
-/** What to hand to `import()`: the URL of a file, or the specifier itself where only the host's own folder may know it. */
+/**
+ * The argument for `import()`: the URL of a file, or the specifier itself if it can only be resolved from the host's
+ * own folder.
+ */
 export function resolveModule(specifier: string, baseDir: string): string {
   if (/^(file|node|data):/.test(specifier)) return specifier;
   const path = resolve(baseDir, specifier);
@@ -28,7 +31,10 @@ export function resolveModule(specifier: string, baseDir: string): string {
 
 const conditions: readonly string[] = ["node", "import", "module-sync", "default"];
 
-/** The file that `import` would take. `require.resolve` knows no `import` condition and so misses packages that are ESM only. */
+/**
+ * The file that `import` would load. `require.resolve` ignores the `import` condition and so does not find ESM-only
+ * packages.
+ */
 function resolveExports(folder: string, subpath: string): string | undefined {
   let exports: unknown;
   try {

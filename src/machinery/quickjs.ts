@@ -1,5 +1,5 @@
-// A JavaScript interpreter in WebAssembly, for scripts that must not reach the host. To be used in a worker thread: one long
-// native operation cannot be interrupted, only its thread be ended.
+// A JavaScript interpreter in WebAssembly, for scripts that must not reach the host. To be used in a worker thread: a
+// long native operation cannot be interrupted, only its thread can be ended.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import sandboxVariant from "@jitl/quickjs-wasmfile-release-sync";
@@ -19,36 +19,36 @@ export interface QuickJsLimits {
 
 export interface QuickJs {
   readonly context: QuickJSContext;
-  /** Does something in which code of the script runs. Throws `timeout`, `out_of_memory` or a ScriptError. */
+  /** Runs `work`, in which code of the script runs. Throws `timeout`, `out_of_memory` or a ScriptError. */
   run<T>(work: () => T): T;
 }
 
-/** What the script itself threw. */
+/** An error that the script itself threw. */
 export class ScriptError extends Error {}
 
-// The types of the package describe its CommonJS build, in which the default is one level deeper.
+// The types of the package describe its CommonJS build, whose default export is one level deeper.
 const variant = sandboxVariant as unknown as typeof sandboxVariant.default;
 
 /** Compiling takes ten times as long as instantiating; the compiled code is immutable and so may be shared. */
 let compiled: Promise<WebAssembly.Module> | undefined;
 
 const pageBytes = 64 * 1024;
-/** 16 MB: what the build of QuickJS asks for at least. */
+/** 16 MB: the minimum of the QuickJS build. */
 const initialPages = 256;
-/** 2 GB: what the build of QuickJS can use at most. */
+/** 2 GB: the maximum of the QuickJS build. */
 const maxPages = 32_768;
 const stackBytes = 512 * 1024;
 const maxErrorLength = 2000;
 
 /**
- * A fresh interpreter in a fresh WebAssembly instance, so that nothing one script leaves behind, not even in memory it
- * corrupted, reaches the next. Never disposed: the whole instance is dropped, and disposing asserts on what a script that was
- * cut off left over.
+ * Creates an interpreter in a new WebAssembly instance, so that a script cannot affect the next one, not even through
+ * memory it corrupted. Never disposed: the whole instance is dropped, and disposing would fail an assertion after an
+ * interrupted script.
  */
 export async function openQuickJs({ memoryBytes, timeoutMs }: QuickJsLimits): Promise<QuickJs> {
   compiled ??= compileSandbox();
-  // QuickJS in WebAssembly counts its allocations, not their sizes, so its own limit lets many small ones pass; memory that
-  // cannot grow lets none.
+  // QuickJS in WebAssembly counts its allocations, not their sizes, so its own limit lets many small allocations pass.
+  // A WebAssembly memory with a maximum cannot be exceeded.
   const pages = Math.min(maxPages, Math.max(initialPages, Math.ceil(memoryBytes / pageBytes)));
   const wasmMemory = new WebAssembly.Memory({ initial: initialPages, maximum: pages });
   const quickJs = await newQuickJSWASMModuleFromVariant(
@@ -71,7 +71,7 @@ export async function openQuickJs({ memoryBytes, timeoutMs }: QuickJsLimits): Pr
     const late = () => new A2EError("timeout", `the script ran longer than ${timeoutMs / 1000} s`);
     try {
       const result = work();
-      // What interrupts an asynchronous function ends up in its promise.
+      // An interrupt within an asynchronous function ends up in its promise.
       if (isOverdue) throw late();
       return result;
     } catch (error) {
@@ -96,8 +96,9 @@ async function compileSandbox(): Promise<WebAssembly.Module> {
 }
 
 /**
- * With no memory left there is none for an error either: what was thrown then reads as null, or as nothing. Not all of it
- * need be taken by then: an array that grows is moved to a larger place, and what it leaves may be too small for the next.
+ * Without free memory QuickJS cannot create an error object either: the error then reads as null or is empty. This can
+ * happen before all memory is used: a growing array is moved to a larger block, and the free blocks may be too small
+ * for the next.
  */
 function isOutOfMemory(error: unknown, mayBeFull: boolean): boolean {
   if (!(error instanceof Error)) return false;
@@ -105,13 +106,13 @@ function isOutOfMemory(error: unknown, mayBeFull: boolean): boolean {
   return /out of memory/i.test(error.message) || (mayBeFull && isUnsaid);
 }
 
-/** The value, or the ScriptError of what was thrown instead. */
+/** Returns the value, or throws a ScriptError with the error of the script. */
 export function unwrap(context: QuickJSContext, result: ReturnType<QuickJSContext["evalCode"]>): QuickJSHandle {
   if (result.error) throw toScriptError(context, result.error);
   return result.value;
 }
 
-/** Runs what the script has queued: what follows its promises. */
+/** Runs the queued jobs of the script, i.e. the continuations of its promises. */
 export function runPendingJobs(context: QuickJSContext): void {
   const jobs = context.runtime.executePendingJobs();
   if (jobs.error) throw toScriptError(jobs.error.context, jobs.error);

@@ -1,11 +1,11 @@
-// Work that must not overlap: it runs one after the other, in the order in which it was given.
+// Work that must not overlap: it runs in the order in which it was added.
 import { type Awaitable, isThenable } from "../protocol/awaitable.ts";
 
 export class Turns {
-  /** Later work waits for it; undefined while nothing runs. */
+  /** The last work that was added; undefined while nothing runs. */
   #tail: Promise<unknown> | undefined;
 
-  /** Resolves, and never rejects, when all work given so far has ended; undefined if nothing runs. */
+  /** Resolves, and never rejects, when all work added so far has ended; undefined if nothing runs. */
   get ended(): Promise<unknown> | undefined {
     return this.#tail;
   }

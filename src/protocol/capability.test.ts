@@ -22,7 +22,7 @@ const shelf = capability("shelf", {
 });
 
 describe("a capability", () => {
-  test("has what was not said filled in", () => {
+  test("has defaults for everything that was left out", () => {
     expect(shelf.event).toBe(coreEventType);
     expect(shelf.pushes).toEqual({});
     expect(shelf.calls.put).toMatchObject({ aliases: {}, mirrors: {}, isControl: false });
@@ -69,7 +69,7 @@ describe.each<[string, Capability]>([["core", core], ...Object.entries(tables)])
     }
   });
 
-  test("says of each call and error what it is for", () => {
+  test("has a description for each call and error", () => {
     for (const { doc } of [table, ...Object.values(table.calls), ...Object.values(table.errors)])
       expect(doc).not.toBe("");
   });

@@ -1,5 +1,5 @@
-// The table language. A capability is one value: types, validation, client methods, handler types, JSON Schema,
-// reference page and conformance vectors all come from it, and nothing of it is written twice.
+// The table language. A capability is a single value, from which types, validation, client methods, handler types, JSON
+// Schema, the reference page and conformance vectors are derived, so that nothing is written twice.
 import type { z } from "zod";
 import { A2EError, type CoreErrorCode, type ErrorOptions, type ErrorTable } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
@@ -7,17 +7,17 @@ import { createParser } from "./parse.ts";
 
 type Schema = z.ZodObject;
 
-/** One request and its answer. */
+/** A request and its answer. */
 export interface Call<Request extends Schema = Schema, Result extends Schema = Schema> {
   readonly type: string;
   readonly responseType: string;
-  /** One line for the reference page. */
+  /** A sentence for the reference page. */
   readonly doc: string;
   readonly request: Request;
   readonly result: Result;
   /** Other spellings of the request type, each with the response type of its family. */
   readonly aliases: Readonly<Record<string, string>>;
-  /** Result fields repeated under a second name, for peers that read the other one: second name → path of the first. */
+  /** Result fields repeated under a second name, for peers that read that name: second name → path of the first. */
   readonly mirrors: Readonly<Record<string, string>>;
   /** The same as steps, since they are taken with every answer. */
   readonly mirrorPaths: readonly (readonly [second: string, path: readonly string[]])[];
@@ -30,20 +30,20 @@ export interface Call<Request extends Schema = Schema, Result extends Schema = S
   /** Fields of the request that hold secrets: left out wherever requests are written down, as in a recording. */
   readonly concealed: readonly string[];
   readonly example: { readonly request: z.input<Request>; readonly result: z.input<Result> };
-  /** Checks a request and fills its defaults; what comes back is a value of its own. */
+  /** Checks a request and fills in its defaults; the result is a copy. */
   parseRequest(value: unknown, capabilityName?: string): JsonObject | A2EError;
   parseResult(value: unknown, capabilityName?: string): JsonObject | A2EError;
 }
 
 /**
- * What a call does to the world, so that a client can decide whether to ask its user first: `reads` changes nothing, `adds`
- * only adds, `destroys` may change or remove what exists, `acts` also reaches beyond the host.
+ * The effect of a call on the world, so that a client can decide whether to ask its user first: `reads` changes
+ * nothing, `adds` only adds, `destroys` may change or remove existing data, `acts` also reaches beyond the host.
  */
 export type ToolEffect = "reads" | "adds" | "destroys" | "acts";
 
 export interface ToolOffer {
   readonly effect: ToolEffect;
-  /** The name of the tool, if the one made from the wire type would not say what it does. */
+  /** The name of the tool, if the name derived from the wire type would be misleading. */
   readonly name?: string;
 }
 
@@ -60,7 +60,7 @@ export interface CapabilitySpec {
   readonly doc: string;
   /** Other names under which agents and configs ask for the capability, such as "tool" for "tools". */
   readonly spellings?: readonly string[];
-  /** Names that an agent may ask for beside the capability, each with what it gets by it. */
+  /** Names that an agent may request beside the capability, each with a description. */
   readonly features?: Readonly<Record<string, string>>;
   /** Type of the events that calls of this capability emit. */
   readonly event?: string;
@@ -84,7 +84,7 @@ export interface Capability<Name extends string = string, Spec extends Capabilit
   readonly calls: Spec["calls"];
   readonly pushes: PushesOf<Spec>;
   readonly asks: AsksOf<Spec>;
-  /** An error of this capability: its own codes and the core ones compile, others do not. */
+  /** An error of this capability: only its own codes and the core codes compile. */
   error(code: ErrorCodeOf<Spec>, message: string, options?: ErrorOptions): A2EError;
 }
 
@@ -98,12 +98,12 @@ type ErrorCodeOf<Spec extends CapabilitySpec> =
   | CoreErrorCode
   | (Spec["errors"] extends ErrorTable ? keyof Spec["errors"] & string : never);
 
-/** What a handler receives: defaults are filled. */
+/** The request as a handler receives it: defaults are filled in. */
 export type RequestOf<C extends Call> = z.output<C["request"]>;
-/** What a caller passes: fields with a default are optional. */
+/** The request as a caller passes it: fields with a default are optional. */
 export type RequestInputOf<C extends Call> = z.input<C["request"]>;
 export type ResultOf<C extends Call> = z.output<C["result"]>;
-/** What a handler returns: fields with a default are optional. */
+/** The result as a handler returns it: fields with a default are optional. */
 export type ResultInputOf<C extends Call> = z.input<C["result"]>;
 
 export const coreEventType = "invoke/event";

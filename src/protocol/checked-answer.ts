@@ -11,7 +11,7 @@ export class CheckedAnswer {
   /** The name of the answer, in the family of names in which was asked. */
   readonly type: string;
   readonly req_id: string;
-  /** Fresh out of the check: may be kept, and nobody else writes to it. */
+  /** A copy made by the check: it may be kept, and no other code writes to it. */
   readonly result: JsonObject;
   readonly #madeAt: number;
 

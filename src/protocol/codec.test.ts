@@ -19,12 +19,12 @@ describe("decodeLine", () => {
     expect(decode(line)).toEqual({ message: JSON.parse(line), req_id: "a1" });
   });
 
-  test.each(["", "null"])("a message whose id is %j gets one for its handler and an answer without", (id) => {
+  test.each(["", "null"])("a message whose id is %j gets an id for its handler and an answer without req_id", (id) => {
     const decoded = decode(`{"type":"ping","id":${id === "" ? '""' : id},"a":1}`);
     expect(decoded).toEqual({ message: { type: "ping", id: "made-1", a: 1 } });
   });
 
-  test("so does one that has no id at all", () => {
+  test("a message without an id gets an id for its handler and an answer without req_id", () => {
     expect(decode('{"type":"ping"}')).toEqual({ message: { type: "ping", id: "made-1" } });
   });
 
@@ -61,14 +61,14 @@ describe("decodeLine", () => {
     expect(rest).toEqual(req_id === undefined ? {} : { req_id });
   });
 
-  test("what is just within the limits is taken", () => {
+  test("a line that is just within the limits is accepted", () => {
     expect(decode('{"id":"12345678","type":"ping","x":[[[]]]}').req_id).toBe("12345678");
     const longest = '{"id":"a","type":"ping","x":""}'.length;
     expect(decode(`{"id":"a","type":"ping","x":"${"x".repeat(200 - longest)}"}`).error).toBeUndefined();
     expect(decode(`{"id":"a","type":"ping","x":"${"x".repeat(201 - longest)}"}`).error?.code).toBe("invalid_message");
   });
 
-  test("a refusal says what to fix", () => {
+  test("a rejected line names what to fix", () => {
     expect(decode('{"id":"a"}').error?.detail).toEqual({
       issues: [{ path: "type", message: "expected a message type" }],
     });
@@ -125,7 +125,7 @@ describe("decodeLine", () => {
 });
 
 describe("decodeValue", () => {
-  test("writes nothing to a message that is still its sender's", () => {
+  test("a message that belongs to its sender is not modified", () => {
     const message = Object.freeze({ type: "ping" });
     expect(decodeValue(message, limits, createFakeIds("made"))).toEqual({ message: { type: "ping", id: "made-1" } });
     expect(message).toEqual({ type: "ping" });
@@ -136,7 +136,7 @@ describe("decodeValue", () => {
     expect(decodeValue(message, limits, createFakeIds()).message).toBe(message);
   });
 
-  test.each([undefined, null, 1, "x", () => 1, Symbol("s"), 1n, []])("%s is no message", (value) => {
+  test.each([undefined, null, 1, "x", () => 1, Symbol("s"), 1n, []])("%s is not a message", (value) => {
     expect(decodeValue(value, limits, createFakeIds()).error?.code).toBe("invalid_message");
   });
 });
@@ -153,7 +153,7 @@ describe("encodeMessage and createMessage", () => {
     });
   });
 
-  test("what is encoded is one line that decodes to the same", () => {
+  test("an encoded message is a single line that decodes to the same message", () => {
     const fields = fc.dictionary(fc.stringMatching(/^f_/), fc.jsonValue({ maxDepth: 1 }));
     fc.assert(
       fc.property(fields, (extra) => {

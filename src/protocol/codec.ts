@@ -5,8 +5,8 @@ import { isDeeperThan, type JsonObject, parseJson, writeJson } from "./json.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * A message, or why there is none. `req_id` is the id that an answer to the line must carry; absent where the line had
- * none that could be read. A message without id has got one all the same, for whoever handles it.
+ * A message, or the error of the line. `req_id` is the id that an answer to the line must carry; absent if the line
+ * had no readable id. A message without an id has been given one for its handler.
  */
 export type Decoded =
   | { readonly message: Message; readonly error?: undefined; readonly req_id?: string }
@@ -14,9 +14,9 @@ export type Decoded =
 
 type LineLimits = Pick<Limits, "maxLineBytes" | "maxDepth" | "maxIdLength">;
 
-/** Reads one line. */
+/** Decodes a line. */
 export function decodeLine(line: string, limits: LineLimits, nextId: () => string): Decoded {
-  // A UTF-16 length is at most the byte length, so this refuses nothing that fits and nothing is encoded to count.
+  // A UTF-16 length is at most the byte length, so this rejects no line that fits, without encoding it to count bytes.
   if (line.length > limits.maxLineBytes) return tooLong(limits);
   let value: unknown;
   try {
@@ -43,14 +43,14 @@ export function decodeValue(value: unknown, limits: LineLimits, nextId: () => st
     return { error: refusal("invalid_message", `a message is one JSON object, not ${found}`) };
   }
   const message = value as Message;
-  // The value may belong to the sender still, so nothing is written to it.
+  // The value may still belong to the sender, so it is not modified.
   const { id, type } = message as { id: unknown; type: unknown };
   const req_id = id === undefined || id === null || id === "" ? undefined : id;
   if (req_id !== undefined) {
     if (typeof req_id !== "string")
       return badField("id", "expected a string", typeof req_id === "number" ? String(req_id) : undefined);
     if (req_id.length > limits.maxIdLength) {
-      // Too long to be repeated: by the limit its sender knows which it was.
+      // The id is too long to be repeated; the sender recognises it by the limit.
       const limit = { limit: "maxIdLength", max_length: limits.maxIdLength };
       return badField("id", `longer than ${limits.maxIdLength} characters`, undefined, limit);
     }
@@ -68,7 +68,7 @@ function refused(error: A2EError, req_id: string | undefined): Decoded {
   return req_id === undefined ? { error } : { error, req_id };
 }
 
-/** Writes one message as a line, without the newline. */
+/** Encodes a message as a line, without the newline. */
 export function encodeMessage(message: Message): string {
   return writeJson(message);
 }

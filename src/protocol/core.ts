@@ -1,9 +1,9 @@
-// The messages every host serves, whatever it was given as plugins: the kernel's own table.
+// The messages that every host serves, with any plugins: the kernel's own table.
 import * as z from "zod";
 import { call, capability, push } from "./capability.ts";
 import { type JsonObject, jsonObject, jsonValue } from "./json.ts";
 
-/** One negotiated capability, as the handshake answers it. */
+/** A negotiated capability in the answer to a handshake. */
 export const acceptedCap = z.object({
   capability: z.string(),
   enabled: z.boolean().default(true),
@@ -13,14 +13,16 @@ export const acceptedCap = z.object({
 export const eventKinds = ["progress", "artifact", "log", "status"] as const;
 export type EventKind = (typeof eventKinds)[number];
 
-/** The shape of every event, whatever its type. */
+/** The shape of all events. */
 export const eventPayload = z.object({
   kind: z.string().default("status"),
   data: jsonObject.default({}),
-  seq: z.int().default(0).describe("Counts the events of one call, from 1."),
+  seq: z.int().default(0).describe("Number of the event within its call, from 1."),
 });
 
-/** Event data is an object; what is none is put into one, since some decoders drop an event over it. */
+/**
+ * Event data is an object. Any other value is wrapped into an object, since some decoders drop an event without one.
+ */
 export function toEventData(data: unknown): JsonObject {
   const isObject = typeof data === "object" && data !== null && !Array.isArray(data);
   return (isObject ? data : { value: data ?? null }) as JsonObject;
@@ -36,7 +38,7 @@ export const errorPayload = z.object({
 });
 
 export const handshake = call("handshake/req", "handshake/resp", {
-  doc: "Opens a session: says who the agent is and what it wants; the host answers what it grants.",
+  doc: "Opens a session: the agent names itself and requests capabilities; the host answers which it grants.",
   request: z.object({
     agent_id: z.string().default(""),
     agent_caps: z.array(z.string()).default([]),
@@ -47,10 +49,7 @@ export const handshake = call("handshake/req", "handshake/resp", {
     accepted_caps: z.array(acceptedCap).default([]),
     max_parallel: z.int().default(4),
     ok: z.boolean().default(true),
-    reason: z
-      .string()
-      .default("")
-      .describe("auth_failed, version_mismatch, no_caps or server_error where ok is false."),
+    reason: z.string().default("").describe("auth_failed, version_mismatch, no_caps or server_error if ok is false."),
   }),
   isControl: true,
   concealed: ["auth_token"],
@@ -83,7 +82,7 @@ export const ping = call("ping", "pong", {
 export const cancel = call("invoke/cancel/req", "invoke/cancel/resp", {
   doc: "Cancels a call in flight by its id; the call itself is then answered with `cancelled`. An extension of ours.",
   request: z.object({ call_id: z.string().min(1), reason: z.string().default("") }),
-  result: z.object({ cancelled: z.boolean().describe("False where no such call is in flight.") }),
+  result: z.object({ cancelled: z.boolean().describe("False if no such call is in flight.") }),
   isControl: true,
   example: { request: { call_id: "5d0c9a1b7e6f4c3a8b2d1e0f9a8b7c6d" }, result: { cancelled: true } },
 });
@@ -113,7 +112,7 @@ export const snapshot = call("session/snapshot/req", "session/snapshot/resp", {
 });
 
 export const restore = call("session/restore/req", "session/restore/resp", {
-  doc: "Puts this session back to a snapshot of it; the newest one where none is named. An extension of ours.",
+  doc: "Restores this session from one of its snapshots, by default the newest. An extension of ours.",
   request: z.object({ snapshot_id: z.string().default("") }),
   result: z.object({
     snapshot_id: z.string(),
@@ -133,13 +132,13 @@ const listSnapshots = call("session/snapshots/req", "session/snapshots/resp", {
 });
 
 export const fork = call("session/fork/req", "session/fork/resp", {
-  doc: "Creates a session that begins with a copy of everything in this one; what either does afterwards the other does not see. An extension of ours.",
+  doc: "Creates a session that begins with a copy of this session's state; later changes to either do not affect the other. An extension of ours.",
   request: z.object({ label: z.string().max(128).default("") }),
   result: z.object({
     session_id: z.string().describe("Of the fork: a secret, like any session's."),
     capabilities: z
       .record(z.string(), z.enum(["copied", "overlaid", "shared", "refused"]))
-      .describe("What became of each capability's state."),
+      .describe("How each capability's state was copied."),
   }),
   example: {
     request: {},
@@ -151,7 +150,7 @@ export const fork = call("session/fork/req", "session/fork/resp", {
 });
 
 export const merge = call("session/merge/req", "session/merge/resp", {
-  doc: "Takes over what a fork of this session changed. What both changed stays as it is here and is reported. An extension of ours.",
+  doc: "Merges the changes of a fork into this session. State that both changed stays as it is here and is reported as a conflict. An extension of ours.",
   request: z.object({ session_id: z.string().min(1).describe("Of the fork; it stays open.") }),
   result: z.object({
     capabilities: z.record(z.string(), z.object({ merged: z.int(), conflicts: z.array(z.string()) })),
@@ -163,16 +162,19 @@ export const merge = call("session/merge/req", "session/merge/resp", {
 });
 
 export const replay = call("session/replay/req", "session/replay/resp", {
-  doc: "Runs this session once more from its recording, apart from everything real, and compares every line that it says. Tools are not run: their results are recorded. An extension of ours.",
+  doc: "Runs this session again from its recording, isolated from other sessions, files and the network, and compares every line that it sends. Tools are not run: their results are recorded. An extension of ours.",
   request: z.object({}),
   result: z.object({
     messages: z.int().describe("How many lines were compared and found equal."),
     is_identical: z.boolean(),
-    cut: z.string().optional().describe("Why the recording ends before its session; absent where it does not."),
+    cut: z
+      .string()
+      .optional()
+      .describe("Why the recording ends before its session; absent if the recording is complete."),
     divergence: z
       .object({
         message: z.int().describe("Which line of the session, from 1."),
-        req_id: z.string().describe("The request that it answers; empty where it answers none."),
+        req_id: z.string().describe("The request that it answers; empty if it is not an answer."),
         request_type: z.string(),
         field: z.string().describe("The first field that differs; empty for the whole message."),
         expected: jsonValue.optional(),
@@ -184,7 +186,7 @@ export const replay = call("session/replay/req", "session/replay/resp", {
   example: { request: {}, result: { messages: 42, is_identical: true, cut: "the session went on" } },
 });
 
-/** `shutdown` has no answer: it is the one request-like message without a call. */
+/** `shutdown` has no answer: it is the only request-like message without a call. */
 export const shutdownPayload = z.object({
   timeout: z.number().min(0).default(10).describe("Seconds that calls in flight may still take."),
 });
@@ -211,18 +213,20 @@ export const gap = push("session/gap", {
 });
 
 export const resumed = push("session/resumed", {
-  doc: "First frame on a WebSocket: where the log goes on. An extension of ours.",
+  doc: "First frame on a WebSocket: the position from which the outbound log continues. An extension of ours.",
   payload: z.object({
     session_id: z.string(),
-    seq: z.int().describe("The number of the line before the next one."),
+    seq: z.int().describe("The number of the line before the next line."),
     last: z
       .int()
       .default(0)
-      .describe("The newest line; whatever has no answer once it has arrived must be sent again."),
+      .describe("The newest line; requests without an answer once it has arrived must be sent again."),
     boot: z
       .string()
       .optional()
-      .describe("The run of the host; whoever comes back names it with the last line, as `boot` beside `from`."),
+      .describe(
+        "The id of this run of the host; a client that reconnects sends it with the last line, as `boot` beside `from`.",
+      ),
   }),
   example: { session_id: "3f2c8a52-6a52-4a7e-9a38-0f4f3a2f6b11", seq: 0, last: 0, boot: "0d6f" },
 });

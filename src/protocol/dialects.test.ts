@@ -24,13 +24,13 @@ describe("names of capabilities", () => {
   });
 
   test.each(["streaming", "Weather", "", "toString", "__proto__", "constructor"])(
-    "%j is nobody's and stays as it is",
+    "%j is not a capability name of either dialect and stays unchanged",
     (name) => {
       expect(canonicalCapability(name)).toBe(name);
     },
   );
 
-  test("those of the protocol are the ones in the SDK's enum", () => {
+  test("the names of the protocol are those of the SDK's enum", () => {
     expect([...protocolCapabilities].sort()).toEqual(
       [
         "skill",
@@ -81,7 +81,7 @@ describe("addMirrors", () => {
     });
   });
 
-  test("adds nothing for what is not there", () => {
+  test("adds no mirror for a missing field", () => {
     for (const state of [null, "text", 1, {}, { paint: null }, { paint: ["red"] }]) {
       const result = { state, list: [] };
       addMirrors(mirrored, result);

@@ -1,11 +1,11 @@
-// Which spellings peers use, as data. Aliases and mirrors of a message stand in its capability's table; here are the
-// names that the protocol itself gives away: capabilities, and what each kind of peer can read.
+// The spellings that peers use, as data. Aliases and mirrors of a message are in its capability's table; here are the
+// names that the protocol itself assigns: capabilities, and the fields that each kind of peer can read.
 import type { Call } from "./capability.ts";
 import type { Message } from "./envelope.ts";
 import { isJsonObject } from "./json.ts";
 import { tableSpellings } from "./spellings.generated.ts";
 
-/** The capability names that the protocol itself defines; the Python SDK knows these and no others. */
+/** The capability names that the protocol itself defines; the Python SDK accepts only these. */
 export const protocolCapabilities: readonly string[] = [
   "tools",
   "memory",
@@ -41,8 +41,9 @@ export function canonicalCapability(name: string): string {
 }
 
 /**
- * `sdk` sends only `version` and drops a whole handshake over one capability name outside its enum; `docs` sends only
- * `a2e` and expects the spelling it asked in; `full` sends both, as our client does, and reads everything.
+ * `sdk` sends only `version` and drops a whole handshake over a single capability name outside its enum; `docs` sends
+ * only `a2e` and expects the spelling it used in its request; `full` sends both, as our client does, and reads
+ * everything.
  */
 export type Dialect = "sdk" | "docs" | "full";
 

@@ -14,7 +14,7 @@ describe("ids", () => {
     expect(seen.size).toBe(count);
   });
 
-  test("count up, one digit after the other", () => {
+  test("count up in hexadecimal", () => {
     const nextId = createIdSource();
     const ids = Array.from({ length: 0x10002 }, nextId);
     const [first = ""] = ids;
@@ -63,7 +63,7 @@ describe("isCompatibleVersion", () => {
   });
 });
 
-test("the system's clock tells milliseconds since 1970", () => {
+test("the system clock returns milliseconds since 1970", () => {
   const before = Date.now();
   const now = systemClock.now();
   expect(now).toBeGreaterThanOrEqual(before);

@@ -1,9 +1,9 @@
-// What every message carries, whatever it means.
+// The fields that every message carries.
 import type { JsonValue } from "./json.ts";
 
 export const protocolVersion = "1.0";
 
-/** A message as it travels. `a2e` and `version` say the same: peers of either dialect find the one they read. */
+/** A message on the wire. `a2e` and `version` have the same value: peers of either dialect find the field they read. */
 export interface Message {
   type: string;
   id: string;
@@ -29,7 +29,7 @@ export const systemClock: Clock = { now: () => Date.now() };
 export function createIdSource(): IdSource {
   const codes = codesOf(`${random80BitHex()}000000000000`);
   return () => {
-    // Not two texts joined: whoever is the first to look into those copies them into one, and somebody always does.
+    // Not the concatenation of two strings: V8 would flatten it into a copy on first use, and every id is used.
     const id = String.fromCharCode(...codes);
     let last = codes.length - 1;
     for (; codes[last] === codeOfF; last--) codes[last] = codeOf0 as number;
@@ -41,7 +41,10 @@ export function createIdSource(): IdSource {
 const codesOf = (text: string) => Array.from(text, (character) => character.charCodeAt(0));
 const [codeOf0, codeOf9, codeOfA, codeOfF] = codesOf("09af");
 
-/** Ids for whoever needs no source of its own: drawing randomness for each of many clients would cost more than the rest of them. */
+/**
+ * Ids for callers without a source of their own: drawing random bytes for each of many clients would cost more than
+ * the rest of their creation.
+ */
 export const nextProcessId: IdSource = (() => {
   let source: IdSource | undefined;
   return () => {
@@ -56,10 +59,13 @@ function random80BitHex(): string {
   return hex;
 }
 
-/** False only for another major version: an unknown minor is by definition compatible, a missing one is tolerated. */
+/**
+ * False only for another major version: an unknown minor version is compatible by definition, a missing one is
+ * tolerated.
+ */
 export function isCompatibleVersion(version: unknown): boolean {
   if (version === undefined || version === null || version === "") return true;
-  // Nothing else is made text of: an object from the wire may have a `toString` that is no function.
+  // No other type is converted to text: an object from the wire may have a `toString` that is not a function.
   if (typeof version !== "string" && typeof version !== "number") return false;
   const major = String(version).split(".", 1)[0];
   return major === protocolVersion.split(".", 1)[0];

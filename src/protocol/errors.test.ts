@@ -6,17 +6,17 @@ describe("A2EError", () => {
     expect(new A2EError(code as CoreErrorCode, "").retryable).toBe(retryable);
   });
 
-  test("a code of nobody is not retryable, whatever every object inherits", () => {
+  test("an unknown code is not retryable, even if it is the name of an inherited property", () => {
     for (const code of ["made_up", "toString", "constructor", "__proto__", ""])
       expect(new A2EError(code, "").retryable).toBe(false);
   });
 
-  test("whoever throws it may say otherwise", () => {
+  test("the thrower may override whether an error is retryable", () => {
     expect(new A2EError("timeout", "", { retryable: false }).retryable).toBe(false);
     expect(new A2EError("forbidden", "", { retryable: true }).retryable).toBe(true);
   });
 
-  test("carries what the peer needs, and the cause for the log alone", () => {
+  test("carries the fields for the peer, and the cause for the log only", () => {
     const cause = new Error("disk");
     const error = new A2EError("runtime_error", "could not save", {
       detail: { retry_after_ms: 5 },
@@ -41,7 +41,7 @@ describe("A2EError", () => {
   });
 });
 
-test("fail throws what it is given", () => {
+test("fail throws the error it is given", () => {
   const error = new A2EError("forbidden", "no");
   expect(() => new Map<string, string>().get("missing") ?? fail(error)).toThrow(error);
 });
@@ -63,7 +63,7 @@ describe("an error as JSON", () => {
     expect(roundTrip(new Error("plain"))).not.toHaveProperty("code");
   });
 
-  test("is made of whatever was thrown, without throwing", () => {
+  test("is created from any thrown value, without throwing", () => {
     const unreadable = {
       toString() {
         throw new Error("no");

@@ -11,10 +11,10 @@ export const coreErrors = {
   schema_violation: { retryable: false, doc: "A field has the wrong shape; `detail.issues` names it." },
   unknown_type: { retryable: false, doc: "No capability of this host has such a message." },
   version_mismatch: { retryable: false, doc: "The peer speaks another major version." },
-  unauthorized: { retryable: false, doc: "No handshake yet, or one that failed." },
+  unauthorized: { retryable: false, doc: "No handshake yet, or the handshake failed." },
   forbidden: { retryable: false, doc: "The principal may not do this." },
   capability_missing: { retryable: false, doc: "The capability was not negotiated in the handshake." },
-  rate_limited: { retryable: true, doc: "Too many calls; `detail.retry_after_ms` says when to come back." },
+  rate_limited: { retryable: true, doc: "Too many calls; retry after `detail.retry_after_ms`." },
   timeout: { retryable: true, doc: "The call took longer than its timeout." },
   cancelled: { retryable: false, doc: "The call was cancelled by its agent, or by a shutdown." },
   out_of_memory: { retryable: true, doc: "A sandbox reached its memory limit." },
@@ -33,7 +33,7 @@ export interface ErrorOptions {
   cause?: unknown;
 }
 
-/** What a handler throws to answer with an error. Its text is for the peer: say what to fix. */
+/** Thrown by a handler to answer with an error. Its text is sent to the peer: name what to fix. */
 export class A2EError extends Error {
   readonly code: string;
   readonly detail: JsonObject;
@@ -70,7 +70,7 @@ export function fail(error: Error): never {
   throw error;
 }
 
-/** An error as JSON, for another thread or a recording: enough to throw an equal one there. */
+/** An error as JSON, for another thread or a recording: enough to throw an equal error there. */
 export interface ErrorJson {
   message: string;
   /** Also of errors of Node, such as `ENOENT`. */
@@ -81,7 +81,7 @@ export interface ErrorJson {
   capability_name?: string;
 }
 
-/** Never throws, whatever was thrown: its result must get across. */
+/** Never throws, for any thrown value: its result must reach the other thread. */
 export function toErrorJson(thrown: unknown): ErrorJson {
   try {
     if (thrown instanceof A2EError) {

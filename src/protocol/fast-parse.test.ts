@@ -7,7 +7,7 @@ import { acceptedCap, core, errorPayload, eventPayload, shutdownPayload } from "
 import { createFastParser } from "./fast-parse.ts";
 import { jsonObject, jsonValue } from "./json.ts";
 
-/** Values near what a schema accepts: often right, often wrong in one place. Whole ones lack no field. */
+/** Values that a schema mostly accepts, often wrong in a single place. With `isWhole`, no field is missing. */
 function valueFor(schema: z.ZodType, depth = 8, isWhole = false): fc.Arbitrary<unknown> {
   if (depth === 0) return fc.constant([]);
   const definition = schema._zod.def as unknown as {
@@ -118,11 +118,11 @@ test("bounds of numbers and texts are Zod's, at and around them", () => {
 });
 
 describe("for the schemas of the tables", () => {
-  test.each(schemas)("%s: the fast parser gives what Zod gives, or leaves it to Zod", (_, schema) => {
+  test.each(schemas)("%s: the fast parser returns the same value as Zod, or leaves it to Zod", (_, schema) => {
     fc.assert(fc.property(valueFor(schema), (value) => expectSameVerdict(schema, value)));
   });
 
-  test.each(schemas)("%s: the fast parser takes what is fine, and does not merely leave all to Zod", (_, schema) => {
+  test.each(schemas)("%s: the fast parser accepts valid values itself instead of leaving them to Zod", (_, schema) => {
     const fast = createFastParser(schema);
     let taken = 0;
     fc.assert(
@@ -153,7 +153,7 @@ const tree: z.ZodType<Tree> = z.object({
   },
 });
 
-describe("for whatever else a plugin's table may declare", () => {
+describe("for other schemas that a plugin's table may declare", () => {
   const inner = z.object({ a: z.string(), b: z.number().optional() });
   test.each<[string, z.ZodType]>([
     ["checks", z.object({ a: z.string().min(2).max(4), b: z.number().min(0), c: z.array(z.string()).max(2) })],
@@ -223,7 +223,7 @@ describe("for whatever else a plugin's table may declare", () => {
   });
 });
 
-describe("what comes back", () => {
+describe("the returned value", () => {
   const schema = z.object({
     free: jsonObject.default({}),
     any: jsonValue.nullable().default(null),
@@ -231,7 +231,7 @@ describe("what comes back", () => {
   });
   const parse = createFastParser(schema);
 
-  test("shares nothing with what went in", () => {
+  test("shares no object with the input", () => {
     const input = { free: { a: { b: 1 } }, any: [1], list: [{ tags: ["x"] }] };
     const output = parse(input) as typeof input;
     const before = structuredClone(input);
@@ -250,7 +250,7 @@ describe("what comes back", () => {
     expect(parse({})).toEqual({ free: {}, any: null, list: [] });
   });
 
-  test("holds what was checked, though a getter answers differently each time", () => {
+  test("holds the checked value, even if a getter returns another value each time", () => {
     let reads = 0;
     const hostile = {
       get name() {
@@ -268,7 +268,7 @@ describe("what comes back", () => {
   });
 });
 
-describe("where generated code is forbidden", () => {
+describe("if generated code is forbidden", () => {
   afterEach(() => {
     vi.unstubAllGlobals();
   });

@@ -1,15 +1,16 @@
-// A fast way to say yes. Zod decides what is valid and words every refusal; for the many messages that are simply fine,
-// a function written once per schema makes the same fresh value several times faster. It knows the plain kinds, leaves
-// the others to Zod field by field, and gives up on whatever it does not accept, so that Zod has the last word.
+// A fast path for valid values. Zod defines which values are valid and words every error; for the many messages that
+// are valid, a function generated once per schema creates the same copy several times faster. It handles the plain
+// schema types, leaves others to Zod field by field, and returns nothing for a value it does not accept, so that Zod
+// decides.
 import type { z } from "zod";
 import { copyJson, jsonObject, jsonValue } from "./json.ts";
 
-/** What the generated function returns instead of a value. */
+/** Returned by the generated function instead of a value. */
 const refused = Symbol("refused");
 
 type Parser = (value: unknown) => unknown;
 
-/** A parser for the schema: the value Zod would return, or undefined where Zod must be asked. */
+/** A parser for the schema: returns the value that Zod would return, or undefined if Zod must decide. */
 export function createFastParser(schema: z.ZodType): Parser {
   try {
     const writer = new ParserWriter();
@@ -49,7 +50,10 @@ interface Definition {
   defaultValue?: unknown;
 }
 
-/** A default as source text. What JSON cannot spell, or a function that returns another one each time, is Zod's. */
+/**
+ * A default as source text. A value that JSON cannot represent, or a function that returns a new value each time, is
+ * left to Zod.
+ */
 function toLiteral(definition: Definition): string | undefined {
   const value = definition.defaultValue;
   const text = JSON.stringify(value);
@@ -65,7 +69,7 @@ interface Bound {
   maximum?: number;
 }
 
-/** What a number or a text must not be, beside what its type says; undefined where only Zod can tell. */
+/** The conditions under which a number or text is rejected, beside its type; undefined if only Zod can check it. */
 function boundsOf({ type, checks = [] }: Definition, from: string): string | undefined {
   let text = "";
   for (const check of checks) {
@@ -94,7 +98,7 @@ function refuseOthers(keys: readonly string[], from: string): string {
 /** Writes statements that read an expression and assign to a variable, or return `refused`. */
 class ParserWriter {
   readonly schemas: z.ZodType[] = [];
-  /** Objects being written: one that contains itself is left to Zod where it comes round. */
+  /** Objects whose code is being generated: a schema that contains itself is left to Zod at that point. */
   readonly #open = new Set<z.ZodType>();
   #names = 0;
 
@@ -122,7 +126,7 @@ class ParserWriter {
       case "nullable":
         return `if (${from} === null) ${to} = null; else { ${this.value(inner, from, to)} }`;
       case "optional":
-        // A default within still counts, and an exact one refuses a field that is there and undefined.
+        // A default inside still applies, and an exact optional field rejects undefined.
         if (schema._zod.optin === "defaulted" || schema._zod.traits.has("$ZodExactOptional")) break;
         return `if (${from} !== undefined) { ${this.value(inner, from, to)} }`;
       case "default": {
@@ -142,7 +146,7 @@ class ParserWriter {
         );
     }
     const leaf = this.schemas.push(schema) - 1;
-    // A field that is missing is not the same to Zod as one that is undefined, so it must be asked again.
+    // Zod treats a missing field differently from an undefined one, so it must decide.
     return `${to} = schemas[${leaf}](${from}); if (${to} === refused || ${to} === undefined) return refused;`;
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createIdSource } from "./envelope.ts";
 import { type IdEntry, IdTable } from "./id-table.ts";
 
-// "Aa" and "BB" have one hash, and so has every sequence of them: the worst a peer can do.
+// "Aa" and "BB" have the same hash, and so has every sequence of them: the worst that a peer can send.
 const colliding = fc.array(fc.constantFrom("Aa", "BB"), { minLength: 1, maxLength: 6 }).map((parts) => parts.join(""));
 const id = fc.oneof(colliding, fc.string(), fc.nat({ max: 40 }).map(String));
 const step = fc.oneof(
@@ -12,7 +12,7 @@ const step = fc.oneof(
 );
 
 describe("an IdTable", () => {
-  test("behaves as a Map does, whatever is set and removed", () => {
+  test("behaves like a Map for any sequence of operations", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300, size: "max" }), (steps) => {
         const table = new IdTable<number>();
@@ -60,7 +60,7 @@ describe("an IdTable", () => {
     expect(table.values()).toEqual([]);
   });
 
-  test("long ids that differ only at their start are told apart", () => {
+  test("long ids that differ only at their start are distinguished", () => {
     const table = new IdTable<number>();
     const tail = "x".repeat(64);
     table.set(`a${tail}`, 1);

@@ -1,8 +1,8 @@
-// A map from ids to things that live briefly: calls in flight, the last answers.
+// A map from ids to short-lived values: calls in flight, the last answers.
 //
 // Why not Map: V8 keeps each outgrown table of a Map linked to the next, so once one of them has reached the old
-// generation, every later one is kept alive with all it held until a full collection. With one entry coming and going
-// per call that made the garbage collector a third of the cost of a call (bench `direct`).
+// generation, every later table is kept alive with all its values until a full collection. With an entry added and
+// removed per call, that made the garbage collector a third of the cost of a call (bench `direct`).
 
 /** A place in the table. Who holds it can change or remove it without looking it up again. */
 export interface IdEntry<Value> {
@@ -13,7 +13,7 @@ export interface IdEntry<Value> {
 }
 
 export class IdTable<Value> {
-  /** Grows with the first entry: many a table never has one. */
+  /** Allocated with the first entry: many tables never have any. */
   #buckets: (IdEntry<Value> | undefined)[] = noBuckets;
   #size = 0;
   /** Who adds an id has mostly just looked for it. */
@@ -28,7 +28,7 @@ export class IdTable<Value> {
     return this.#find(id, this.#hash(id))?.value;
   }
 
-  /** Adds an id that the table does not have, or changes the value of the one it has. */
+  /** Adds an id, or changes the value of an existing id. */
   set(id: string, value: Value): IdEntry<Value> {
     const known = this.#find(id, this.#hash(id));
     if (known === undefined) return this.add(id, value);
@@ -48,7 +48,7 @@ export class IdTable<Value> {
     return entry;
   }
 
-  /** Removes an entry; one that is no longer in the table is no longer in the table. */
+  /** Removes the entry; removing it twice is allowed. */
   remove(entry: IdEntry<Value>): void {
     const index = entry.hash & (this.#buckets.length - 1);
     let previous: IdEntry<Value> | undefined;
@@ -98,13 +98,13 @@ export class IdTable<Value> {
   }
 }
 
-/** One that is always empty. */
+/** Shared by all empty tables; never written. */
 const noBuckets: undefined[] = [undefined];
 
 /**
- * Of the last eight characters, since ids count up at their end, and of about four spread over the rest, for ids that do
- * not. Hashing every character of a usual id was a tenth of the cost of a call (bench `direct`). A peer that makes ids
- * collide slows nobody but itself.
+ * Hashes the last eight characters, since ids count up at their end, and about four characters spread over the rest,
+ * for ids that do not. Hashing every character of a typical id was a tenth of the cost of a call (bench `direct`). A
+ * peer that makes ids collide slows down only itself.
  */
 function hashOf(id: string): number {
   const tail = Math.max(0, id.length - 8);

@@ -14,7 +14,7 @@ import {
 /** Any UTF-16 code unit, halves of pairs included. */
 const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
 
-/** JSON keeps an own `__proto__`, and this protocol drops it: the one difference, tested on its own. */
+/** JSON keeps an own `__proto__`, and this protocol drops it: the only difference, tested on its own. */
 const plainJson = fc.jsonValue().filter((value) => !JSON.stringify(value).includes("__proto__"));
 
 function nest(depth: number): JsonValue {
@@ -24,7 +24,7 @@ function nest(depth: number): JsonValue {
 }
 
 describe("parseJson", () => {
-  test("reads whatever JSON.stringify writes", () => {
+  test("reads everything that JSON.stringify writes", () => {
     fc.assert(
       fc.property(plainJson, fc.boolean(), (value, isPretty) => {
         const text = JSON.stringify(value, null, isPretty ? 2 : 0);
@@ -86,7 +86,7 @@ describe("parseJson", () => {
     );
   });
 
-  test("an unfinished string full of quotes costs one pass, not one per quote", () => {
+  test("an unfinished string full of quotes costs a single pass, not one pass per quote", () => {
     // Quadratic work would keep this test busy for hours.
     expect(() => parseJson(`NaN "${'\\"'.repeat(2_000_000)}`)).toThrow(SyntaxError);
   });
@@ -119,7 +119,7 @@ describe("parseJson", () => {
     expect(parseJson(text)).toEqual(JSON.parse(text));
   });
 
-  test("nesting far beyond the call stack is no problem, with a __proto__ at its bottom either", () => {
+  test("nesting far beyond the call stack is accepted, also with a __proto__ at its bottom", () => {
     const depth = 200_000;
     let value = parseJson(`${"[".repeat(depth)}{"__proto__":1}${"]".repeat(depth)}`);
     for (let level = 0; level < depth; level++) value = (value as JsonValue[])[0] as JsonValue;
@@ -151,7 +151,7 @@ describe("isDeeperThan", () => {
 });
 
 describe("copyJson", () => {
-  test("gives what a trip through JSON text gives, for anything", () => {
+  test("returns the same as a round trip through JSON text, for any value", () => {
     const anything = fc.anything({
       withBigInt: false,
       withBoxedValues: true,
@@ -221,7 +221,7 @@ describe("copyJson", () => {
     expect(copyJson(value)).toStrictEqual(JSON.parse(JSON.stringify(value)));
   });
 
-  test("what has no JSON form at all is a TypeError", () => {
+  test("a value without a JSON form is a TypeError", () => {
     const cycle: { self?: unknown } = {};
     cycle.self = { list: [cycle] };
     expect(() => copyJson(cycle)).toThrow(TypeError);
@@ -237,14 +237,14 @@ describe("copyJson", () => {
     expect(() => copyJson(nest(100_000))).toThrow(TypeError);
   });
 
-  test("an own __proto__ is dropped and changes nobody's prototype", () => {
+  test("an own __proto__ is dropped and changes no prototype", () => {
     const hostile = JSON.parse('{"__proto__":{"isAdmin":true},"a":{"__proto__":[1]}}');
     const copy = copyJson(hostile) as { a: object; isAdmin?: boolean };
     expect(copy).toStrictEqual({ a: {} });
     expect(copy.isAdmin).toBeUndefined();
   });
 
-  test("the copy shares nothing with the original", () => {
+  test("the copy shares no object with the original", () => {
     const original = { list: [{ a: 1 }], object: { b: 2 } };
     const copy = copyJson(original);
     original.list[0] = { a: 9 };
@@ -253,7 +253,7 @@ describe("copyJson", () => {
     expect(original.object.b).toBe(2);
   });
 
-  test("one object in two places becomes two", () => {
+  test("an object in two places becomes two objects", () => {
     const shared = { a: 1 };
     const copy = copyJson({ first: shared, second: shared });
     expect(copy.first).not.toBe(copy.second);
@@ -262,17 +262,17 @@ describe("copyJson", () => {
 
 describe("the free-form types of tables", () => {
   test.each([undefined, null, 1, "text", [], () => 1, new Date(0), Object("text"), { toJSON: () => [1] }])(
-    "%s is no JSON object",
+    "%s is not a JSON object",
     (value) => {
       expect(jsonObject.safeParse(value).success).toBe(false);
     },
   );
 
-  test.each([undefined, () => 1, Symbol("s"), { toJSON: () => undefined }])("%s is no JSON value", (value) => {
+  test.each([undefined, () => 1, Symbol("s"), { toJSON: () => undefined }])("%s is not a JSON value", (value) => {
     expect(jsonValue.safeParse(value).success).toBe(false);
   });
 
-  test("a refusal says once what was expected", () => {
+  test("an error names the expected type once", () => {
     expect(jsonObject.safeParse([]).error?.issues.map((issue) => issue.message)).toEqual(["expected an object"]);
   });
 
@@ -286,7 +286,7 @@ describe("the free-form types of tables", () => {
 });
 
 describe("writeJson and escapeNonAscii", () => {
-  test("output is strict: what JSON cannot say is null or left out", () => {
+  test("output is strict: values that JSON cannot represent are null or left out", () => {
     expect(writeJson({ a: Number.NaN, b: Number.NEGATIVE_INFINITY, c: undefined })).toBe('{"a":null,"b":null}');
   });
 

@@ -1,13 +1,15 @@
-// JSON as this protocol uses it: tolerant in, strict out, and copies that nobody can reach through.
+// JSON as this protocol uses it: tolerant input, strict output, and copies that share no object with the original.
 import * as z from "zod";
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export type JsonObject = { [key: string]: JsonValue };
 
-// Zod builds fresh objects and arrays for all that a table declares; the two free-form types below copy as well. So
-// whatever passed a table is a value that nobody else holds, whichever transport it came by, and surely JSON.
+// Zod creates new objects and arrays for all declared fields; the two free-form types below copy as well. A value that
+// passed a table is therefore not shared with any other code, for every transport, and is certainly JSON.
 
-/** Free-form JSON object. The copy is what must be an object: a Date is one before it is copied, and text afterwards. */
+/**
+ * Free-form JSON object. The check applies to the copy: a Date is an object before it is copied, and text afterwards.
+ */
 export const jsonObject = z
   .custom<JsonObject>()
   .overwrite(copyJson)
@@ -38,7 +40,7 @@ export function parseJson(text: string): JsonValue {
     if (repaired === undefined) throw cause;
     value = JSON.parse(repaired) as JsonValue;
   }
-  // Escapes may spell the key as well (`__pr\u006fto__`); where there are none, the plain search is the fast one.
+  // The key may also be spelled with escapes (`__pr\u006fto__`); without escapes the plain search is faster.
   if (text.includes("__proto__") || (text.includes("\\u00") && spelledPrototype.test(text))) removePrototypeKeys(value);
   return value;
 }
@@ -60,7 +62,10 @@ function removePrototypeKeys(root: JsonValue): void {
 
 const stringEdgeOrNonFinite = /\\[\s\S]|"|-?\bInfinity\b|\bNaN\b/g;
 
-/** One pass whatever the text: a pattern for whole strings would try each quote of an unfinished one again to the end. */
+/**
+ * A single pass for any text: a regular expression for whole strings would scan an unfinished string to the end for
+ * each of its quotes.
+ */
 function withoutNonFiniteTokens(text: string): string | undefined {
   if (!text.includes("NaN") && !text.includes("Infinity")) return undefined;
   let isInString = false;
@@ -70,12 +75,15 @@ function withoutNonFiniteTokens(text: string): string | undefined {
   });
 }
 
-/** Writes compact JSON. What JSON cannot say (NaN, infinities) becomes null, undefined fields vanish: strict output. */
+/**
+ * Writes compact, strict JSON. Values that JSON cannot represent (NaN, infinities) become null, and undefined fields
+ * are left out.
+ */
 export function writeJson(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** True where nesting goes deeper than `limit`; walks containers only and never deeper than the limit itself. */
+/** True if nesting is deeper than `limit`; visits containers only and never goes deeper than the limit itself. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (limit <= 0) return true;
@@ -94,8 +102,9 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
 const maxCopyDepth = 256;
 
 /**
- * A deep copy with exactly what JSON text would have carried. Throws TypeError on what has no JSON form at all: cycles,
- * BigInt. Several times cheaper than structuredClone or a JSON round trip for a message of usual size (bench `direct`).
+ * A deep copy with exactly the data that JSON text would carry. Throws TypeError on a value without a JSON form:
+ * cycles, BigInt. Several times cheaper than structuredClone or a JSON round trip for a typical message (bench
+ * `direct`).
  */
 export function copyJson<Value>(value: Value): Value {
   return copyValue(value, maxCopyDepth) as Value;
@@ -107,7 +116,7 @@ function copyValue(value: unknown, depth: number): unknown {
     case "boolean":
       return value;
     case "number":
-      // Adding nothing turns -0 into 0, as JSON text does.
+      // Adding 0 turns -0 into 0, as JSON text does.
       return Number.isFinite(value) ? (value as number) + 0 : null;
     case "object":
       return value === null ? null : copyContainer(value, depth);
@@ -123,7 +132,7 @@ function copyContainer(value: object, depth: number): unknown {
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON !== "function") return copyFields(value, depth);
   const converted: unknown = toJSON.call(value, "");
-  // What toJSON returns is taken as it is, even if it has a toJSON of its own.
+  // The result of toJSON is used as it is, even if it has a toJSON of its own.
   return typeof converted === "object" && converted !== null
     ? copyFields(converted, depth)
     : copyValue(converted, depth);
@@ -138,7 +147,7 @@ function copyFields(value: object, depth: number): unknown {
     for (let index = 0; index < value.length; index++) copy[index] = copyValue(value[index], depth - 1) ?? null;
     return copy;
   }
-  // Plain objects are nearly all there are; the rest is asked what it is.
+  // Nearly all objects are plain; only the others are checked for boxed values.
   if (Object.getPrototypeOf(value) !== Object.prototype && isBoxed(value)) return copyValue(value.valueOf(), depth - 1);
   const copy: Record<string, unknown> = {};
   // Without a list of the keys, which would be thrown away.

@@ -6,7 +6,7 @@ import { defaultLimits } from "./limits.ts";
 
 const sourceDir = fileURLToPath(new URL("..", import.meta.url));
 
-/** Everything that tests say, apart from this file. */
+/** The text of all test files apart from this one. */
 function readTests(): string {
   return readdirSync(sourceDir, { recursive: true, encoding: "utf8" })
     .filter((path) => /\.(test|suite)\.ts$/.test(path) && !path.endsWith(join("protocol", "limits.test.ts")))

@@ -1,13 +1,13 @@
-// Every limit of the product, with its default, in one place. A host config overrides them under `limits`.
+// Every limit of the product, with its default, in a single place. A host config overrides them under `limits`.
 
 export const defaultLimits = {
-  /** Longest line a peer may send. Longer ones are answered with `invalid_message` and skipped, not buffered. */
+  /** Longest line that a peer may send. A longer line is answered with `invalid_message` and skipped, not buffered. */
   maxLineBytes: 8 * 1024 * 1024,
-  /** Deepest nesting of a message; deeper ones would overflow the stack of whoever walks them. */
+  /** Deepest nesting of a message; a deeper message would overflow the stack of recursive code. */
   maxDepth: 64,
   /** Longest id a peer may choose: ids are kept for deduplication. */
   maxIdLength: 256,
-  /** Largest body of one POST /send. */
+  /** Largest body of a POST /send. */
   maxBodyBytes: 32 * 1024 * 1024,
   /** Received lines are handled for this long in one turn of the event loop; the rest waits for the next turn. */
   intakeSliceMs: 10,
@@ -21,9 +21,9 @@ export const defaultLimits = {
   maxLinesBeforeHandshake: 64,
   /** Bytes a peer may send before its handshake has succeeded; also the largest body of such a POST. */
   maxBytesBeforeHandshake: 64 * 1024,
-  /** Calls of one session that run at once; told to the agent in the handshake. */
+  /** Calls of a session that run at once; announced to the agent in the handshake. */
   maxParallelCalls: 4,
-  /** Calls of one session that wait for a free slot; beyond it `rate_limited`. */
+  /** Calls of a session that wait for a free slot; further calls are answered with `rate_limited`. */
   maxQueuedCalls: 1024,
   /** A call that names no timeout of its own ends after this. */
   callTimeoutMs: 300_000,
@@ -31,27 +31,27 @@ export const defaultLimits = {
   maxCallTimeoutMs: 3_600_000,
   /** Calls within calls: a chain that runs a chain, and so on. */
   maxCallDepth: 16,
-  /** How long an agent may take to answer what the host asks it, unless the asker says otherwise. */
+  /** How long an agent may take to answer a question of the host, unless the question sets its own limit. */
   askTimeoutMs: 120_000,
-  /** Questions to one agent that wait for its answer. */
+  /** Questions to an agent that wait for its answer. */
   maxPendingAsks: 256,
-  /** Events one call may send; later ones are dropped and counted in the log. */
+  /** Events that a call may send; further events are dropped and their number is logged. */
   maxEventsPerCall: 100_000,
   /** Answers remembered per session, so that a repeated id is answered and not run again. */
   maxRememberedAnswers: 1024,
-  /** The same for an agent in the host's own process, where nothing is ever sent twice by a lost link. */
+  /** The same for an agent in the host's own process, to which no message can be lost. */
   maxRememberedMessages: 64,
   /** Bytes of remembered answers per session. */
   maxRememberedBytes: 4 * 1024 * 1024,
   /** Lines kept per session until its peer has them. */
   maxOutboundLines: 16_384,
-  /** Bytes kept per session until its peer has them; what falls out is announced as a gap. */
+  /** Bytes kept per session until its peer has them; lines beyond it are dropped and announced as a gap. */
   maxOutboundBytes: 8 * 1024 * 1024,
   /** Bytes kept per session that were written to every reader and not acknowledged: a cut may have swallowed them. */
   maxReplayBytes: 1024 * 1024,
-  /** Bytes written to one reader before it must drain. */
+  /** Bytes written to a reader before it must drain. */
   maxReaderBytes: 1024 * 1024,
-  /** Sessions of one host. */
+  /** Sessions of a host. */
   maxSessions: 10_000,
   /** A session with no message and no reader for this long is closed. */
   sessionIdleMs: 30 * 60_000,
@@ -59,9 +59,9 @@ export const defaultLimits = {
   sessionMaxAgeMs: 24 * 60 * 60_000,
   /** A session that has not shaken hands by then is closed. */
   handshakeTimeoutMs: 60_000,
-  /** Failed handshakes in one session before it is closed. */
+  /** Failed handshakes in a session before it is closed. */
   maxHandshakeAttempts: 5,
-  /** Bytes of the recording of one session, where sessions are recorded; what comes after is not recorded. */
+  /** Bytes of the recording of a session, if sessions are recorded; the rest is not recorded. */
   maxRecordingBytes: 64 * 1024 * 1024,
   /** A closing host waits this long for calls in flight. */
   drainMs: 10_000,

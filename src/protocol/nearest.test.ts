@@ -30,11 +30,11 @@ describe("nearest", () => {
     expect(nearest("cat", ["bat", "car"])).toBe("bat");
   });
 
-  test("an endless word costs nothing and suggests nothing", () => {
+  test("a very long word is not compared and gets no suggestion", () => {
     expect(nearest("a".repeat(1_000_000), ["a".repeat(64)])).toBeUndefined();
   });
 
-  test("a known word is its own nearest, whatever else is known", () => {
+  test("a known word is its own nearest, among any other words", () => {
     const word = fc.stringMatching(/^[a-z]{1,20}$/);
     fc.assert(
       fc.property(word, fc.array(word), (known, others) => {

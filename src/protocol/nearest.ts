@@ -1,9 +1,12 @@
-// "Did you mean …": the known word that someone most likely meant.
+// "Did you mean …": the known word that was most likely meant.
 
 /** Words beyond this length are not typos, and comparing them would cost time that a peer decides on. */
 const maxWordLength = 64;
 
-/** The candidate that differs from `word` by a typo, a swap, letter case or its separators; undefined where none is near. */
+/**
+ * The candidate that differs from `word` by a typo, a swap, letter case or separators; undefined if no candidate is
+ * near.
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > maxWordLength) return undefined;
   const wanted = simplify(word);
@@ -13,7 +16,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
     if (candidate.length > maxWordLength) continue;
     const known = simplify(candidate);
     const distance = editDistance(wanted, known);
-    // One edit in three letters: more would suggest words that have nothing to do with each other.
+    // One edit per three letters: more would suggest unrelated words.
     if (distance < bestDistance && distance <= Math.max(wanted.length, known.length) / 3) {
       best = candidate;
       bestDistance = distance;

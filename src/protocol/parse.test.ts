@@ -19,7 +19,7 @@ describe.each([
   ["createParser", createParser(schema)],
   ["parseWith", (value: unknown, name?: string) => parseWith(schema, value, name)],
 ])("%s", (_, parse) => {
-  test("fills defaults and drops what the table does not know", () => {
+  test("fills in defaults and drops fields that are not in the table", () => {
     expect(parse({ name: "a", type: "x", id: "y", unknown: 1 })).toEqual({ name: "a", size: 1, free: {}, items: [] });
   });
 
@@ -43,14 +43,14 @@ describe.each([
     expect(error.detail.issues).toHaveLength(20);
   });
 
-  test("what never could be text is a schema violation, not an exception", () => {
+  test("a value that cannot be JSON is a schema violation, not an exception", () => {
     const cycle: Record<string, unknown> = {};
     cycle.self = cycle;
     expect(parse({ name: "a", free: cycle })).toMatchObject({ code: "schema_violation" });
     expect(parse({ name: "a", free: { big: 1n } })).toMatchObject({ code: "schema_violation" });
   });
 
-  test.each([new Error("trap"), "trap", null, undefined])("a getter that throws %s is one too", (thrown) => {
+  test.each([new Error("trap"), "trap", null, undefined])("a getter that throws %s is a schema violation", (thrown) => {
     const hostile = {
       get name() {
         throw thrown;
@@ -60,7 +60,7 @@ describe.each([
   });
 });
 
-test("the parser works where generated code is forbidden", () => {
+test("the parser works if generated code is forbidden", () => {
   vi.stubGlobal("Function", function Forbidden() {
     throw new EvalError("Refused to evaluate a string as JavaScript");
   });
@@ -69,7 +69,7 @@ test("the parser works where generated code is forbidden", () => {
   expect(parse({})).toMatchObject({ code: "schema_violation" });
 });
 
-test("a schema that contains itself is no reason to fall over", () => {
+test("a schema that contains itself is supported", () => {
   const node: z.ZodType = z.object({
     value: jsonValue,
     get next() {

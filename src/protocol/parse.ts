@@ -1,4 +1,4 @@
-// From a value to what a table declares, or to the error that a peer can act on.
+// Checks a value against a table: returns the declared value, or the error that a peer can act on.
 import type { z } from "zod";
 import { A2EError } from "./errors.ts";
 import { createFastParser } from "./fast-parse.ts";
@@ -15,13 +15,13 @@ export function createParser(schema: z.ZodType): Parse {
       const parsed = fast(value);
       if (parsed !== undefined) return parsed as JsonObject;
     } catch {
-      // Zod will say what is wrong with it.
+      // Zod reports the problem below.
     }
     return parseWith(schema, value, capabilityName) as JsonObject | A2EError;
   };
 }
 
-/** Checks a value against a schema; what comes back is a fresh value, or the error that a peer can act on. */
+/** Checks a value against a schema; returns a new value, or the error that a peer can act on. */
 export function parseWith<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -37,7 +37,7 @@ export function parseWith<Schema extends z.ZodType>(
   }
 }
 
-/** Zod's verdict as the error a peer can act on: every bad field with its path and what was expected. */
+/** Zod's issues as an error that a peer can act on: every bad field with its path and the expected value. */
 function schemaViolation(error: z.ZodError, capability_name = ""): A2EError {
   const issues = error.issues.slice(0, 20).map((issue) => ({ path: toPath(issue.path), message: issue.message }));
   const text = issues

@@ -26,7 +26,7 @@ function table(name: string, spec: Partial<CapabilitySpec>) {
 }
 
 describe("the type registry", () => {
-  test("knows the core without being told", () => {
+  test("contains the core without being given it", () => {
     const registry = createTypeRegistry([]);
     expect(registry.get("handshake/req")).toMatchObject({
       kind: "request",
@@ -73,13 +73,13 @@ describe("the type registry", () => {
     expect(() => createTypeRegistry([request, table("second", spec)])).toThrow(/is declared twice/);
   });
 
-  test("refuses one push twice", () => {
+  test("rejects a push that is declared twice", () => {
     const first = table("first", { pushes: { a: pushOf("x/told") } });
     const second = table("second", { pushes: { b: pushOf("x/told") } });
     expect(() => createTypeRegistry([first, second])).toThrow('"x/told" is declared twice');
   });
 
-  test("lets tables share a type of events, and push what another sends as an event", () => {
+  test("lets tables share a type of events, and push a type that another sends as an event", () => {
     const first = table("first", { event: "x/event" });
     const second = table("second", { event: "x/event" });
     const pushing = table("third", { pushes: { told: pushOf("x/event") } });

@@ -1,4 +1,4 @@
-// The type registry: every message type a set of tables knows, with the table entry behind it.
+// The type registry: every message type of a set of tables, with its table entry.
 import type { Call, Capability, Push } from "./capability.ts";
 import { core } from "./core.ts";
 
@@ -14,7 +14,10 @@ export type TypeEntry =
       readonly kind: "response";
       readonly capability: Capability;
       readonly call: Call;
-      /** What it is where it comes without req_id: some peers give a request the type of its answer. */
+      /**
+       * The request that a message without req_id of this type stands for: some peers give a request the type of its
+       * answer.
+       */
       readonly asRequest?: Extract<TypeEntry, { kind: "request" }>;
     }
   | { readonly kind: "event"; readonly capability: Capability }
@@ -26,13 +29,13 @@ export type TypeEntry =
 
 export type TypeRegistry = ReadonlyMap<string, TypeEntry>;
 
-/** Capabilities may share a type of events, and may push unasked what others send during a call. */
+/** Capabilities may share a type of events, and may push a type that others send as an event of a call. */
 function mayShare({ kind: first }: TypeEntry, { kind: second }: TypeEntry): boolean {
   if (first === "event") return second === "event" || second === "push";
   return first === "push" && second === "event";
 }
 
-/** Builds the registry once per host or client. Two tables that claim one type are a mistake of whoever combined them. */
+/** Builds the registry once per host or client. Throws if two tables declare the same type. */
 export function createTypeRegistry(capabilities: Iterable<Capability>): TypeRegistry {
   const registry = new Map<string, TypeEntry>([
     ["shutdown", { kind: "shutdown" }],

@@ -1,12 +1,12 @@
-// What every route of one server shares.
+// The state that all routes of a server share.
 import type { IncomingMessage } from "node:http";
 import type { A2EHost } from "../host/host.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { isLoopbackName } from "./request-guard.ts";
 
-/** An open stream to a reader, whatever carries it. */
+/** An open stream to a reader, over SSE or WebSocket. */
 export interface OpenStream {
-  /** Its session has begun to end, and may still have something to say. */
+  /** Its session has begun to end, and may still send lines. */
   readonly isEnding: boolean;
   /** Called once per keep-alive interval. */
   keepAlive(): void;
@@ -18,7 +18,7 @@ export interface Door {
   readonly host: A2EHost;
   readonly streams: Set<OpenStream>;
   readonly keepAliveMs: number;
-  /** Many readers of one session are given the same lines: formatted once, written many times. */
+  /** Many readers of a session receive the same lines: formatted once, written many times. */
   readonly formatted: WeakMap<readonly OutboundLine[], Buffer>;
   isDraining: boolean;
 }
@@ -46,7 +46,10 @@ interface SeqRange {
   readonly lastSeq: number;
 }
 
-/** May look at all sessions: whoever has the token; on a host without one, whoever sits at the same machine. */
+/**
+ * Whether the client may list all sessions: it has the token, or the host has no token and the client is on the same
+ * machine.
+ */
 export function isOperator({ host }: Door, request: IncomingMessage): boolean {
   const principal = host.authenticate({ agent_id: "", token: bearerToken(request.headers.authorization) ?? "" });
   if (principal === undefined) return false;

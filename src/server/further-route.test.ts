@@ -48,7 +48,7 @@ test("it is not reached without the host's token, nor under a foreign name", asy
   expect(reached).toBe(0);
 });
 
-test("it cannot take a path of the door, and what it throws is not shown", async () => {
+test("it cannot replace a path of the server, and an error it throws is not shown", async () => {
   const handle: FurtherRoute["handle"] = async () => {
     throw new Error("a secret of the inside");
   };
@@ -72,7 +72,7 @@ test("it is closed once, with the server", async () => {
   expect(closed).toBe(1);
 });
 
-test("where it wants origins checked, only pages of the host itself and those that are listed are let in", async () => {
+test("if it requires an origin check, only pages of the host itself and listed origins are accepted", async () => {
   const options = { host: "0.0.0.0", corsOrigins: ["https://friend.example"] };
   const { port } = await start({ isOriginChecked: true }, "s3cret", options);
   const from = async (origin?: string) => {

@@ -1,4 +1,4 @@
-// What other protocols may add to the door: paths of their own behind the same guard and the same token.
+// Routes that other protocols add to the server: paths of their own behind the same guard and the same token.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { A2EHost } from "../host/host.ts";
 import { bearerToken } from "./door.ts";
@@ -10,13 +10,15 @@ export interface FurtherRoute {
   readonly methods: readonly string[];
   /** Whether web pages that are neither the host's own nor listed are refused wherever it listens. */
   readonly isOriginChecked?: boolean;
-  /** Called for requests that the guard has let in and whose token the host knows; empty on a host without one. */
+  /**
+   * Called for requests that the guard accepts and whose token is valid; `token` is empty on a host without a token.
+   */
   handle(request: IncomingMessage, response: ServerResponse, token: string): Promise<void>;
-  /** Ends what it has open; calls in flight may still finish for `drainMs`. Called once, when the server closes. */
+  /** Closes its connections; calls in flight may still finish for `drainMs`. Called once, when the server closes. */
   close(drainMs: number): Promise<void>;
 }
 
-/** As the door's own routes are: one handler per method. */
+/** In the form of the server's own routes: a handler per method. */
 export function toMethods(route: FurtherRoute, guard: RequestGuard) {
   const handle = async ({ host }: { host: A2EHost }, request: IncomingMessage, response: ServerResponse) => {
     const refusal = route.isOriginChecked === true ? guard.refuseOrigin(request.headers) : undefined;

@@ -31,7 +31,7 @@ interface Answer {
   text: string;
 }
 
-/** One request with exactly these headers, which `fetch` does not allow. */
+/** A request with exactly these headers, which `fetch` does not allow. */
 function ask(
   server: RunningServer,
   method: string,
@@ -56,7 +56,7 @@ function ask(
   });
 }
 
-/** Reads a stream of events until one contains `last`, then leaves. */
+/** Reads a stream of events until an event contains `last`, then disconnects. */
 function readStream(server: RunningServer, headers: OutgoingHttpHeaders, last: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
@@ -97,7 +97,7 @@ test("the documented routes answer byte for byte", async () => {
   expect(sent).toMatchObject({ status: 200, text: '{"ok":true}' });
 });
 
-test("many lines travel in one POST, and a reader that comes later gets every answer with its number", async () => {
+test("many lines travel in a single POST, and a reader that comes later gets every answer with its number", async () => {
   const { server, host } = await start();
   const { id } = host.sessions.create();
   await ask(server, "POST", "/send", { "x-session-id": id }, `\ufeff${ping("1")}\r\n\n${ping("2")}\n  ${ping("3")}\n`);
@@ -129,7 +129,7 @@ test("Last-Event-ID resumes behind that line; without it a reader gets all that 
   expect(resumed.headers["last-event-id"]).toBe("2");
 });
 
-test("a number from an earlier life of the session starts from the beginning, and the answer says so", async () => {
+test("a number from an earlier run of the session starts from the beginning, and the answer reports it", async () => {
   const { server, host } = await start();
   const { id } = host.sessions.create();
   await ask(server, "POST", "/send", { "x-session-id": id }, ping("p1"));
@@ -137,7 +137,7 @@ test("a number from an earlier life of the session starts from the beginning, an
   expect([headers["last-event-id"], idsIn(text)]).toEqual(["0", [1]]);
 });
 
-test("what a POST acknowledges is not kept, and a reader from before it is told of the gap", async () => {
+test("lines that a POST acknowledges are dropped, and a reader from before receives a gap", async () => {
   const { server, host } = await start();
   const { id } = host.sessions.create();
   await ask(server, "POST", "/send", { "x-session-id": id }, `${ping("p1")}\n${ping("p2")}`);
@@ -147,7 +147,7 @@ test("what a POST acknowledges is not kept, and a reader from before it is told 
   expect(idsIn(text)).toEqual([2, 3]);
 });
 
-test("events are ASCII, whatever they say", async () => {
+test("events are ASCII for any text", async () => {
   const { server, host } = await start({}, { isHandshakeRequired: false });
   const { id } = host.sessions.create();
   await ask(server, "POST", "/send", { "x-session-id": id }, JSON.stringify({ type: "echo/say/req", id: "é\u2028🦜" }));
@@ -223,7 +223,7 @@ test("headers that are too large are refused with words", async () => {
   expect(answer.status).toBe(431);
 });
 
-test("a body past the limit is answered with 413, whether or not its length was announced, and the stream tells of it", async () => {
+test("a body over the limit is answered with 413, with or without an announced length, and reported on the stream", async () => {
   const { server, host } = await start({}, { limits: { maxBodyBytes: 1_000 } });
   const { id } = host.sessions.create();
   const long = "x".repeat(5_000);
@@ -235,7 +235,7 @@ test("a body past the limit is answered with 413, whether or not its length was 
   expect(text).toContain("invalid_message");
 });
 
-test("a full host answers 503 and says when to come back", async () => {
+test("a full host answers 503 with a retry time", async () => {
   const { server } = await start({}, { limits: { maxSessions: 1 } });
   expect((await ask(server, "POST", "/session")).status).toBe(200);
   expect(await ask(server, "POST", "/session")).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
@@ -321,12 +321,12 @@ test("listed web origins may read answers, others may not", async () => {
   expect(headers["access-control-allow-origin"]).toBeUndefined();
 });
 
-test("a port in use is told as such, with what to do", async () => {
+test("a port in use is reported as such, with advice", async () => {
   const { server, host } = await start();
   await expect(startServer(host, { port: server.port })).rejects.toThrow(`port ${server.port} on 127.0.0.1 is in use`);
 });
 
-test("a draining server is not ready and takes no new sessions, but answers the ones it has", async () => {
+test("a draining server is not ready and accepts no new sessions, but answers the existing ones", async () => {
   const { server, host } = await start();
   const session = host.sessions.create();
   const stream = ask(server, "GET", "/stream", { "x-session-id": session.id });
@@ -342,7 +342,7 @@ test("a draining server is not ready and takes no new sessions, but answers the 
   await expect(ask(server, "GET", "/health")).rejects.toThrow();
 });
 
-test("a call that is cut off is answered though there is no time left, and though its session takes a while to end", async () => {
+test("a call that is cut off is answered even if there is no time left and its session takes a while to end", async () => {
   const leave = async () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     return [];
@@ -366,7 +366,7 @@ test.each([
   ["at once", () => failWith("database disk image is malformed")],
   ["later", () => Promise.reject(new Error("database disk image is malformed"))],
 ])(
-  "a session that cannot be recovered, as is known %s, is an answer over every route, and the host goes on",
+  "a session that cannot be recovered, detected %s, is answered with an error on every route, and the host continues",
   async (_when, find) => {
     const { host, server } = await start();
     host.sessions.find = find;

@@ -26,7 +26,7 @@ export interface ServerOptions {
   host?: string;
   /** 0 takes any free port. */
   port?: number;
-  /** Web origins that may use this host from a browser, `*` for all; none by default. */
+  /** Web origins that may use this host from a browser, `*` for all; by default no origin. */
   corsOrigins?: readonly string[];
   /** Names under which a server bound to loopback may be addressed besides localhost: those of a reverse proxy. */
   allowedHosts?: readonly string[];
@@ -40,9 +40,9 @@ export interface RunningServer {
   readonly url: string;
   readonly port: number;
   /**
-   * Takes no new sessions, waits up to `drainMs` until no stream is open, then ends what is left. Whoever drains closes
-   * the host at the same time: ending its sessions is what ends the streams. Closing twice is closing once, within the
-   * shorter of both times.
+   * Accepts no new sessions, waits up to `drainMs` until no stream is open, then ends the rest. The caller closes the
+   * host at the same time: streams end with their sessions. Calling it twice is allowed; the shorter of both times
+   * applies.
    */
   close(drainMs?: number): Promise<void>;
 }
@@ -76,7 +76,7 @@ const ownRoutes: Routes = new Map<string, Readonly<Record<string, Handler>>>([
   ["/session/{id}/snapshots", { GET: listSnapshots }],
 ]);
 
-/** Sessions that are ending when the time is over may take so much longer to say what they cut off. */
+/** When the time is over, sessions that are ending may take this much longer to answer the calls that were cut off. */
 const lastWordsMs = 1_000;
 
 function listRoutes(routes: Routes): string {
@@ -162,7 +162,7 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     for (const stream of [...door.streams]) stream.end();
     await furtherClosed;
     server.closeIdleConnections();
-    // What was written last is on its way; whoever does not take it is not waited for.
+    // The last data is on its way; a reader that does not read it is not waited for.
     const force = setTimeout(() => {
       server.closeAllConnections();
       webSockets.terminate();
@@ -185,9 +185,9 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
 
 function explain(cause: NodeJS.ErrnoException, host: string, port: number): Error {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `port ${port} on ${host} is in use: stop what listens there, or choose another port (0 takes any free one)`,
-    EACCES: `port ${port} may not be opened by this user: choose one above 1023`,
-    EADDRNOTAVAIL: `${host} is no address of this machine: bind to 127.0.0.1, or to 0.0.0.0 for all`,
+    EADDRINUSE: `port ${port} on ${host} is in use: stop the process that listens there, or choose another port (0 takes any free port)`,
+    EACCES: `port ${port} may not be opened by this user: choose a port above 1023`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine: bind to 127.0.0.1, or to 0.0.0.0 for all`,
     ENOTFOUND: `the name ${host} has no address`,
   };
   return new Error(reasons[cause.code ?? ""] ?? `could not listen on ${host}:${port}: ${cause.message}`, { cause });

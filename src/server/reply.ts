@@ -1,4 +1,5 @@
-// Answers of the HTTP door, all of them JSON. An error says what is wrong and what to do, never how the host works inside.
+// Answers of the HTTP server, all of them JSON. An error names the problem and the remedy, never the internals of the
+// host.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 export function replyJson(
@@ -34,7 +35,10 @@ export function replyUnauthorized(response: ServerResponse): void {
   });
 }
 
-/** Collects the body once and hands it over whole; undefined where it is larger than `maxBytes`. Not called if the peer leaves. */
+/**
+ * Collects the body and passes it on as a whole; undefined if it is larger than `maxBytes`. Not called if the peer
+ * disconnects.
+ */
 export function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffer | undefined) => void): void {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return done(undefined);
   let first: Buffer | undefined;

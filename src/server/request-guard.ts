@@ -13,9 +13,9 @@ interface GuardOptions {
 export interface RequestGuard {
   /** Why this request is refused, or undefined. */
   refuse(headers: IncomingHttpHeaders): string | undefined;
-  /** The same for protocols that want every web origin checked, also where a token keeps strangers out. */
+  /** The same for protocols that require every web origin to be checked, even if a token is set. */
   refuseOrigin(headers: IncomingHttpHeaders): string | undefined;
-  /** Headers that let this origin read the answer; undefined where it may not. */
+  /** Headers that let this origin read the answer; undefined if it may not. */
   corsHeaders(origin: string): Record<string, string> | undefined;
 }
 

@@ -52,7 +52,7 @@ export async function saveSnapshot(
   replyJson(response, 200, await session.saving.saveSnapshot(label));
 }
 
-/** A session that is not live comes back under its id, and its agent completes the restoration by shaking hands. */
+/** A session that is not live is restored under its id, and its agent completes the restoration with a handshake. */
 export async function restoreSnapshot(
   door: Door,
   request: IncomingMessage,
@@ -97,7 +97,7 @@ function maySteer({ host }: Door, request: IncomingMessage, session: Session | u
   return host.authenticate({ agent_id: "", token: bearerToken(request.headers.authorization) ?? "" }) !== undefined;
 }
 
-/** The fields of a JSON body, none where there is no body. Rejects with an error for the peer. */
+/** The fields of a JSON body; empty without a body. Rejects with an error for the peer. */
 function readFields(request: IncomingMessage): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
     readBody(request, maxFieldBytes, (body) => {

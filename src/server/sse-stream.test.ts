@@ -28,7 +28,7 @@ test("a reader that has stopped reading when its session ends does not end the h
   say({ type: "handshake/req", agent_id: "a", agent_caps: ["echo"] });
   await expect.poll(() => door.streams.size).toBe(1);
   const [response] = responses;
-  // Until what the machine takes on its own is full, and no further: the stream can still be ended.
+  // Until the buffers of the operating system are full, and no further: the stream can still be ended.
   while (response?.writableLength === 0) {
     say({ type: "echo/say/req", value: { text: "x".repeat(4_000) } });
     await new Promise((resolve) => setImmediate(resolve));
@@ -79,7 +79,7 @@ test("a stream whose connection still answers another request waits for its turn
   expect([...dechunk(body).matchAll(/^id: (\d+)$/gm)].map(([, seq]) => seq)).toEqual(["1", "2", "3"]);
 });
 
-test("a stream that waits for its turn takes no more because the one before it is read", async () => {
+test("a stream that waits for its turn is not resumed when the response before it is read", async () => {
   const host = await startEchoHost({ isHandshakeRequired: false });
   onTestFinished(() => host.close(0));
   const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
@@ -114,14 +114,14 @@ test("a stream that waits for its turn takes no more because the one before it i
   expect(second.writableLength).toBe(held);
 });
 
-/** The first answer, the head of the second, and what follows it. */
+/** The first answer, the head of the second, and the rest. */
 function splitHeads(text: string): [string, string, string] {
   const second = text.indexOf("HTTP/1.1 200 OK", 1);
   const end = text.indexOf("\r\n\r\n", second);
   return [text.slice(0, second), text.slice(second, end), text.slice(end + 4)];
 }
 
-/** Throws where the framing is wrong. */
+/** Throws if the framing is wrong. */
 function dechunk(text: string): string {
   if (text === "") return "";
   const end = text.indexOf("\r\n");
@@ -131,7 +131,7 @@ function dechunk(text: string): string {
   return text.slice(end + 2, end + 2 + length) + dechunk(rest.slice(2));
 }
 
-/** A stream on a session that has said nothing yet, and what its reader got so far. */
+/** A stream on a session that has not sent a line yet, and the data that its reader has received. */
 async function openStream(version: "1.0" | "1.1") {
   const host = await startEchoHost({ isHandshakeRequired: false });
   const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
@@ -154,7 +154,7 @@ async function openStream(version: "1.0" | "1.1") {
   return { session, socket: await accepted, text: () => text };
 }
 
-test("the lines of one turn leave in one write", async () => {
+test("the lines of a turn are sent in a single write", async () => {
   const { session, socket, text } = await openStream("1.1");
   const write = vi.spyOn(socket, "write");
   for (let count = 1; count <= 10; count++) session.receiveLine(`{"type":"ping","id":"${count}"}`);
@@ -162,7 +162,7 @@ test("the lines of one turn leave in one write", async () => {
   expect(write).toHaveBeenCalledTimes(1);
 });
 
-test("a reader of HTTP/1.0, as some proxies are, gets events and nothing between them", async () => {
+test("a reader of HTTP/1.0, as some proxies are, receives events without chunk framing", async () => {
   const { session, text } = await openStream("1.0");
   session.receiveLine('{"type":"ping","id":"1"}');
   await expect.poll(text).toContain('"req_id":"1"');

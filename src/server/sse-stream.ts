@@ -1,5 +1,5 @@
-// GET /stream: what a session says, as server-sent events. All lines of one turn leave in one write, and a reader that
-// does not keep up stops its own cursor, not the host's memory.
+// GET /stream: the outgoing lines of a session as server-sent events. All lines of a turn are sent in a single write,
+// and a slow reader stops its own cursor instead of filling the host's memory.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
@@ -10,8 +10,8 @@ import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 import { replyError } from "./reply.ts";
 
 /**
- * A reader that names no `Last-Event-ID` is given everything the session still keeps, a later one too: agents that
- * know no ids reconnect like that, and a repeated line does no harm where a lost one does.
+ * A reader without `Last-Event-ID` receives all lines that the session still has, also when it reconnects: agents that
+ * do not support ids reconnect like that, and a repeated line does less harm than a lost line.
  */
 export function openEventStream(door: Door, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
   const sessionId = request.headers["x-session-id"];
@@ -41,13 +41,13 @@ function streamTo(door: Door, session: Session | undefined, request: IncomingMes
       return session.status === "closing";
     },
     keepAlive() {
-      // The session has ended, and the reader does not even take the last of it. Nothing may be written any more.
+      // The session has ended, and the reader does not read the last lines. Nothing may be written any more.
       if (isQuiet && response.writableEnded) return void response.destroy();
       if (isQuiet && response.writableLength === 0) response.write(keepAliveComment);
       isQuiet = true;
     },
     end() {
-      // The session may still have something to say, and there is nobody left to say it to.
+      // The session may still send lines, but this reader is gone.
       pump.close();
       response.end();
     },
@@ -58,14 +58,15 @@ function streamTo(door: Door, session: Session | undefined, request: IncomingMes
     write(lines) {
       isQuiet = false;
       const { socket } = response;
-      // On a connection with several requests, a response has no socket before its turn. HTTP/1.0 knows no chunks.
+      // On a connection with several requests, a response has no socket before its turn. HTTP/1.0 does not support
+      // chunks.
       if (socket === null || !socket.writable || !response.chunkedEncoding)
         return response.write(format(lines), "latin1");
       const isTaken =
         session.readerCount > 1
           ? socket.write(formatShared(lines, formatted))
           : socket.write(toChunk(format(lines)), "latin1");
-      // Only now: before its turn, what drains is the answer to another request.
+      // Only now: before its turn, a drain event belongs to the answer of another request.
       if (!isTaken) socket.once("drain", pump.resume);
       return isTaken;
     },
@@ -98,7 +99,10 @@ function format(lines: readonly OutboundLine[]): string {
   return text;
 }
 
-/** As `response.write` would send it, but in one piece: that makes four of each, which a thousand readers would notice. */
+/**
+ * The same bytes as from `response.write`, but as a single piece: that writes four pieces each, which is slow with a
+ * thousand readers.
+ */
 function toChunk(text: string): string {
   return `${text.length.toString(16)}\r\n${text}\r\n`;
 }

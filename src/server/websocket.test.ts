@@ -21,7 +21,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** A socket with everything it was told, line by line. */
+/** A socket with all lines it has received. */
 function connect(query = "", protocols = toSubprotocols({}), options: ConstructorParameters<typeof WebSocket>[2] = {}) {
   const socket = new WebSocket(`${server.url.replace("http", "ws")}/ws${query}`, protocols, options);
   sockets.push(socket);
@@ -39,7 +39,7 @@ function connect(query = "", protocols = toSubprotocols({}), options: Constructo
 
 const ping = (id: string) => JSON.stringify({ type: "ping", id });
 
-test("a socket without a session gets a new one, and is told its id and place first", async () => {
+test("a socket without a session gets a new session, and first receives its id and position", async () => {
   await start();
   const peer = connect();
   await peer.until(1);
@@ -51,7 +51,7 @@ test("a socket without a session gets a new one, and is told its id and place fi
   expect(peer.lines.slice(1).map((line) => line.req_id)).toEqual(["1", "2"]);
 });
 
-test("a socket that comes back goes on after the line it names", async () => {
+test("a socket that reconnects continues after the line it names", async () => {
   await start();
   const session = host.sessions.create();
   for (const id of ["1", "2", "3"]) session.receiveLine(ping(id));
@@ -80,7 +80,7 @@ test("an acknowledgement frees the log and is not answered", async () => {
   expect(later.lines[1]).toMatchObject({ type: "session/gap", from: 1, to: 2 });
 });
 
-test("an unknown session is closed with 4404, an ended one with 4000", async () => {
+test("an unknown session is closed with 4404, an ended session with 4000", async () => {
   await start();
   expect((await connect("", toSubprotocols({ sessionId: "nobody" })).closed).code).toBe(4404);
   const peer = connect();
@@ -114,7 +114,7 @@ test("binary frames are refused", async () => {
   expect((await peer.closed).code).toBe(1003);
 });
 
-test("a peer that answers no ping is cut off, one that does is not", async () => {
+test("a peer that does not answer pings is disconnected, a peer that does is not", async () => {
   await start({}, 20);
   const dead = connect("", undefined, { autoPong: false });
   const alive = connect();
@@ -122,7 +122,7 @@ test("a peer that answers no ping is cut off, one that does is not", async () =>
   expect(alive.socket.readyState).toBe(WebSocket.OPEN);
 });
 
-test("a server that closes says goodbye", async () => {
+test("a server that closes sends goodbye", async () => {
   await start();
   const peer = connect();
   await peer.until(1);

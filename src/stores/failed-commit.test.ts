@@ -1,11 +1,11 @@
-// A commit may fail after it took place. What it brought into tables must then not be brought there again.
+// SQLite may report that a commit failed although it took place. Its records must then not be folded into tables again.
 import { expect, test, vi } from "vitest";
 import { leaveTurns, openTurns } from "./sqlite/opened-turns.suite.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 
 const newPath = useTemporaryFolder();
 
-/** What the next commit says, and whether it takes place all the same. */
+/** The error that the next commit throws, and whether the commit takes place nevertheless. */
 let failure: { error: Error; isDone: boolean } | undefined;
 
 vi.mock(import("./sqlite/sqlite.ts"), async (importOriginal) => {
@@ -46,7 +46,7 @@ test.each([
   database.write(() => {});
   const syncsBefore = syncs;
   expect(await append("c")).toMatchObject({ message: expect.stringContaining("the disk is gone") });
-  // What is in tables has to get onto the disk, whatever was said of it.
+  // Rows that are in tables have to be synced, even if their commit reported an error.
   expect(syncs - syncsBefore).toBe(isDone ? 1 : 0);
   for (const value of ["d", "e"]) expect(await append(value)).toBeUndefined();
   expect(rows()).toEqual(kept);

@@ -1,4 +1,4 @@
-// What a persistent snapshot store still has after its process was killed in the middle of saving.
+// The contents of a persistent snapshot store after its process was killed in the middle of saving.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -14,13 +14,13 @@ export interface KilledProcessSuiteOptions {
 }
 
 export function testKilledProcess(name: string, options: KilledProcessSuiteOptions): void {
-  // Small states die between the steps of a save, large ones in the middle of writing.
+  // With small states the process is killed between the steps of a save, with large states in the middle of a write.
   test.each([
     { size: 10, acknowledged: 40 },
     { size: 3_000_000, acknowledged: 4 },
     { size: 3_000_000, acknowledged: 7 },
   ])(
-    `${name} keeps all it acknowledged and nothing by halves when killed ($size bytes, after $acknowledged)`,
+    `${name} keeps every acknowledged snapshot and no partial one when it is killed ($size bytes, after $acknowledged)`,
     async ({ size, acknowledged }) => {
       const place = options.newPlace();
       const ids = await saveUntilKilled(place, size, acknowledged, options);
@@ -28,7 +28,7 @@ export function testKilledProcess(name: string, options: KilledProcessSuiteOptio
       const store = await options.open(place);
       const listed = (await store.list("session")).map(({ snapshot_id }) => snapshot_id);
       expect(listed).toEqual(expect.arrayContaining(ids));
-      // The last one may have been saved and not acknowledged any more.
+      // The last snapshot may have been saved without having been acknowledged.
       expect(listed.length - ids.length).toBeLessThanOrEqual(1);
       for (const id of listed) {
         const loaded = await store.load("session", id);

@@ -1,5 +1,5 @@
-// A power cut leaves of each file what was synced, and any part of what was written since. What is on the disk, or what
-// somebody was told to be there, must be there all the same, and nothing without what came before it.
+// After a power cut, each file has its synced bytes and any part of the bytes written since. Every turn that is on the
+// disk or was reported as durable must be recovered, and no turn without the turns before it.
 import { copyFileSync, fstatSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -11,18 +11,21 @@ const newPath = useTemporaryFolder();
 const pageBytes = 4096;
 const suffixes = ["-wal", "-turns"];
 
-/** Keeps numbers, one per turn, in the order in which they come. */
+/** Stores increasing numbers, one per turn. */
 class Keeper {
   readonly path: string;
   readonly durability: "power" | "process";
-  /** The highest number of all, of those that somebody was told of, and of those in tables. */
+  /** The highest number of all, of those whose callback was called, and of those in tables. */
   last = 0;
   told = 0;
   inTables = 0;
-  /** What is on the disk for sure: tables up to this number, and the log up to that one, if the tables below it are. */
+  /**
+   * Numbers that are certainly on the disk: in tables up to the first, and in the log up to the second if the tables
+   * before it are.
+   */
   tablesOnDisk = 0;
   #logOnDisk = { told: 0, inTables: 0 };
-  /** What of each file is on the disk for sure. */
+  /** The bytes of each file that are certainly on the disk. */
   readonly #onDisk = new Map<string, Buffer>();
   readonly #syncs: (() => void)[] = [];
   #started = 0;
@@ -86,7 +89,7 @@ class Keeper {
     this.last += 1;
     const value = this.last;
     if (isInTables) this.#database.write(() => this.#database.prepare("INSERT INTO other VALUES (?)").run(value));
-    // Long enough for a frame that lies in two pages, of which one may be lost.
+    // Long enough for a frame to span two pages, of which the disk may lose either.
     this.#log.append(String(value).padEnd(1500));
     this.#fresh.push(value);
     this.#database.afterCommit((error) => {
@@ -99,7 +102,7 @@ class Keeper {
     return new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** One of the syncs that are under way ends. */
+  /** Ends one of the syncs that are under way. */
   sync(which = 0): void {
     this.#syncs.splice(which % Math.max(1, this.#syncs.length), 1)[0]?.();
   }
@@ -110,7 +113,10 @@ class Keeper {
     return inTables <= this.tablesOnDisk ? Math.max(told, this.tablesOnDisk) : this.tablesOnDisk;
   }
 
-  /** What is left, as files of another name: of what is not on the disk for sure, the pages for which `isLucky` says so. */
+  /**
+   * Copies the files as the power cut leaves them: of the pages that are not certainly on the disk, those for which
+   * `isLucky` returns true.
+   */
   cut(isLucky: () => boolean): string {
     const left = newPath();
     copyFileSync(this.path, left);
@@ -148,19 +154,19 @@ class Keeper {
 const step = fc.constantFrom("append", "append", "append in tables", "turn", "turn", 0, 1, 2);
 
 const promises = [
-  ["all that was told", "power"],
+  ["every turn reported as durable", "power"],
   ["all that was on the disk", "process"],
 ] as const;
 
 test.each(promises)(
-  "whatever a power cut leaves of what was not synced, %s is there, and no gap (%s)",
+  "after a power cut with any subset of the unsynced pages, %s is recovered without a gap (%s)",
   async (_, durability) => {
     const luck = fc.infiniteStream(fc.boolean());
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), luck, luck, async (steps, ...lucks) => {
         let keeper = new Keeper(newPath(), durability);
         await keeper.start();
-        // Twice: what the first cut left must not confuse what the next process writes.
+        // Twice: pages left by the first cut must not be mistaken for records of the next process.
         for (const lucky of lucks) {
           const inTables = new Set(keeper.others());
           for (const next of steps) {

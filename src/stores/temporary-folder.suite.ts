@@ -1,4 +1,4 @@
-// A folder for one test file, gone when its tests have run.
+// A folder for a test file, removed when its tests have run.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -10,7 +10,7 @@ export interface CapturedLog extends Logger {
   readonly entries: readonly LogEntry[];
 }
 
-/** A logger that keeps what it is told, for a test to look at. */
+/** A logger that stores its entries for a test. */
 export function createCapturedLog(): CapturedLog {
   const entries: LogEntry[] = [];
   const at =

@@ -5,7 +5,7 @@ export interface FakeClock extends Clock {
   advance(byMs: number): void;
 }
 
-/** A clock that moves only when it is told to. */
+/** A clock that only the test advances. */
 export function createFakeClock(startMs = 1_789_000_000_000): FakeClock {
   let nowMs = startMs;
   return {

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { watchResources } from "./leaks.ts";
 
-test("an open server is found as left, and nothing once it is closed", async () => {
+test("an open server is reported as left, and no resource once it is closed", async () => {
   const watch = watchResources();
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

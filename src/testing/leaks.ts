@@ -1,7 +1,7 @@
-// Whatever starts can be stopped; this finds what was not.
+// Every resource that is started must be stopped; this finds those that were not.
 
 export interface ResourceWatch {
-  /** Rejects where timers, sockets, servers or processes of this Node process outlive the watched time. */
+  /** Rejects if timers, sockets, servers or processes of this Node process are left after the watched time. */
   expectNothingLeft(options?: { withinMs?: number }): Promise<void>;
 }
 
@@ -9,7 +9,7 @@ export interface ResourceWatch {
 const defaultWithinMs = 30_000;
 const pollMs = 10;
 
-/** Remembers what is open now; later openings must be closed again. */
+/** Records the open resources; those opened later must be closed again. */
 export function watchResources(): ResourceWatch {
   const before = countResources();
   return {
@@ -35,7 +35,7 @@ function findLeft(before: ReadonlyMap<string, number>): string[] {
 function countResources(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const name of process.getActiveResourcesInfo()) {
-    // Work in the thread pool ends by itself; what stays is what holds the process.
+    // Work in the thread pool ends by itself; only resources that keep the process alive count.
     if (name.startsWith("FSReq") || name === "Immediate") continue;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }

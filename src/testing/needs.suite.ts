@@ -1,5 +1,6 @@
-// Tests that need something of the machine. Without it they are skipped, and the report at the end of the run lists each
-// by name with the reason (scripts/setup/test-report.ts). With CI=true a missing need fails the test, unless it is optional.
+// Tests that need a feature of the machine. Without it they are skipped, and the report at the end of the run lists
+// each by name with the reason (scripts/setup/test-report.ts). With CI=true a missing need fails the test, unless it is
+// optional.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { describe, test } from "vitest";
@@ -40,7 +41,7 @@ export function testWith(...needs: readonly Need[]): typeof test {
   return replaced as unknown as typeof test;
 }
 
-/** The same for a group of tests: its tests are skipped, or one test of the group fails. */
+/** The same for a group of tests: its tests are skipped, or a single test of the group fails. */
 export function describeWith(...needs: readonly Need[]): typeof describe {
   const missing = needs.find(({ isMet }) => !isMet);
   if (missing === undefined) return describe;
@@ -55,7 +56,7 @@ export function describeWith(...needs: readonly Need[]): typeof describe {
   return replaced as unknown as typeof describe;
 }
 
-/** Reports a set of tests that is not even defined on this machine, as one skipped test. */
+/** Reports a set of tests that is not even defined on this machine, as a single skipped test. */
 export function reportNotRun(name: string, need: Need): void {
   testWith({ ...need, isMet: false })(name, () => {});
 }

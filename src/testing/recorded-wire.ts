@@ -6,27 +6,27 @@ import type { Transport } from "../protocol/transport.ts";
 export interface WireRecord {
   /** As the agent sees it. */
   readonly direction: "sent" | "received";
-  /** The message as a line of NDJSON, whatever carried it. */
+  /** The message as a line of NDJSON, for any transport. */
   readonly line: string;
   readonly message: Message;
 }
 
 export interface RecordedWire {
-  /** Use this one in place of the transport that was given. */
+  /** To be used instead of the given transport. */
   readonly transport: Transport;
   readonly records: readonly WireRecord[];
 }
 
 /**
- * Keeps every message that passes a transport, in both directions and in order. An answer that a host in the same process
- * hands over without making a message of it is handed on the same way; its record is the message that it would have been,
- * with an id made of its `req_id` since it never got one.
+ * Records every message that passes a transport, in both directions and in order. An answer that a host in the same
+ * process passes without creating a message is passed on in the same way. Its record is the message that it would have
+ * been, with an id derived from its `req_id`, since it never got one.
  */
 export function recordWire(transport: Transport): RecordedWire {
   const records: WireRecord[] = [];
   const record = (direction: WireRecord["direction"], message: Message) => {
     const line = encodeMessage(message);
-    // Messages are lent, not given: what is kept must be a copy.
+    // A message may be reused after the call, so the record must be a copy.
     records.push({ direction, line, message: JSON.parse(line) as Message });
   };
   return {

@@ -11,10 +11,10 @@ import { watchResources } from "./leaks.ts";
 import { startHost } from "./start-host.ts";
 
 const echo = capability("echo", {
-  doc: "Says what it is told.",
+  doc: "Repeats a text.",
   calls: {
     say: call("echo/say/req", "echo/say/resp", {
-      doc: "Repeats a text, and says when.",
+      doc: "Repeats a text with the current time.",
       request: z.object({ text: z.string() }),
       result: z.object({ text: z.string(), at: z.number() }),
       example: { request: { text: "a" }, result: { text: "a", at: 0 } },
@@ -43,7 +43,7 @@ test("a plugin is called through the API of its capability", async () => {
   expect(await testHost.client.echo.say({ text: "hello" })).toEqual({ text: "hello", at: 1_500 });
 });
 
-test("what passes between client and host is recorded in both directions", async () => {
+test("messages between client and host are recorded in both directions", async () => {
   await using testHost = await startHost({
     plugins: [echoPlugin()],
     nextId: createFakeIds("host"),
@@ -77,7 +77,7 @@ test("an answer is handed to the client as by the direct transport alone: the ob
   expect(testHost.wire.at(-1)?.message).toMatchObject({ type: "echo/say/resp", ...result });
 });
 
-test("what plugins log can be looked at", async () => {
+test("entries that plugins log can be inspected", async () => {
   await using testHost = await startHost(echoPlugin());
 
   await testHost.client.echo.say({ text: "hello" });
@@ -85,14 +85,14 @@ test("what plugins log can be looked at", async () => {
   expect(testHost.log.entries).toContainEqual({ level: "info", message: "asked", fields: { text: "hello" } });
 });
 
-test("a session that nobody ends is reported when the host closes", async () => {
+test("a session that was not ended is reported when the host closes", async () => {
   const testHost = await startHost(echoPlugin());
   testHost.host.sessions.create();
 
   await expect(testHost.close()).rejects.toThrow("1 session is left");
 });
 
-test("a host that was closed leaves nothing running", async () => {
+test("a closed host leaves nothing running", async () => {
   const watch = watchResources();
   const testHost = await startHost(echoPlugin());
   await testHost.client.echo.say({ text: "hello" });

@@ -18,7 +18,7 @@ type CapabilityOf<Item> = Item extends { capability: infer C extends Capability 
   : Item extends { plugin: { capability: infer C extends Capability } }
     ? C
     : never;
-/** One API per plugin, under the name of its capability. */
+/** An API per plugin, under the name of its capability. */
 type ApisOf<Plugins extends readonly AnyPlugin[]> = {
   [C in CapabilityOf<Plugins[number]> as C["name"]]: C;
 };
@@ -30,7 +30,7 @@ export interface TestHostOptions<Plugins extends readonly AnyPlugin[]>
   plugins: Plugins;
   /** Records every session. */
   recordings?: Recordings;
-  /** What the first client says of itself. */
+  /** Options of the first client. */
   client?: TestClientOptions;
 }
 
@@ -43,12 +43,12 @@ export interface TestHost<Plugins extends readonly AnyPlugin[]> {
   readonly host: A2EHost;
   /** Connected, and granted all capabilities of the host. */
   readonly client: TestClient<Plugins>;
-  /** What passed between `client` and the host. */
+  /** The messages between `client` and the host. */
   readonly wire: RecordedWire["records"];
   readonly log: CapturedLog;
   /** Another agent, in a session of its own. */
   connect(options?: TestClientOptions): Promise<TestClient<Plugins>>;
-  /** Ends clients and host; rejects where a session is left. */
+  /** Ends clients and host; rejects if a session is left. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createBackoff } from "./backoff.ts";
 
-test("the first attempt is made at once, later ones after waits that double up to the maximum", () => {
+test("the first attempt is made at once, later attempts after waits that double up to the maximum", () => {
   const backoff = createBackoff({ random: () => 1 });
   const waits = Array.from({ length: 12 }, () => backoff.next());
   expect(waits).toEqual([0, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]);
@@ -9,7 +9,7 @@ test("the first attempt is made at once, later ones after waits that double up t
   expect(backoff.next()).toBe(0);
 });
 
-test("a link that is cut as soon as it opens is waited for ever longer, one that stayed open is not", () => {
+test("the waits keep growing for a link that is cut as soon as it opens, and restart for a link that stayed open", () => {
   const now = vi.spyOn(performance, "now").mockReturnValue(0);
   const backoff = createBackoff({ random: () => 1 });
   const waits = Array.from({ length: 4 }, () => {

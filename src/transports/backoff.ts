@@ -1,9 +1,12 @@
-/** How a transport comes back after a cut. */
+/** How a transport reconnects after a cut. */
 export interface ReconnectOptions {
   /** The first wait; the very first attempt is made at once. */
   initialBackoffMs?: number;
   maxBackoffMs?: number;
-  /** A link that has been down for this long is given up. By default as long as a host keeps a session nobody reads. */
+  /**
+   * A link that has been down for this long is given up. The default is the time for which a host keeps a session
+   * without a reader.
+   */
   giveUpAfterMs?: number;
   /** A number from 0 to 1. */
   random?: () => number;
@@ -12,17 +15,23 @@ export interface ReconnectOptions {
 export interface Backoff {
   /** How long to wait before the next attempt; undefined when it is time to give up. */
   next(): number | undefined;
-  /** The link is open. That alone proves little: one that is closed again and again as soon as it opens is down. */
+  /**
+   * The link is open. That does not reset the waits: a link that is closed again and again as soon as it opens is
+   * down.
+   */
   opened(): void;
-  /** Something came of it: after the next cut, waits begin anew. */
+  /** The link has received data: after the next cut, the waits restart at `initialBackoffMs`. */
   proven(): void;
 }
 
 const defaultGiveUpAfterMs = 30 * 60_000;
-/** A link that was open for this long has proven itself, even where nobody had anything to say. */
+/** A link that was open for this long counts as proven, even without traffic. */
 const provenAfterMs = 1_000;
 
-/** At once, then doubling, with half of each wait left to chance: a thousand agents must not come back in step. */
+/**
+ * The first attempt at once, then doubling waits, half of each random, so that a thousand agents do not reconnect at
+ * the same moment.
+ */
 export function createBackoff(options: ReconnectOptions = {}): Backoff {
   const {
     initialBackoffMs = 100,

@@ -1,4 +1,4 @@
-// Calls go on while the connection beneath them is cut hundreds of times at random points.
+// Calls continue while the connection beneath them is cut hundreds of times at random points.
 import { expect, test } from "vitest";
 import { A2EClient } from "../client/client.ts";
 import type { Transport } from "../protocol/transport.ts";
@@ -22,7 +22,7 @@ const transports: Record<string, (url: string) => Transport> = {
 /** Defines a test per transport with this many cuts. */
 export function testCuts(wantedCuts: number): void {
   test.each(Object.entries(transports))(
-    `${wantedCuts} cuts of a connection over %s lose, repeat and reorder nothing`,
+    `${wantedCuts} cuts of a connection over %s lose, repeat and reorder no message`,
     { timeout: 60_000 + wantedCuts * 200 },
     async (_name, createTransport) => {
       const counts = new Map<string, number>();
@@ -56,7 +56,7 @@ export function testCuts(wantedCuts: number): void {
   );
 }
 
-/** The first attempt to open is not repeated by a transport, and the proxy may cut that one too. */
+/** A transport does not repeat its first attempt to open, and the proxy may cut that attempt too. */
 async function connectThrough(createTransport: () => Transport): Promise<A2EClient> {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-// A proxy that cuts connections in the middle of whatever they carry.
+// A proxy that cuts connections at random positions in their data.
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface CuttingProxy {
@@ -41,7 +41,7 @@ export async function startCuttingProxy(
         const last = chunk.subarray(0, budget);
         budget = -1;
         cuts += 1;
-        // Half of the cuts lose what is still buffered as well.
+        // Half of the cuts also lose the data that is still buffered.
         if (random() < 0.5) to.write(last, () => client.destroy());
         else client.resetAndDestroy();
       });

@@ -16,7 +16,7 @@ testTransport("direct", async () => {
   };
 });
 
-test("a session that is written down does not keep for its agent what the agent has taken", async () => {
+test("a persisted session drops outgoing lines that its agent has received", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
   const host = await startEchoHost({ database, journal: createSqlJournal(database) });
   onTestFinished(async () => {

@@ -1,4 +1,4 @@
-// The host that transports are tested against: it repeats what it is told, in several ways.
+// The host that transports are tested against: it echoes requests in several ways.
 import { z } from "zod";
 import { A2EHost, type HostOptions } from "../host/host.ts";
 import { plugin } from "../host/plugin.ts";
@@ -9,13 +9,13 @@ import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-s
 const given = z.object({ value: jsonObject.default({}) });
 
 const floodLine = push("echo/line", {
-  doc: "One line of a flood.",
+  doc: "A line of a flood.",
   payload: z.object({ number: z.int(), text: z.string() }),
   example: { number: 1, text: "" },
 });
 
 export const echo = capability("echo", {
-  doc: "Repeats what it is told.",
+  doc: "Returns its argument.",
   calls: {
     say: call("echo/say/req", "echo/say/resp", {
       doc: "Returns the value as it came.",
@@ -36,7 +36,7 @@ export const echo = capability("echo", {
       example: { request: { value: {} }, result: { value: {} } },
     }),
     flood: call("echo/flood/req", "echo/flood/resp", {
-      doc: "Pushes lines of a size without asking whether anybody reads.",
+      doc: "Sends lines of a given size without waiting for the reader.",
       request: z.object({ lines: z.int(), bytes: z.int() }),
       result: z.object({}),
       example: { request: { lines: 1, bytes: 1 }, result: {} },

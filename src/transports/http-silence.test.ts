@@ -6,7 +6,7 @@ import type { HttpIo } from "./http/http-io.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A host that opens streams while it is up, and never says anything on them. */
+/** A host that accepts streams while it is up, and never sends data on them. */
 async function connect(headers: Record<string, string> = {}) {
   const host = { isDown: false, open: 0, attempts: 0 };
   const io: HttpIo = {
@@ -35,7 +35,7 @@ async function connect(headers: Record<string, string> = {}) {
   return { host, transport };
 }
 
-test("a host that fell silent and stays away is asked for one stream at a time", async () => {
+test("a host that fell silent and stays silent receives one GET /stream at a time", async () => {
   const { host, transport } = await connect();
 
   host.isDown = true;

@@ -13,7 +13,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const lineBytes = 10_000;
 const lineCount = 5_000;
 
-test("a reader that does not read costs no more than the log's bounds, and is then told what it missed", async () => {
+test("a reader that does not read costs no more memory than the log's limits, and then receives a gap for the lines it missed", async () => {
   const host = await startEchoHost({ isHandshakeRequired: false });
   const server = await startServer(host, { port: 0 });
   const session = host.sessions.create();
@@ -22,7 +22,7 @@ test("a reader that does not read costs no more than the log's bounds, and is th
     socket.write(`GET /stream HTTP/1.1\r\nhost: localhost\r\nx-session-id: ${session.id}\r\n\r\n`);
     await expect.poll(() => session.isAttached).toBe(true);
     const before = memoryInUse();
-    // In many turns, as a host would: what is bounded must be bounded while the reader sleeps.
+    // In many turns, as in a host: the memory must be bounded while the reader sleeps.
     for (let sent = 0; sent < lineCount; sent += 100) {
       session.receiveLine(
         JSON.stringify({ type: "echo/flood/req", id: `flood ${sent}`, lines: 100, bytes: lineBytes }),
@@ -30,7 +30,7 @@ test("a reader that does not read costs no more than the log's bounds, and is th
       await new Promise(setImmediate);
     }
     const { maxOutboundBytes, maxReaderBytes } = host.limits;
-    // The log, what was handed to the socket, and some for everything else.
+    // The log, the data handed to the socket, and some room for everything else.
     expect(memoryInUse() - before).toBeLessThan(maxOutboundBytes + 4 * maxReaderBytes);
 
     const events = await readUntil(socket, (event) => event.data.includes(`flood ${lineCount - 100}`));
@@ -38,7 +38,8 @@ test("a reader that does not read costs no more than the log's bounds, and is th
       .map(({ data }) => JSON.parse(data) as Message)
       .filter((message) => message.type === "session/gap");
     expect(gaps.length).toBeGreaterThan(0);
-    // Every number is either there or named by a gap: the next line follows on the one before, or on the gap's end.
+    // Every sequence number either arrives or is covered by a gap: the next line follows the previous line or the end
+    // of the gap.
     let last = 0;
     for (const { id, data } of events) {
       const message = JSON.parse(data) as Message;

@@ -1,4 +1,4 @@
-// What every transport must do, whatever carries the messages.
+// The behaviour that every transport must have.
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { A2EClient } from "../client/client.ts";
 import { createMessage } from "../protocol/codec.ts";
@@ -8,10 +8,10 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { echo } from "./echo-host.suite.ts";
 
-/** A host with the echo capability that dies when told to, and transports to it. */
+/** A host with the echo capability that exits on request, and transports to it. */
 export interface TransportFixture {
   createTransport(): Transport;
-  /** How often the host counted a key, where the test can see into it. */
+  /** How often the host counted a key, if the test can look into the host. */
   counted?(key: string): number | undefined;
   stop(): Promise<void>;
 }
@@ -52,7 +52,7 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       );
     });
 
-    test("loses none of what 150 senders say at once", async () => {
+    test("loses no message of 150 simultaneous senders", async () => {
       const api = (await connect()).use(echo);
       const said = await Promise.all(Array.from({ length: 150 }, (_, number) => api.say({ value: { number } })));
       expect(said.map(({ value }) => value.number)).toEqual(Array.from({ length: 150 }, (_, number) => number));
@@ -68,14 +68,14 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       ["characters beyond the basic plane", "🦜 𝒳 é 漢字 ‮rtl"],
       ["a lone surrogate", "\ud83e and \udd9c"],
       ["control characters", "\u0000\u0001\u007f\ufeff"],
-      ["what looks like framing", 'data: {"type":"ping"}\n\nid: 7\nline: {}'],
+      ["text that looks like framing", 'data: {"type":"ping"}\n\nid: 7\nline: {}'],
       ["nothing", ""],
     ])("carries %s unchanged", async (_what, text) => {
       const value = { text, [text]: [text, { "": text }] };
       expect(await (await connect()).use(echo).say({ value })).toEqual({ value });
     });
 
-    test("what was sent can be changed afterwards without effect", async () => {
+    test("is not affected by changes to a message after it was sent", async () => {
       const api = (await connect()).use(echo);
       const value: JsonObject = { list: [1] };
       const answer = api.keep({ value });
@@ -83,7 +83,7 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       expect(await answer).toEqual({ value: { list: [1] } });
     });
 
-    test("what was received can be changed without effect on the host", async () => {
+    test("does not let changes to a received message reach the host", async () => {
       const api = (await connect()).use(echo);
       const first = await api.keep({ value: { list: [1] } });
       (first.value.list as number[]).push(2);
@@ -100,7 +100,7 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       expect({ times, numbers }).toEqual({ times: 1, numbers: Array.from({ length: 50 }, (_, index) => index + 1) });
     });
 
-    test("carries what answers nothing", async () => {
+    test("carries messages that are not answers", async () => {
       const client = await connect();
       const numbers: unknown[] = [];
       client.onPush(echo.pushes.floodLine, ({ number }) => void numbers.push(number));
@@ -130,7 +130,7 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       await expect(peer.open()).rejects.toThrow();
     });
 
-    test("closed while it opens, it does not open and says nothing", async () => {
+    test("does not open and delivers no message if it is closed while it opens", async () => {
       const peer = createPeer(fixture.createTransport());
       const opening = peer.open().then(
         () => "open",
@@ -158,7 +158,7 @@ export function testTransport(name: string, startFixture: () => Promise<Transpor
       expect(peer.closedReasons[0]).toBeUndefined();
     });
 
-    test("sends what it took before it closes", async () => {
+    test("sends all accepted messages before it closes", async () => {
       const key = crypto.randomUUID();
       const peer = await open();
       await peer.shakeHands();
@@ -234,7 +234,7 @@ function createPeer(transport: Transport) {
   return peer;
 }
 
-/** Sockets, pipes and processes of this process; timers are the test runner's too and say nothing. */
+/** Sockets, pipes and processes of this process; timers are left out, because the test runner has some too. */
 function openHandles(): string[] {
   return process
     .getActiveResourcesInfo()

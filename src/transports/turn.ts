@@ -1,8 +1,8 @@
-// Everything that is said in one turn travels together.
+// Combines all lines that are sent in the same turn of the event loop.
 
 /**
- * In Node the check phase follows the I/O that woke us: all answers of one packet have been worked on by then, and what
- * they led to travels together. Browsers have no such phase.
+ * In Node the check phase follows the I/O phase: by then all answers in a packet have been handled, and the lines sent
+ * in reaction travel together. Browsers do not have such a phase.
  */
 const afterTurn: (callback: () => void) => unknown = typeof setImmediate === "function" ? setImmediate : queueMicrotask;
 

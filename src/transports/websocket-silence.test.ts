@@ -17,7 +17,7 @@ test.each([15_000, 60_000])("a host that pinged every %i ms and pings no more is
   for (let count = 0; count < 10; count++) {
     vi.advanceTimersByTime(everyMs);
     socket.emit("ping");
-    // One that was held up.
+    // A late ping.
     if (count === 4) socket.emit("ping");
   }
   vi.advanceTimersByTime(3 * everyMs - 1);

@@ -12,7 +12,7 @@ test("an empty config has every default", () => {
 });
 
 test.each([
-  [{ sharde: true }, 'sharde: is no option here; did you mean "shared"?'],
+  [{ sharde: true }, 'sharde: is not an option here; did you mean "shared"?'],
   [{ shared: "yes" }, 'shared: expected true or false, found "yes"'],
   [{ columns: [] }, "columns: expected at least 1"],
   [{ columns: ["a", "a"] }, "expected every column once"],

@@ -16,7 +16,7 @@ test("without a config, skills are read from the project, the user and the packa
 });
 
 test.each([
-  [{ interpreter: {} }, 'interpreter: is no option here; did you mean "interpreters"?'],
+  [{ interpreter: {} }, 'interpreter: is not an option here; did you mean "interpreters"?'],
   [{ workspace: "all" }, "workspace: expected one of none, read, write"],
   [{ timeout_seconds: 0 }, "timeout_seconds: expected at least 0.1"],
   [{ memory_mb: "much" }, "memory_mb: expected a number"],

@@ -312,10 +312,10 @@ test("http_get rejects private addresses unless the options allow them", async (
   await expect(open.call("http_get", { url: "http://127.0.0.1:1/" })).rejects.toMatchObject({ code: "tool_error" });
 });
 
-test("a misspelled option is reported with the nearest key", () => {
-  expect(() => createPlugin({ alow: ["a"] })).toThrow('alow: is no option here; did you mean "allow"?');
+test("a typo in the options names the key and the one that was meant", () => {
+  expect(() => createPlugin({ alow: ["a"] })).toThrow('alow: is not an option here; did you mean "allow"?');
   expect(() => createPlugin({ http: { allow_privat: true } })).toThrow(
-    'http.allow_privat: is no option here; did you mean "allow_private"?',
+    'http.allow_privat: is not an option here; did you mean "allow_private"?',
   );
   expect(() => createPlugin({ builtin: ["read_fil"] })).toThrow(/builtin.*read_file/);
   expect(() => createPlugin({ isolation: "process" })).toThrow(

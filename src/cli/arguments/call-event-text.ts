@@ -1,4 +1,4 @@
-// Events of a call, one line each.
+// Events of a call, each as a line.
 import type { CallEvent } from "../../client/errors.ts";
 import { toPlainLine } from "../plain-text.ts";
 

@@ -7,7 +7,7 @@ function parse(...words: string[]) {
   return { flags, stray };
 }
 
-test("a flag takes the next word, what is behind its equals sign, or nothing", () => {
+test("a flag takes the next word, the text behind its equals sign, or no value", () => {
   expect(parse("--path", "a b", "--glob=*.ts", "--all", "--deep").flags).toEqual([
     ["path", "a b"],
     ["glob", "*.ts"],
@@ -26,7 +26,7 @@ test("a negative number and a lone dash are values, another flag is not", () => 
   ]);
 });
 
-test("an equals sign joins any value, even one that looks like a flag or is empty", () => {
+test("an equals sign joins any value, even an empty one or one that looks like a flag", () => {
   expect(parse("--text=--x=y", "--empty=", "--lines=a\nb").flags).toEqual([
     ["text", "--x=y"],
     ["empty", ""],
@@ -34,6 +34,6 @@ test("an equals sign joins any value, even one that looks like a flag or is empt
   ]);
 });
 
-test("a word of no flag is told", () => {
+test("a word that belongs to no flag is reported", () => {
   expect(parse("lonely", "--path", "x", "other", "--", "---").stray).toEqual(["lonely", "other", "--", "---"]);
 });

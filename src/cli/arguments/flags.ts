@@ -1,9 +1,9 @@
-// The words behind a tool's name, before anybody knows what they mean.
+// Splits the words behind a tool's name into flags, without the tool's schema.
 
 export interface Flag {
   /** As written, without dashes. */
   readonly name: string;
-  /** Undefined where no value followed. */
+  /** Undefined if no value followed. */
   readonly value: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export function parseFlags(words: readonly string[], onStray: (word: string) => 
     }
     const [, name = "", inline] = match;
     const next = words[index + 1];
-    // A negative number is a value; whatever else begins with a dash is the next flag, unless it is joined with `=`.
+    // A negative number is a value; any other word with a dash is the next flag, unless it is joined with `=`.
     const follows = next !== undefined && (!next.startsWith("-") || /^-(\d|\.\d|$)/.test(next));
     if (inline === undefined && follows) index += 1;
     flags.push({ name, value: inline ?? (follows ? next : undefined) });

@@ -1,12 +1,12 @@
-// What `@file` and `@-` stand for.
+// Reads the texts that `@file` and `@-` stand for.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Terminal } from "../terminal.ts";
 import type { ReadText } from "./tool-arguments.ts";
 
 /**
- * Returns what reads files, and standard input as `-`, as often as asked. Input is read ahead where it will be: whoever
- * pipes it may take their time, and a pipe that is read at once says that there is nothing.
+ * Returns a function that reads files, and standard input as `-`, as often as needed. Standard input is read ahead if
+ * it is wanted: it may arrive late, and a synchronous read of an empty pipe would fail.
  */
 export async function createTextReader({ input, cwd }: Terminal, isInputWanted: boolean): Promise<ReadText> {
   const given = isInputWanted ? await readWhole(input) : "";
@@ -19,7 +19,7 @@ async function readWhole(input: Terminal["input"]): Promise<string> {
   return text;
 }
 
-/** Whether one of these values stands for standard input. */
+/** Whether any of these values stands for standard input. */
 export function isInputNamed(values: Iterable<string | undefined>): boolean {
   for (const value of values) if (value === "@-") return true;
   return false;

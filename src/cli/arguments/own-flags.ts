@@ -1,4 +1,4 @@
-// Options of a2e that stand behind the name of a tool or skill, where its arguments are.
+// Options of a2e that stand behind the name of a tool or skill, among its arguments.
 import type { JsonObject } from "../../protocol/json.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
@@ -20,7 +20,7 @@ export interface Called {
   readonly input_schema: JsonObject;
 }
 
-/** Those are taken for options that whoever is called has no argument for. */
+/** A flag is taken for an option of a2e if the called tool or skill has no argument of that name. */
 export function takeOwnFlags(flags: readonly Flag[], called: Called): { own: Flag[]; misplaced: MisplacedOptions } {
   const own: Flag[] = [];
   const misplaced: MisplacedOptions = {};
@@ -32,7 +32,7 @@ export function takeOwnFlags(flags: readonly Flag[], called: Called): { own: Fla
     else if (name === "json-args" && value !== undefined) misplaced.jsonArgs = value;
     else if (name === "timeout" && value !== undefined) misplaced.timeout = toSeconds(value);
     else if (name === "llm" && value !== undefined && called.kind === "skill") misplaced.llm = value;
-    // These decide which host is asked for it, so they must be known before it is.
+    // These options select the host, so they must be read before the host is asked for the schema.
     else if (/^(url|config|token)$/.test(name)) {
       throw usage(
         `${called.name} has no argument "${name}"`,

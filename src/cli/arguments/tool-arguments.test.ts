@@ -69,7 +69,7 @@ describe("a value is read as the schema wants it", () => {
   });
 });
 
-describe("what cannot be read is a wrong usage, and the message says what would be right", () => {
+describe("a value that cannot be read is a usage error, and the message names the right form", () => {
   test.each([
     [["--max_bytes", "many"], /--max_bytes: expected integer, found "many"/],
     [["--max_bytes", "1.5"], /expected integer/],
@@ -93,7 +93,7 @@ test("a tool without a schema of its arguments takes any", () => {
   expect(toArguments([{ name: "x", value: "1" }], { additionalProperties: true }, readText)).toEqual({ x: 1 });
 });
 
-test("whatever a host says its schema is, arguments are read or refused, and nothing breaks", () => {
+test("for any schema of a host, arguments are read or refused without an exception", () => {
   const anySchema = fc.dictionary(
     fc.constantFrom("type", "properties", "items", "enum", "anyOf", "additionalProperties"),
     fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom("a", "b"), fc.jsonValue())),

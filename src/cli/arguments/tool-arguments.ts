@@ -1,4 +1,4 @@
-// From flags to the arguments of a tool or skill, read as its JSON Schema wants them. Whether they fit is for the host to say.
+// Turns flags into the arguments of a tool or skill, guided by its JSON Schema. The host checks whether they fit.
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { isJsonObject } from "../../protocol/json.ts";
 import { nearest } from "../../protocol/nearest.ts";
@@ -25,7 +25,7 @@ export function findProperty(flag: string, schema: JsonObject): { name: string; 
   return switched === undefined ? undefined : { name: switched, isNegated: true };
 }
 
-/** What is called, as messages name it. */
+/** The noun for the called thing in messages. */
 export type CalledKind = "tool" | "skill";
 
 export function toArguments(
@@ -81,13 +81,13 @@ function toValue({ name, value }: Flag, schema: JsonObject, readText: ReadText):
   const takesText = types.length === 0 || types.includes("string");
   if (takesText && types.length === 1) return text;
   const json = parseJsonText(text);
-  // Text that happens to look like JSON stays text where only text is wanted; where both are, JSON goes first.
+  // Text that looks like JSON stays text if the schema accepts only text; if it accepts both, JSON goes first.
   if (json !== undefined && (types.length === 0 || types.some((type) => isOfType(json, type)))) return json;
   if (takesText) return text;
   throw usage(`--${name}: expected ${types.join(" or ")}, found ${shorten(text)}`);
 }
 
-/** One flag gives one item, or all of them as a JSON array. */
+/** A flag gives a single item, or all items as a JSON array. */
 function toItems(flag: Flag, schema: JsonObject, readText: ReadText): JsonValue[] {
   const { name, value } = flag;
   if (value === undefined) throw usage(`--${name} needs a value: an item, repeated for more, or a JSON array`);
@@ -112,7 +112,7 @@ function resolveText(name: string, value: string, readText: ReadText): string {
   }
 }
 
-/** The JSON types that a schema lets in; none where it does not say. */
+/** The JSON types that a schema accepts; empty if it does not restrict them. */
 export function typesOf(schema: JsonObject): string[] {
   if (typeof schema.type === "string") return [schema.type];
   if (Array.isArray(schema.type)) return schema.type.filter((type) => typeof type === "string");

@@ -21,7 +21,7 @@ function startTerminal() {
   return { input, notes, ask, ended };
 }
 
-test("two approvals at once are asked one after the other, and one yes is an answer to one", async () => {
+test("two approvals at once are asked one after the other, and a yes answers only one of them", async () => {
   const { input, notes, ask } = startTerminal();
 
   const [first, second] = [ask("first"), ask("second")];
@@ -35,7 +35,7 @@ test("two approvals at once are asked one after the other, and one yes is an ans
   expect(notes.map((note) => note.split("\n")[0])).toEqual(["first: first?", "second: second?"]);
 });
 
-test("an input that ends, or a command that does, approves nothing and leaves nothing waiting", async () => {
+test("the end of the input or of the command approves nothing and leaves no question waiting", async () => {
   const closed = startTerminal();
   const unanswered = closed.ask("a");
   await expect.poll(() => closed.notes.length).toBe(1);
@@ -47,6 +47,6 @@ test("an input that ends, or a command that does, approves nothing and leaves no
   stopped.ended.abort();
 
   for (const answer of [unanswered, under, next])
-    expect(await answer).toEqual({ approved: false, comment: "nobody answered" });
+    expect(await answer).toEqual({ approved: false, comment: "no answer was given" });
   expect(stopped.notes).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-// Approvals of chains, from whoever sits at the terminal.
+// Approvals of chains, given by the user at the terminal.
 import { createInterface } from "node:readline";
 import { chains } from "../../caps/chains/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
@@ -10,7 +10,7 @@ interface Approval {
   comment: string;
 }
 
-/** Where nobody is there to ask, nothing is approved. */
+/** Without a terminal, nothing is approved. */
 export function answerApprovals(
   client: Pick<A2EClient, "onAsk">,
   isApprovingAll: boolean,
@@ -20,9 +20,9 @@ export function answerApprovals(
   client.onAsk(chains.asks.approve, ({ node_id, message, data }, { signal }) => {
     if (isApprovingAll) return { approved: true, comment: "--yes" };
     if ((terminal.input as { isTTY?: boolean }).isTTY !== true)
-      return { approved: false, comment: "nobody is there to ask; --yes approves everything" };
-    const question = `${node_id}: ${message === "" ? "go on?" : message}\n${JSON.stringify(data, null, 2)}`;
-    // One after the other: two at once would take the same line for their answers.
+      return { approved: false, comment: "there is no terminal to ask at; --yes approves everything" };
+    const question = `${node_id}: ${message === "" ? "continue?" : message}\n${JSON.stringify(data, null, 2)}`;
+    // One after the other: two questions at once would take the same line as their answer.
     const answer = last.then(() => askPerson(toPlainText(question), terminal, signal));
     last = answer;
     return answer;
@@ -32,7 +32,7 @@ export function answerApprovals(
 /** Reads plain lines, so that Ctrl-C stays a signal to the whole command. */
 function askPerson(question: string, { input, note }: Pick<Terminal, "input" | "note">, signal: AbortSignal) {
   return new Promise<Approval>((resolve) => {
-    const notAnswered = { approved: false, comment: "nobody answered" };
+    const notAnswered = { approved: false, comment: "no answer was given" };
     if (signal.aborted) return resolve(notAnswered);
     note(`${question}\napprove? [y/N]`);
     const lines = createInterface({ input });

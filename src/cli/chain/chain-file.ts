@@ -15,7 +15,7 @@ export interface ChainFile {
   readonly max_parallel: number;
 }
 
-/** Throws a CliError that names the file and what is wrong with it. */
+/** Throws a CliError that names the file and the problem. */
 export function parseChainFile(readText: () => string, file: string): ChainFile {
   let value: unknown;
   try {

@@ -6,7 +6,9 @@ import { isJsonObject, type JsonValue } from "../../protocol/json.ts";
 
 type RunResult = ResultOf<(typeof chains.calls)["run"]>;
 
-/** The same result with the outputs themselves. One that the host has dropped meanwhile stays a reference. */
+/**
+ * The same result with the outputs themselves. An output that the host has dropped in the meantime stays a reference.
+ */
 export async function withLargeOutputs(result: RunResult, client: A2EClient): Promise<RunResult> {
   const outputs = { ...result.outputs };
   for (const [id, output] of Object.entries(outputs)) {
@@ -19,7 +21,7 @@ function isReference(value: JsonValue): value is { $ref: string; node_id: string
   return isJsonObject(value) && value.$ref === "chain/output" && typeof value.node_id === "string";
 }
 
-/** The final output is one of the outputs, or several of them by their nodes. */
+/** The final output is one of the outputs, or several outputs by their nodes. */
 function inline(value: JsonValue, outputs: Record<string, JsonValue>): JsonValue {
   if (isReference(value)) return outputs[value.node_id] ?? value;
   if (!isJsonObject(value)) return value;

@@ -1,4 +1,4 @@
-// `a2e call`: one tool, once.
+// `a2e call`: calls a tool once.
 import type { Command } from "commander";
 import { type ToolDefinition, type ToolResult, tools } from "../../caps/tools/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
@@ -31,7 +31,7 @@ export function define(command: Command, terminal: Terminal): void {
       .argument("<tool>", "its name")
       .argument("[arguments...]", "those of the tool, as --name value; after the tool"),
   )
-    .option("--json-args <object>", "arguments as one JSON object; @file reads it from a file, @- from stdin")
+    .option("--json-args <object>", "arguments as a JSON object; @file reads it from a file, @- from stdin")
     .option("--timeout <seconds>", "how long the tool may take", parseSeconds)
     .option("--json", "print the whole result as JSON")
     .passThroughOptions()
@@ -105,7 +105,7 @@ async function run(
     const answer = await client.use(tools).call(
       { tool_name, arguments: args, streaming: true, timeout: timeout ?? 0 },
       {
-        // The host watches the time; this is for one that does not answer at all.
+        // The host enforces the timeout; this is for a host that does not answer at all.
         timeoutMs: timeout === undefined ? 0 : timeout * 1000 + 5_000,
         signal: interrupt.signal,
         onEvent: (event) => terminal.note(terminal.noteStyle.dim(renderCallEvent(event))),

@@ -29,7 +29,7 @@ async function run(text: string, ...args: string[]) {
   return runInProcess(["chain", verb, "chain.yaml", "--config", "a2e.yaml", ...rest], { cwd: folder });
 }
 
-test("run prints the final output, and what became of each node beside it", async () => {
+test("run prints the final output, and the outcome of each node beside it", async () => {
   const result = await run(chain, "run", "--input", '{"name": "world"}', "--yes");
 
   expect(JSON.parse(result.stdout)).toEqual({ text: "world" });
@@ -37,14 +37,14 @@ test("run prints the final output, and what became of each node beside it", asyn
   expect(result.code).toBe(0);
 });
 
-test("run without anybody to ask approves nothing and ends as a failure", async () => {
+test("run without a terminal approves nothing and exits with a failure", async () => {
   const result = await run(chain, "run", "--input", '{"name": "world"}', "--json");
 
   expect(JSON.parse(result.stdout)).toMatchObject({ success: false, error: { detail: { code: "approval_denied" } } });
   expect(result.code).toBe(4);
 });
 
-test("validate says every problem, and what a good chain reads", async () => {
+test("validate prints every problem, and the values that a valid chain reads", async () => {
   const good = await run(chain, "validate");
   const bad = await run("[{ node_id: a, kind: tool, name: read_flie, deps: [a] }]", "validate");
 
@@ -64,7 +64,7 @@ test("draw writes a picture, with times after a run", async () => {
   expect(picture).toMatch(/greeting: 4 nodes in \d/);
 });
 
-test("draw says what became of a run that failed, or that the host refused", async () => {
+test("draw prints the outcome of a run that failed or that the host refused", async () => {
   const failed = await run("[{ node_id: a, kind: tool, name: read_file, input: { path: none } }]", "draw", "--run");
   const refused = await run("[{ node_id: a, kind: tool, name: read_flie }]", "draw", "--run");
 
@@ -72,7 +72,7 @@ test("draw says what became of a run that failed, or that the host refused", asy
   expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('did you mean "read_file"?')]);
 });
 
-test("a large output is printed, and not where it can be read", async () => {
+test("a large output is printed instead of its reference", async () => {
   const large = '[{ node_id: a, kind: gather, input_map: { text: "pad_left(`\\"x\\"`, `200000`)" } }]';
   const text = "x".padStart(200_000);
 

@@ -43,13 +43,13 @@ export function define(command: Command, terminal: Terminal): void {
   addRunOptions(command.command("run").description("run a chain").argument("<file>", fileHelp))
     .option("--json", "print the whole result as JSON")
     .action((file: string, options: RunOptions) => runChain(file, options, terminal));
-  addHostOptions(command.command("validate").description("say what is wrong with a chain").argument("<file>", fileHelp))
+  addHostOptions(command.command("validate").description("list the problems of a chain").argument("<file>", fileHelp))
     .option("--input <object>", "initial input as JSON; @file reads it from a file")
     .option("--json", "print the answer as JSON")
     .action((file: string, options: RunOptions) => validateChain(file, options, terminal));
   addRunOptions(command.command("draw").description("draw a chain as SVG").argument("<file>", fileHelp))
-    .option("-o, --output <file>", "where to write it (default: standard output)")
-    .option("--run", "run it first, and show when each node worked and what became of it")
+    .option("-o, --output <file>", "the file to write (default: standard output)")
+    .option("--run", "run it first, and show the time and outcome of each node")
     .action((file: string, options: DrawOptions) => draw(file, options, terminal));
   command.addHelpText(
     "after",
@@ -65,7 +65,7 @@ function addRunOptions(command: Command): Command {
   return addHostOptions(command)
     .option("--input <object>", "initial input as JSON; @file reads it from a file")
     .option("--timeout <seconds>", "how long the chain may take", parseSeconds)
-    .option("-y, --yes", "approve whatever the chain asks approval for");
+    .option("-y, --yes", "approve everything that the chain asks approval for");
 }
 
 function apiOf(client: A2EClient) {
@@ -115,7 +115,7 @@ async function draw(file: string, options: DrawOptions, terminal: Terminal): Pro
     writeFileSync(resolve(terminal.cwd, options.output), picture);
     terminal.note(`written to ${options.output}`);
   }
-  // The picture shows how far it came; that it did not come to its end is said as well.
+  // The picture shows how far the run came; its failure is reported as well.
   if (run === undefined || run.result.success) return;
   printFailure(run.result, terminal);
   terminal.exitCode = exitCodes.toolFailed;

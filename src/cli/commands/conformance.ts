@@ -15,7 +15,7 @@ interface ConformanceOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .argument("<target>", "the URL of a running host, or a command that starts one on its stdin and stdout")
+    .argument("<target>", "the URL of a running host, or a command that starts a host on its stdin and stdout")
     .option("--token <secret>", "token to present (safer: the variable A2E_AUTH_TOKEN)")
     .option("--filter <text>", "only requirements with this in their id or title")
     .option("--json", "print all results as JSON")
@@ -48,11 +48,14 @@ async function score(target: string, options: ConformanceOptions, terminal: Term
   const { passed, failed, skipped } = counts;
   if (options.json) terminal.print(JSON.stringify({ score: counts, results }, null, 2));
   else terminal.print(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
-  // A filter that matches nothing proves nothing.
+  // A filter that matches no test proves nothing.
   if (failed > 0 || passed + skipped === 0) terminal.exitCode = exitCodes.failed;
 }
 
-/** A host that is not there has failed nothing. One that lacks a transport has: by then another was scored. */
+/**
+ * A host that is not reachable has failed no test. A host that lacks a transport has: by then another transport was
+ * tested.
+ */
 function checkReachable({ status, message = "" }: ConformanceResult): void {
   if (status === "failed" && message.startsWith("the host could not be asked"))
     throw new CliError(message, {

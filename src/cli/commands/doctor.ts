@@ -1,4 +1,4 @@
-// `a2e doctor`: can this machine run a host, and what is missing?
+// `a2e doctor`: checks whether this machine can run a host, and what is missing.
 import type { Command } from "commander";
 import { examine } from "../doctor/doctor-checks.ts";
 import type { Finding } from "../doctor/finding.ts";

@@ -16,9 +16,9 @@ interface InitOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .argument("[file]", "where to write it", configFileName)
+    .argument("[file]", "the file to write", configFileName)
     .option("-f, --force", "replace a file that is there")
-    .option("--stdout", "print it and write nothing")
+    .option("--stdout", "print it instead of writing a file")
     .addHelpText("after", examples(["a2e init", "a2e init hosts/lab.yaml", "a2e init --stdout | less"]))
     .action((file: string, options: InitOptions) => init(file, options, terminal));
 }

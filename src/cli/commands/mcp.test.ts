@@ -65,7 +65,7 @@ describe.each(Object.entries(stdioClients))("a client of %s", (_revision, connec
   });
 });
 
-test("two clients with one data folder remember for the same agent", async () => {
+test("two clients with the same data folder share the memory of the same agent", async () => {
   const folder = newProject();
   const connect = stdioClients["2025-11-25, SDK 2"];
   const [one, two] = await Promise.all([connect?.(inProject(folder)), connect?.(inProject(folder))]);
@@ -76,7 +76,7 @@ test("two clients with one data folder remember for the same agent", async () =>
   expect(found?.structuredContent).toMatchObject({ total: 1, entries: [{ content: "shared" }] });
 });
 
-test("stdout carries messages only and stderr nothing, whatever tools print; the end of input is the end, with 0", async () => {
+test("stdout carries messages only and stderr nothing, even if tools print; the end of input ends the host with 0", async () => {
   const folder = newProject();
   const host = startCli(["mcp"], folder);
   const deep = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"chatty","arguments":{"x":${"[".repeat(5000)}${"]".repeat(5000)}}}}\n`;

@@ -18,10 +18,13 @@ interface McpOptions extends ConfigChoice {
 
 export function define(command: Command, terminal: Terminal): void {
   addConfigOptions(command)
-    .option("--agent <name>", "agent whose memory and plans the client gets (default: one of the client's own name)")
+    .option(
+      "--agent <name>",
+      "agent whose memory and plans the client gets (default: an agent with the client's own name)",
+    )
     .addHelpText(
       "after",
-      "\nThe client starts this command itself. What the host logs is in mcp.log in its data folder.\n" +
+      "\nThe client starts this command itself. The host logs to mcp.log in its data folder.\n" +
         "A host that runs already (a2e serve) speaks MCP over HTTP at /mcp.",
     )
     .addHelpText("after", examples(["a2e mcp --data-dir ~/.a2e --workspace ~/notes"]))
@@ -39,7 +42,7 @@ async function serve(options: McpOptions, terminal: Terminal): Promise<void> {
       input,
       output,
       version: readVersion(),
-      // Whoever may start a host with this config may use it.
+      // A user who may start a host with this config may also use it.
       token: config.auth_token ?? "",
       agentId: options.agent,
     });

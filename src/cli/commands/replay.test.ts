@@ -32,7 +32,7 @@ function run(content: string, ...args: string[]) {
   return runInProcess(["replay", "session.ndjson", ...args], { cwd });
 }
 
-test("a recording that goes as it went is identical, and nothing is left in the folder", async () => {
+test("a recording that is replayed without a difference is identical, and no file is left in the folder", async () => {
   const cwd = nextFolder();
   mkdirSync(cwd);
   writeFileSync(join(cwd, "session.ndjson"), text);
@@ -68,7 +68,7 @@ test.each([
   ["", "line 1 is damaged"],
   ["{}\n", "no recording of a session"],
   ['{"a2e_recording":99}\n', "written by a newer release"],
-])("a file that is no recording ends with 2: %j", async (content, problem) => {
+])("a file that is not a recording exits with 2: %j", async (content, problem) => {
   const { code, stderr } = await run(content);
   expect(code).toBe(2);
   expect(stderr).toContain(problem);

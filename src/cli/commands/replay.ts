@@ -29,7 +29,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nEnds with 0 where every line is the same, 1 where one differs, 2 where the file is no recording.",
+      "\nExits with 0 if every line is the same, 1 if a line differs, 2 if the file is not a recording.",
     )
     .addHelpText(
       "after",
@@ -49,7 +49,7 @@ async function replay(path: string, options: ReplayCommandOptions, terminal: Ter
   if (!report.is_identical) terminal.exitCode = exitCodes.failed;
 }
 
-/** What goes on inside is of interest only where it is a fault. */
+/** Only errors of the replayed host are of interest. */
 function createLog(terminal: Terminal): Logger {
   return { ...createLogger((line) => terminal.note(line.trimEnd())), info() {} };
 }

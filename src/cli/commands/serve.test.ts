@@ -23,7 +23,7 @@ const slowTool = `export const slow = { name: "slow", description: "Takes its ti
   version: "1", isIdempotent: true, isStreaming: true, isDeferred: false, source: "", check: (value) => ({ value }),
   run: (_, call) => { call.emit("status", { status: "started" }); return new Promise((resolve) => setTimeout(resolve, 700, { data: "done" })); } };`;
 
-test("serve says where it listens and how to call it, and on SIGTERM lets a call finish and ends with 0", async () => {
+test("serve prints its address and how to call it, and on SIGTERM lets a call finish and exits with 0", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "slow.mjs"), slowTool);
   writeFileSync(join(folder, "a2e.yaml"), "plugins: [{ type: tools, metadata: { modules: [./slow.mjs] } }]\n");
@@ -42,7 +42,7 @@ test("serve says where it listens and how to call it, and on SIGTERM lets a call
   expect(host.stderr).toContain("Stopped.");
 });
 
-test("a second request to stop ends calls in flight at once, and their agents are told", async () => {
+test("a second request to stop ends calls in flight at once, with an answer to their agents", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "slow.mjs"), slowTool.replace("700", "60_000"));
   writeFileSync(join(folder, "a2e.yaml"), "plugins: [{ type: tools, metadata: { modules: [./slow.mjs] } }]\n");
@@ -54,7 +54,8 @@ test("a second request to stop ends calls in flight at once, and their agents ar
   const answer = client.use(tools).call({ tool_name: "slow" }, { onEvent: () => host.child.kill("SIGINT") });
   const isRefused = expect(answer).rejects.toMatchObject({ code: "cancelled" });
   await host.printed(/Stopping/);
-  // Longer than one key press may take to arrive twice. Once: a third request would leave nobody to tell the agent.
+  // Longer than the time in which a single key press may arrive twice. Only once: a third request would end the process
+  // before the agent is answered.
   await new Promise((resolve) => setTimeout(resolve, 500));
   host.child.kill("SIGINT");
   await isRefused;
@@ -86,18 +87,18 @@ test("a terminal that is gone does not end the host, and it still stops in peace
   expect(await left).toBe(0);
 });
 
-testWith(fullDevice)("nor does a disk that is full of what it said", async () => {
+testWith(fullDevice)("output to a full disk does not end the host, which later exits with 1", async () => {
   const port = await findFreePort();
   const full = openSync("/dev/full", "w");
   const host = startCli(["serve", "--port", String(port)], newFolder(), {}, ["ignore", full, full]);
   closeSync(full);
   while (!(await isUp(port))) await new Promise((resolve) => setTimeout(resolve, 50));
   host.child.kill("SIGTERM");
-  // It ended in peace; that it could not say so is a failure all the same.
+  // It ended in order; that its output could not be written is a failure nevertheless.
   expect(await host.exited).toBe(1);
 });
 
-test("what a tool leaves running keeps no command from ending", async () => {
+test("timers and sockets that a tool leaves open do not keep a command from ending", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "slow.mjs"), `setInterval(() => {}, 1_000);\n${slowTool}`);
   writeFileSync(join(folder, "a2e.yaml"), "plugins: [{ type: tools, metadata: { modules: [./slow.mjs] } }]\n");
@@ -110,7 +111,7 @@ test("what a tool leaves running keeps no command from ending", async () => {
   expect(call.stdout.length).toBe(300_001);
 });
 
-test("told to stop while it starts, it ends in order", async () => {
+test("a request to stop while it starts ends it in order", async () => {
   const folder = newFolder();
   const tool = `process.kill(process.pid, "SIGTERM");\n${slowTool}`;
   writeFileSync(join(folder, "slow.mjs"), tool);
@@ -120,7 +121,7 @@ test("told to stop while it starts, it ends in order", async () => {
   expect(host.stderr).toContain("Stopped.");
 });
 
-test("two hosts do not share a data folder; the second goes where the first has gone", async () => {
+test("two hosts do not share a data folder; the second can use it after the first has ended", async () => {
   const folder = newFolder();
   const first = startCli(["serve", "--port", "0"], folder);
   await first.printed(/Ctrl-C stops the host/);
@@ -135,7 +136,7 @@ test("two hosts do not share a data folder; the second goes where the first has 
   expect(await third.exited).toBe(0);
 });
 
-test("a data folder that cannot be made is told as that", async () => {
+test("a data folder that cannot be created is reported as such", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "taken"), "");
   const host = startCli(["serve", "--port", "0", "--data-dir", "taken"], folder);
@@ -153,13 +154,13 @@ test("a typo in the config ends with 2", async () => {
   expect(host.stderr).toContain('my.yaml:2:3 server.prot: unknown key; did you mean "port"?');
 });
 
-test("without a token it does not listen where others reach it", async () => {
+test("without a token it does not listen on an address that other machines can reach", async () => {
   const host = startCli(["serve", "--host", "0.0.0.0", "--port", "0"], newFolder());
   expect(await host.exited).toBe(2);
   expect(host.stderr).toContain("A2E_AUTH_TOKEN");
 });
 
-test("--quiet prints nothing", async () => {
+test("--quiet prints no line", async () => {
   const folder = newFolder();
   const port = await findFreePort();
   const host = startCli(["serve", "--quiet", "--port", String(port)], folder);

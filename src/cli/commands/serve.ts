@@ -1,4 +1,4 @@
-// `a2e serve`: a host behind HTTP, until it is told to stop.
+// `a2e serve`: a host behind HTTP, until it receives a request to stop.
 import type { Command } from "commander";
 import { type ConfiguredServer, startConfiguredServer } from "../../compose/configured-server.ts";
 import type { A2EHostConfig } from "../../config/schema.ts";
@@ -20,8 +20,8 @@ interface ServeOptions extends ConfigChoice {
 export function define(command: Command, terminal: Terminal): void {
   addConfigOptions(command)
     .option("--host <address>", "address to listen on (default: 127.0.0.1); others need a token")
-    .option("-p, --port <port>", "port to listen on (default: 8765); 0 takes any free one", parsePort)
-    .option("-q, --quiet", "print nothing but warnings and errors")
+    .option("-p, --port <port>", "port to listen on (default: 8765); 0 takes any free port", parsePort)
+    .option("-q, --quiet", "print only warnings and errors")
     .addHelpText(
       "after",
       examples([
@@ -48,7 +48,7 @@ async function serve(options: ServeOptions, terminal: Terminal): Promise<void> {
   const log = createLog(options, terminal);
   const say = (text: string) => (options.quiet ? undefined : terminal.note(text));
   const restore = [surviveRejections(log)];
-  // Before anything starts: a host that is told to stop while it starts still ends in order.
+  // Before anything starts: a request to stop during the start still ends the host in order.
   let server: ConfiguredServer | undefined;
   const isToldToStop = new Promise<void>((resolve) => {
     const seconds = config.global_limits.drain_ms / 1000;

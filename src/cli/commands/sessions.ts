@@ -36,7 +36,7 @@ type ListedSession = z.output<typeof sessionList>["sessions"][number];
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .option("-u, --url <url>", `the host (default: ${defaultUrl}, or what ${configFileName} says)`)
+    .option("-u, --url <url>", `the host (default: ${defaultUrl}, or the address in ${configFileName})`)
     .option("--token <secret>", "token to present (safer: the variable A2E_AUTH_TOKEN)")
     .option("--json", "print the sessions as JSON")
     .addHelpText("after", examples(["a2e sessions", "a2e sessions --url http://10.0.0.7:8765 --json"]))

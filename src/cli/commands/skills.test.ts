@@ -46,7 +46,7 @@ describe("new", () => {
     );
   });
 
-  test("replaces nothing, and knows what a name is", async () => {
+  test("replaces no file, and rejects an invalid name", async () => {
     const { folder, skills } = newProject();
     write(folder, "skills/there/SKILL.md", "mine");
 
@@ -63,7 +63,7 @@ describe("new", () => {
     expect(readdirSync(join(folder, "skills"))).toEqual(["there"]);
   });
 
-  test("writes where it is told to", async () => {
+  test("writes to the given folder", async () => {
     const { folder, skills } = newProject();
     await skills("new", "elsewhere", "--dir", ".agents/skills");
     expect(existsSync(join(folder, ".agents/skills/elsewhere/SKILL.md"))).toBe(true);
@@ -71,7 +71,7 @@ describe("new", () => {
 });
 
 describe("list", () => {
-  test("shows name, version, first sentence and where it is from; filters hold", async () => {
+  test("shows name, version, first sentence and origin; filters apply", async () => {
     const { folder, skills } = newProject();
     const manifest = (name: string, more: string) =>
       `---\nname: ${name}\ndescription: Does it. And more.\n${more}\n---\n`;
@@ -88,7 +88,7 @@ describe("list", () => {
     expect(await skills("list", "--status", "gone")).toMatchObject({ code: 2 });
   });
 
-  test("tells of a folder that is no skill", async () => {
+  test("reports a folder that is not a skill", async () => {
     const { folder, skills } = newProject();
     write(folder, "skills/broken/SKILL.md", "no front matter");
     expect((await skills("list")).stderr).toContain("must begin with front matter");
@@ -106,7 +106,7 @@ describe("run", () => {
     expect(JSON.parse(counted.stdout)).toMatchObject({ words: 3, frequent_words: [{ word: "two", count: 2 }] });
   });
 
-  test("follows events, pins a version and reads arguments as one object", async () => {
+  test("shows events, pins a version and reads arguments as a JSON object", async () => {
     const { skills } = newProject();
     const { code, stdout, stderr } = await skills(
       "run",
@@ -128,7 +128,7 @@ describe("run", () => {
     expect((await skills("run", "ask", "--llm", "that")).stdout).toBe("that\n");
   });
 
-  test("takes options behind the skill where it has no argument of that name", async () => {
+  test("takes options behind the skill if it has no argument of that name", async () => {
     const { folder, skills } = newProject();
     const { code, stdout } = await skills("run", "plan-research", "--topic", "tides", "--json", "--timeout", "20");
     expect(code).toBe(0);
@@ -138,7 +138,7 @@ describe("run", () => {
     expect((await skills("run", "own", "--json", "mine")).stdout).toContain("It is mine.");
   });
 
-  test("shows the arguments, and says what is wrong", async () => {
+  test("shows the arguments, and reports what is wrong", async () => {
     const { skills } = newProject();
     expect((await skills("run", "plan-research", "--help")).stdout).toContain(
       "--topic <string>  What is to be found out.",
@@ -159,7 +159,7 @@ describe("run", () => {
 });
 
 describe("test", () => {
-  test("fails where a folder is no skill or a case does not hold, and says why", async () => {
+  test("fails if a folder is not a skill or a case fails, and reports why", async () => {
     const { folder, skills } = newProject();
     const manifest = "---\nname: one\ndescription: Says it.\ninputs: { topic: string }\n---\nAbout {topic}.\n";
     write(folder, "skills/one/SKILL.md", manifest);
@@ -190,7 +190,7 @@ describe("test", () => {
       expect(stdout).toContain(text);
   });
 
-  test("has nothing to do where there are no skills", async () => {
+  test("has nothing to do if there are no skills", async () => {
     const { skills } = newProject();
     expect(await skills("test")).toMatchObject({ code: 2, stderr: expect.stringContaining("skills new") });
     expect(await skills("test", "no/such")).toMatchObject({

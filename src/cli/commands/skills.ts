@@ -39,8 +39,8 @@ function defineNew(command: Command, terminal: Terminal): void {
     .command("new")
     .description("write a skill to start from, with a test that passes")
     .argument("<name>", "lowercase letters, digits and hyphens")
-    .addOption(new Option("--kind <kind>", "what a call does").choices(skillKinds).default("instructions"))
-    .option("--dir <folder>", "where its folder is made", "skills")
+    .addOption(new Option("--kind <kind>", "the kind of skill").choices(skillKinds).default("instructions"))
+    .option("--dir <folder>", "the folder in which it is created", "skills")
     .addHelpText("after", examples(["a2e skills new write-notes", "a2e skills new count-words --kind javascript"]))
     .action(async (name: string, options: NewSkillOptions) => {
       const { makeSkill } = await import("../skills/new-skill.ts");
@@ -53,8 +53,8 @@ function defineList(command: Command, terminal: Terminal): void {
     .option("--tag <tag>", "only skills with this tag, or another that is given", collect)
     .option("--category <category>", "only skills of this category, or another that is given", collect)
     .option("--status <status>", "only skills of this status, or another that is given", collectStatus)
-    .option("--all", "include archived ones")
-    .option("--versions", "every version, rather than the one a call uses")
+    .option("--all", "include archived skills")
+    .option("--versions", "every version, instead of the version that a call uses")
     .option("--json", "print the definitions as JSON")
     .addHelpText("after", examples(["a2e skills list", "a2e skills list --tag data --json"]))
     .action(async (options: ListOptions) => {
@@ -67,13 +67,13 @@ function defineRun(command: Command, terminal: Terminal): void {
   addHostOptions(
     command
       .command("run")
-      .description("call a skill of a host: print its instructions, or what its script returns")
+      .description("call a skill of a host: print its instructions, or the result of its script")
       .argument("<skill>", "its name, or name@version")
       .argument("[arguments...]", "those of the skill, as --name value; after the skill"),
   )
-    .option("--json-args <object>", "arguments as one JSON object; @file reads it from a file, @- from stdin")
+    .option("--json-args <object>", "arguments as a JSON object; @file reads it from a file, @- from stdin")
     .option("--timeout <seconds>", "how long it may take", parseSeconds)
-    .option("--llm <text>", "what to answer where it asks for a completion")
+    .option("--llm <text>", "the answer if it asks for a completion")
     .option("--json", "print the whole result as JSON")
     .passThroughOptions()
     .allowUnknownOption()

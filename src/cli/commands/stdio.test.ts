@@ -35,7 +35,7 @@ function messages(stdout: string): Record<string, unknown>[] {
     .map((text) => JSON.parse(text) as Record<string, unknown>);
 }
 
-test("stdout carries messages only and stderr nothing, whatever tools print; the end of input is the end, with 0", async () => {
+test("stdout carries messages only and stderr nothing, even if tools print; the end of input ends the host with 0", async () => {
   const folder = newProject();
   const host = startCli(["stdio"], folder);
   host.child.stdin?.end(`${hello}not json\n${line("tool/call/req", "2", { tool_name: "chatty", arguments: {} })}`);
@@ -82,7 +82,7 @@ test("SIGTERM ends a host on stdio whose output is not read, and which therefore
   host.child.stdout?.resume();
 });
 
-test("a promise that fails behind the host's back is in the log, and the host goes on", async () => {
+test("an unhandled rejection of a plugin is logged, and the host continues", async () => {
   const folder = newProject();
   const careless = chattyTool.replace("run: () => {", "run: () => { void Promise.reject(new Error('left behind'));");
   writeFileSync(join(folder, "chatty.mjs"), careless);
@@ -97,7 +97,7 @@ test("a promise that fails behind the host's back is in the log, and the host go
   expect(readFileSync(join(folder, ".a2e/stdio.log"), "utf8")).toContain("left behind");
 });
 
-test("a config that is wrong is told on stderr, and stdout stays empty", async () => {
+test("a config error is reported on stderr, and stdout stays empty", async () => {
   const folder = newProject();
   writeFileSync(join(folder, "a2e.yaml"), "hosst_id: x\n");
   const host = startCli(["stdio"], folder);

@@ -17,13 +17,13 @@ export function define(command: Command, terminal: Terminal): void {
   addConfigOptions(command)
     .addHelpText(
       "after",
-      "\nOne JSON message per line on stdin and stdout. What the host logs is in stdio.log in its data folder.",
+      "\nA JSON message per line on stdin and stdout. The host logs to stdio.log in its data folder.",
     )
     .addHelpText("after", examples(["a2e stdio --workspace .", 'a2e conformance "a2e stdio"']))
     .action(async (options: ConfigChoice) => serveOverStdio((await readConfig(options, terminal)).config, terminal));
 }
 
-/** Told to stop, the host waits this long for an agent that does not read to take the last lines. */
+/** After a request to stop, the host waits this long for a slow agent to read the last lines. */
 const lastLinesMs = 1_000;
 
 export async function serveOverStdio(config: A2EHostConfig, terminal: Terminal): Promise<void> {
@@ -48,6 +48,6 @@ export async function serveOverStdio(config: A2EHostConfig, terminal: Terminal):
   } finally {
     for (const undo of restore) undo();
   }
-  // What nobody reads would keep it alive as well.
+  // Unread output would keep the process alive as well.
   if (unread.signal.aborted) process.exit(terminal.exitCode);
 }

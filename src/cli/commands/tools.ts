@@ -1,4 +1,4 @@
-// `a2e tools`: what a host can do.
+// `a2e tools`: lists the tools of a host.
 import type { Command } from "commander";
 import { type ToolDefinition, tools } from "../../caps/tools/protocol.ts";
 import { examples } from "../help-text.ts";

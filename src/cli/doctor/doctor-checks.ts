@@ -1,4 +1,5 @@
-// The questions of `a2e doctor`. A missing thing that only some tools need is a warning; one that no host can do without fails.
+// The checks of `a2e doctor`. A missing part that only some tools need is a warning; a part that every host needs is a
+// failure.
 import { access, constants, mkdtemp, rm, stat, statfs } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -36,7 +37,7 @@ export async function examine(choice: ConfigChoice, terminal: Terminal): Promise
 function checkNode(version: string): Finding {
   const problem = findNodeProblem(version);
   if (problem === undefined) return { name: "node", status: "ok", message: version };
-  return { name: "node", status: "fail", message: problem, advice: "Install a newer one from https://nodejs.org." };
+  return { name: "node", status: "fail", message: problem, advice: "Install a newer version from https://nodejs.org." };
 }
 
 async function checkConfig(
@@ -52,14 +53,14 @@ async function checkConfig(
       name: "config",
       status: "fail",
       message: messageOf(error),
-      advice: `\`${terminal.program} init\` writes a valid one.`,
+      advice: `\`${terminal.program} init\` writes a valid config.`,
     };
     // The other questions are still worth an answer.
     return { finding, config: toHostConfig({}, { baseDir: terminal.cwd, env: {} }) };
   }
 }
 
-/** Loads them as a host would, and sets up none. */
+/** Loads the plugins as a host would, without setting them up. */
 async function checkPlugins(config: A2EHostConfig): Promise<Finding> {
   try {
     const loaded = await loadPlugins(config, { builtin: builtinPlugins, log: silentLogger });
@@ -92,7 +93,7 @@ async function checkSqlite(): Promise<Finding> {
 /** A host with less is soon out of order: sessions that cannot be written are dropped. */
 const scarceMebibytes = 100;
 
-/** A folder that is not there yet must be one that can be made: nothing is written to find out. */
+/** If the folder does not exist yet, it must be possible to create it. The check writes no file. */
 async function checkFolder(name: string, path: string, advice: string): Promise<Finding> {
   const nearest = await nearestExisting(path);
   const isThere = nearest === path;
@@ -127,7 +128,7 @@ function checkPort(host: string, port: number): Promise<Finding> {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const isTaken = error.code === "EADDRINUSE";
       const message = isTaken ? `${port} on ${host} is in use` : `${host}:${port} cannot be opened: ${error.message}`;
-      // What holds it may well be the host itself.
+      // The port may be in use by the user's own host.
       const advice = "If that is not your host, choose another with --port.";
       resolve({ name, status: isTaken ? "warn" : "fail", message, advice });
     });
@@ -159,7 +160,7 @@ async function findInPath(command: string, path: string): Promise<string | undef
       await access(file, constants.X_OK);
       return file;
     } catch {
-      // Not in this one.
+      // Not in this folder of PATH.
     }
   }
   return undefined;

@@ -1,8 +1,8 @@
-/** What `a2e doctor` says about one thing. */
+/** The result of a check of `a2e doctor`. */
 export interface Finding {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly advice?: string;
 }

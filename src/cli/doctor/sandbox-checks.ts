@@ -1,4 +1,5 @@
-// What `a2e doctor` says of sandboxes: which work here, why the others do not, and where programs would run.
+// The sandbox checks of `a2e doctor`: which sandboxes work here, why the others do not, and in which programs would
+// run.
 import { openSandboxes } from "../../compose/configured-host.ts";
 import type { A2EHostConfig } from "../../config/schema.ts";
 import type { Sandboxes } from "../../host/ports/sandbox.ts";
@@ -34,7 +35,7 @@ async function checkDefault(wanted: string, sandboxes: Sandboxes): Promise<Findi
       advice: "Set sandbox.default to auto.",
     };
   } catch (error) {
-    // Whoever asked for one by name cannot do without it.
+    // A sandbox that the config names must work.
     const status = wanted === "auto" ? "warn" : "fail";
     return { name, status, message: messageOf(error), advice: "Programs and skills with scripts cannot be run here." };
   }

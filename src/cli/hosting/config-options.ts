@@ -20,7 +20,7 @@ export interface ConfigChoice {
 
 export function addConfigOptions(command: Command): Command {
   return command
-    .option("-c, --config <file>", `config file; without it ${configFileName} of this folder, if there is one`)
+    .option("-c, --config <file>", `config file; without it ${configFileName} of this folder, if it exists`)
     .option("--token <secret>", "token that agents must present (safer: the variable A2E_AUTH_TOKEN)")
     .option("--data-dir <folder>", "folder for all data of the host (default: .a2e)")
     .option("--workspace <folder>", "folder that file tools see (default: workspace in the data folder)");
@@ -34,7 +34,7 @@ export function parsePort(text: string): number {
 
 export interface ChosenConfig {
   config: A2EHostConfig;
-  /** The file it was read from; undefined where there is none. */
+  /** The file it was read from; undefined without a file. */
   path: string | undefined;
 }
 

@@ -1,2 +1,2 @@
-/** Where a host listens unless it is told otherwise. */
+/** The default address of a host. */
 export const defaultUrl = "http://127.0.0.1:8765";

@@ -1,9 +1,9 @@
-// Tools and plugins are other people's code: what they print must not get between the lines of the protocol.
+// Tools and plugins are third-party code: their output must not get between the lines of the protocol.
 import { Console } from "node:console";
 import { Writable } from "node:stream";
 import type { Logger } from "../../host/logger.ts";
 
-/** Sends everything that is written with `console` to the log. Returns what takes it back. */
+/** Sends everything that is written with `console` to the log. Returns a function that undoes it. */
 export function divertConsole(log: Logger): () => void {
   const original = globalThis.console;
   globalThis.console = new Console({ stdout: logStream(log, "stdout"), stderr: logStream(log, "stderr") });

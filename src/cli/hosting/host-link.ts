@@ -1,4 +1,4 @@
-// The host that a command talks to: the one that is named, one that runs on this machine, or one within the command itself.
+// The host that a command uses: the named host, a host that runs on this machine, or a host within the command itself.
 import type { Command } from "commander";
 import { A2EClient } from "../../client/client.ts";
 import { A2EConnectionError } from "../../client/errors.ts";
@@ -30,13 +30,13 @@ export function addHostOptions(command: Command): Command {
   return command
     .option(
       "-u, --url <url>",
-      "a running host (default: the one this folder's config describes, or one within this command)",
+      "a running host (default: the host of this folder's config, or a host within this command)",
     )
     .option("-c, --config <file>", "start a host with this config within this command")
     .option("--token <secret>", "token to present (safer: the variable A2E_AUTH_TOKEN)");
 }
 
-/** Says on stderr which host it is. Rejects with a CliError where there is none. */
+/** Prints on stderr which host is used. Rejects with a CliError if no host can be reached. */
 export async function linkToHost(
   choice: HostChoice,
   terminal: Terminal,
@@ -57,7 +57,10 @@ export async function linkToHost(
   return linkToEmbedded(chosen, terminal, capabilities);
 }
 
-/** Where a host with this config is found from its own machine: an address that stands for all is none to connect to. */
+/**
+ * The address of a host with this config from its own machine; 0.0.0.0 is replaced by an address that can be connected
+ * to.
+ */
 export function localUrl({ server: { host, port } }: Pick<A2EHostConfig, "server">): string {
   const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
@@ -72,14 +75,14 @@ export function parseUrl(text: string): URL {
     });
   if (url !== undefined && /^(https?|wss?):$/.test(url.protocol)) return url;
   const guess = /^[\w.-]+:\d+$/.test(text) ? `; did you mean http://${text}?` : "";
-  throw new CliError(`${JSON.stringify(text)} is no URL of a host: expected one such as ${defaultUrl}${guess}`, {
+  throw new CliError(`${JSON.stringify(text)} is not a URL of a host: expected a URL such as ${defaultUrl}${guess}`, {
     exitCode: exitCodes.usage,
   });
 }
 
 /** On this machine an answer takes a millisecond, unless the host is overloaded. */
 const healthTimeoutMs = 3_000;
-/** Whoever waits at a terminal should not wait long for a host that has gone. */
+/** A user at a terminal should not wait long for a host that has ended. */
 const giveUpAfterMs = 10_000;
 
 async function isServing(url: string): Promise<boolean> {
@@ -89,10 +92,10 @@ async function isServing(url: string): Promise<boolean> {
     return response.ok && status === "ok";
   } catch (cause) {
     if (!(cause instanceof DOMException)) return false;
-    // Somebody is there. A host of one's own beside it would not be the one that was meant.
-    throw new CliError(`what listens at ${url} does not answer`, {
+    // A process listens there. A host within this command would not be the host that the user meant.
+    throw new CliError(`the process that listens at ${url} does not answer`, {
       exitCode: exitCodes.unreachable,
-      hint: "Is the host overloaded? --url names another, --config starts one within this command.",
+      hint: "Is the host overloaded? --url names another, --config starts a host within this command.",
       cause,
     });
   }
@@ -114,7 +117,7 @@ async function linkToUrl(
       exitCode: exitCodes.unreachable,
       hint: isRefused
         ? "If the host wants a token, set A2E_AUTH_TOKEN."
-        : `Is the host running? \`${program} serve\` starts one; without --url this command brings its own.`,
+        : `Is the host running? \`${program} serve\` starts a host; without --url this command uses its own.`,
       cause,
     });
   }
@@ -134,7 +137,7 @@ async function linkToEmbedded(
   capabilities: readonly string[],
 ): Promise<HostLink> {
   const warn = createLogger((line) => terminal.note(line.trimEnd()));
-  // It ends with the command, and nobody could ask for what it saved.
+  // The host ends with the command, so its snapshots could not be read afterwards.
   const parts = { snapshots: createMemorySnapshotStore() };
   const host = await startConfiguredHost(config, { log: { ...warn, info() {} }, parts, areSessionsKept: false });
   const origin = path === undefined ? "defaults" : path;

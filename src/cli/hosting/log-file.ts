@@ -6,8 +6,8 @@ import { createLogger, type Logger } from "../../host/logger.ts";
 const defaultMaxBytes = 1024 * 1024;
 
 /**
- * Appends to a file that several processes may share, and sets it aside when it has grown large. Written at once, so
- * that the last words before a crash are there; what cannot be written is dropped.
+ * Appends to a file that several processes may share, and renames it when it has grown large. Written synchronously,
+ * so that the last entries before a crash are there; entries that cannot be written are dropped.
  */
 export function createLogFile(path: string, maxBytes: number = defaultMaxBytes): Logger {
   let unchecked = maxBytes;
@@ -33,6 +33,6 @@ function quietly(work: () => void): void {
   try {
     work();
   } catch {
-    // A log that cannot be written is no reason to fail the agent.
+    // A log that cannot be written must not fail the agent.
   }
 }

@@ -1,13 +1,16 @@
-// The first request to stop is polite, the next ones are less and less.
+// The first request to stop lets calls finish; each further request ends the host sooner.
 import { exitCodes } from "../exit-codes.ts";
 import type { Terminal } from "../terminal.ts";
 
-/** One Ctrl-C may arrive twice, from the terminal and from the npm in between; nobody presses it again this quickly. */
+/**
+ * A single Ctrl-C may arrive twice, from the terminal and from the npm process in between; a user does not press it
+ * again this quickly.
+ */
 const sameRequestMs = 300;
 
 /**
- * Calls `stop` once, then `hurry`, which ends sooner what `stop` has begun and returns false where it cannot. After that, a
- * signal ends the process at once. Returns what ends the listening.
+ * Calls `stop` once, then `hurry`, which shortens the wait of `stop` and returns false if it cannot. After that, a
+ * signal ends the process at once. Returns a function that stops listening.
  */
 export function onStopRequest(terminal: Terminal, stop: () => void, hurry: () => boolean = () => false): () => void {
   let askedAt: number | undefined;

@@ -1,4 +1,4 @@
-// What `a2e serve` says when it is ready: where it listens, what it offers, where its data lives, and what to do next.
+// The output of `a2e serve` when it is ready: its address, capabilities and data folder, and what to do next.
 import { relative } from "node:path";
 import type { ConfiguredServer } from "../../compose/configured-server.ts";
 import { readVersion } from "../../compose/version.ts";

@@ -1,4 +1,4 @@
-// `a2e skills list`: what a host has.
+// `a2e skills list`: lists the skills of a host.
 import { type SkillDefinition, type SkillStatus, skill } from "../../caps/skill/protocol.ts";
 import { type HostChoice, linkToHost } from "../hosting/host-link.ts";
 import { firstSentence, toPlainLine } from "../plain-text.ts";

@@ -17,7 +17,7 @@ export interface NewSkillOptions {
 export async function makeSkill(name: string, { kind, dir }: NewSkillOptions, terminal: Terminal): Promise<void> {
   if (!skillName.test(name) || name.length > skillLimits.maxNameLength)
     throw new CliError(
-      `${JSON.stringify(name)} is no name of a skill: expected lowercase letters, digits and single hyphens, at most ${skillLimits.maxNameLength}`,
+      `${JSON.stringify(name)} is not a name of a skill: expected lowercase letters, digits and single hyphens, at most ${skillLimits.maxNameLength}`,
       { exitCode: exitCodes.usage },
     );
   const folder = resolve(terminal.cwd, dir, name);

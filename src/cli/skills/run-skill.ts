@@ -1,4 +1,4 @@
-// `a2e skills run`: one skill, once.
+// `a2e skills run`: runs a skill once.
 import { type SkillDefinition, type SkillResult, skill } from "../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -85,7 +85,7 @@ async function call(
     const { data } = await client.use(skill).call(
       { name, skill_version, arguments: args, timeout: timeout ?? 0 },
       {
-        // The host watches the time; this is for one that does not answer at all.
+        // The host enforces the timeout; this is for a host that does not answer at all.
         timeoutMs: timeout === undefined ? 0 : timeout * 1000 + 5_000,
         signal: interrupt.signal,
         onEvent: (event) => terminal.note(terminal.noteStyle.dim(renderCallEvent(event))),

@@ -1,4 +1,4 @@
-// One test case of a skill: a file `tests/<name>.json` in its folder.
+// A test case of a skill: a file `tests/<name>.json` in its folder.
 import { z } from "zod";
 import { type SkillResult, skill } from "../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
@@ -7,19 +7,19 @@ import { isJsonObject, type JsonValue, jsonObject, jsonValue } from "../../proto
 
 export const skillCase = z.strictObject({
   arguments: jsonObject.default({}),
-  /** What the data of the result must have; further fields are no mistake. */
+  /** The fields that the data of the result must have; further fields are allowed. */
   expect: jsonValue.optional(),
   /** Texts that must be in the data. */
   contains: z.array(z.string()).default([]),
   /** The code of the error that must come instead of a result. */
   error: z.string().optional(),
-  /** What the agent's model answers, in this order. */
+  /** The answers of the agent's model, in this order. */
   llm: z.array(z.string()).default([]),
 });
 
 export type SkillCase = z.output<typeof skillCase>;
 
-/** What is wrong; empty where the skill did what the case says. */
+/** The problems of the case; empty if it passed. */
 export async function runSkillCase(
   client: A2EClient,
   name: string,
@@ -53,7 +53,7 @@ function compareResult(
   { success, data, error: failure }: SkillResult,
 ): string[] {
   if (error !== undefined) return [`expected the error ${error}, got a result: ${show(data)}`];
-  if (!success) return [`it says that it failed: ${failure ?? ""}`];
+  if (!success) return [`the skill returned a failure: ${failure ?? ""}`];
   const text = isJsonObject(data) && typeof data.instructions === "string" ? data.instructions : JSON.stringify(data);
   return [
     ...(expect === undefined ? [] : findDifferences(expect, data, "data")),

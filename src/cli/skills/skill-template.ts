@@ -1,4 +1,4 @@
-// What `a2e skills new` writes: a skill that passes its own test.
+// The files that `a2e skills new` writes: a skill that passes its own test.
 
 export const skillKinds = ["instructions", "javascript", "python", "node"] as const;
 export type SkillKind = (typeof skillKinds)[number];

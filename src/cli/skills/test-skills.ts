@@ -1,4 +1,4 @@
-// `a2e skills test`: whether folders are skills, and whether these do what their test cases say.
+// `a2e skills test`: checks whether folders are skills, and runs their test cases.
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
@@ -16,7 +16,7 @@ import { toPlainLine } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 import { runSkillCase, skillCase } from "./skill-case.ts";
 
-/** Where skills of a project are, unless folders are named. */
+/** The folders of a project's skills, if no folder is named. */
 const projectRoots = ["skills", ".agents/skills"];
 
 interface Tally {
@@ -94,7 +94,7 @@ function createReport(tally: Tally, { print, style }: Terminal) {
   };
 }
 
-/** A host that has these skills and no others, and leaves nothing behind. */
+/** A host with these skills only, which leaves no file behind. */
 async function withHost(root: string, terminal: Terminal, use: (client: A2EClient) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "a2e-skills-test-"));
   try {

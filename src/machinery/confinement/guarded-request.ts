@@ -1,4 +1,4 @@
-// HTTP requests that reach only allowed addresses, whatever a name resolves to and wherever an answer redirects.
+// HTTP requests that reach only allowed addresses, for any DNS answer and any redirect.
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, type Dispatcher, request } from "undici";
 import { A2EError } from "../../protocol/errors.ts";
@@ -8,14 +8,14 @@ interface ResolvedAddress {
   family: number;
 }
 
-/** What may be reached, and how much of it is read. */
+/** Which addresses may be reached, and how much of an answer is read. */
 export interface GuardedNetwork {
   maxBytes: number;
   maxRedirects: number;
   /** Names to addresses; the system's resolver unless a test has another. */
   resolve(hostname: string): Promise<ResolvedAddress[]>;
   isAllowed(address: string): boolean;
-  /** Where it may go at all, first or by a redirect; anywhere where this is left out. */
+  /** Which URLs may be requested, at first or after a redirect; all if this is left out. */
   isInReach?(url: URL): boolean;
 }
 
@@ -40,7 +40,7 @@ export async function requestGuarded(
   network: GuardedNetwork,
   signal: AbortSignal,
 ): Promise<GuardedResponse> {
-  // One agent per call: a connection that outlived it would outlive the check of its address.
+  // A new agent per call: a connection that is reused later would not have its address checked again.
   const agent = createGuardedAgent(network);
   try {
     const { response, target } = await follow(asked, network, agent, signal);
@@ -61,7 +61,7 @@ async function follow(
   let isSent = method !== "GET" && method !== "HEAD";
   const { origin } = target;
   for (let hops = 0; ; hops++) {
-    // What was meant for one server is not told to another.
+    // Headers meant for one server are not sent to another.
     const own = target.origin === origin ? headers : {};
     const response = await request(target, {
       dispatcher,
@@ -70,11 +70,11 @@ async function follow(
       headers: { ...own, "accept-encoding": "identity" },
       ...(isSent && body !== undefined ? { body } : {}),
     });
-    // Giving up on a body makes it emit an error, which nobody else listens for.
+    // Destroying a body makes it emit an error, which has no other listener.
     response.body.on("error", () => {});
     const { location } = response.headers;
     const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode) && typeof location === "string";
-    // What was written is not written a second time elsewhere: only a redirect that asks for a plain look is followed.
+    // A request with a body is not repeated elsewhere: only 303, which asks for a GET, is followed.
     if (!isRedirect || (isSent && response.statusCode !== 303)) return { response, target };
     isSent = false;
     response.body.destroy();
@@ -83,10 +83,10 @@ async function follow(
   }
 }
 
-/** What can be refused without asking anybody. URL itself turns `0x7f.1`, `017700000001` and `2130706433` into 127.0.0.1. */
+/** Checks that need no DNS lookup. URL itself turns `0x7f.1`, `017700000001` and `2130706433` into 127.0.0.1. */
 function checkUrl(text: string, base: URL | undefined, network: GuardedNetwork): URL {
   if (!URL.canParse(text, base?.href))
-    throw new Error(`"${text}" is no URL; give one such as https://example.com/page`);
+    throw new Error(`"${text}" is not a URL; use one such as https://example.com/page`);
   const url = new URL(text, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new A2EError("forbidden", `"${url.protocol}" is not allowed; only http: and https: are`);
@@ -102,7 +102,10 @@ function checkUrl(text: string, base: URL | undefined, network: GuardedNetwork):
   return url;
 }
 
-/** Checks where a name leads at the moment of connecting, and connects to just those addresses: no second answer can differ. */
+/**
+ * Checks the addresses of a name at the moment of connecting, and connects to exactly those addresses: a second DNS
+ * answer cannot differ.
+ */
 function createGuardedAgent({ resolve, isAllowed }: GuardedNetwork): Agent {
   const lookup: LookupFunction = (hostname, options, callback) => {
     resolve(hostname).then(

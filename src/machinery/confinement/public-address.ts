@@ -23,7 +23,7 @@ const reservedIPv4: readonly (readonly [string, number])[] = [
   ["224.0.0.0", 3],
 ];
 
-/** False also for what is no address at all. */
+/** False also for text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return isPublicIPv4(toNumber(address));
   if (!isIPv6(address)) return false;

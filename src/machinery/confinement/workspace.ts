@@ -1,9 +1,10 @@
-// The folder that file tools are confined to. Symbolic links are followed only as far as they stay inside.
+// The folder that file tools are confined to. Symbolic links are followed only if they stay inside.
 //
-// A path is first resolved as text and through links, then walked again folder by folder without following any link, each step
-// taken relative to the folder that is already open (through /proc/self/fd, as openat does). Whoever swaps a folder for a link
-// in between gets an error, not an escape. Without /proc the second walk goes by path and is checked afterwards: a small race
-// remains there. Hard links cannot be told from files; who can make them inside can reach what they name.
+// A path is first resolved as text and through links, then walked again folder by folder without following any link,
+// each step relative to the folder that is already open (through /proc/self/fd, as openat does). If a folder is
+// replaced by a link in between, the walk fails instead of leaving the workspace. Without /proc the second walk uses
+// paths and is checked afterwards: a small race remains there. Hard links look like files: a program that can create
+// them inside the workspace can reach their targets.
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -13,7 +14,7 @@ const { O_DIRECTORY = 0, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = constants;
 
 /** An open folder of the workspace. */
 export interface WorkspaceFolder {
-  /** Leads to the folder that was checked, whatever happens to its name meanwhile. Good while the folder is open. */
+  /** A path to the folder that was checked, even if it is renamed in the meantime. Valid while the folder is open. */
   readonly path: string;
   close(): Promise<void>;
 }
@@ -37,7 +38,10 @@ export class Workspace {
     return this.#root;
   }
 
-  /** A path of an agent as segments below the root, links resolved. Refuses what lies outside; the file need not exist. */
+  /**
+   * Resolves an agent's path to segments below the root, following links. Rejects a path outside; the file need not
+   * exist.
+   */
   async resolve(path: string): Promise<string[]> {
     if (path.includes("\0")) throw new A2EError("forbidden", "a path cannot contain a NUL character");
     const root = await this.root();
@@ -50,7 +54,7 @@ export class Workspace {
     return inside === "" ? [] : inside.split(sep);
   }
 
-  /** Opens a folder below the root by its segments, none of which may be a link; `create` makes those that are missing. */
+  /** Opens a folder below the root by its segments, none of which may be a link; `create` creates missing folders. */
   async openFolder(segments: readonly string[], { create = false } = {}): Promise<WorkspaceFolder> {
     const root = await this.root();
     if (!this.#hasHandlePaths) return openFolderByPath(root, segments, create);
@@ -71,7 +75,10 @@ export class Workspace {
     return { path: handlePath(opened), close: () => opened.close() };
   }
 
-  /** Opens a regular file; anything else under that name is refused: a pipe would block, a device is no document. */
+  /**
+   * Opens a regular file and rejects anything else under that name: a pipe would block, and a device is not a
+   * document.
+   */
   async openFile(segments: readonly string[], flags: number): Promise<FileHandle> {
     const name = segments.at(-1);
     if (name === undefined) throw new Error("the path names a folder, not a file");
@@ -117,7 +124,7 @@ async function realPathOfDeepestParent(wanted: string, shown: string): Promise<s
     } catch (error) {
       const code = codeOf(error);
       if (code !== "ENOENT") throw toReadableError(error, shown);
-      // A link to nowhere would become a way out the moment something is created through it.
+      // Creating a file through a dangling link would create it outside of the workspace.
       if (await isLink(path)) throw new A2EError("forbidden", `"${shown}" leads through a symbolic link to nowhere`);
       missing.unshift(basename(path));
     }

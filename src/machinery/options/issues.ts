@@ -1,4 +1,4 @@
-// Says what the schema found wrong in words for whoever writes the config.
+// Turns the issues of a zod schema into messages for the author of a config.
 import type { z } from "zod";
 import { nearest } from "../../protocol/nearest.ts";
 
@@ -11,7 +11,7 @@ export function explainIssue(
 ): { message: string; suggestion?: string } {
   if (value === undefined && issue.code !== "unrecognized_keys")
     return { message: `is missing: ${expectation(issue)}` };
-  // YAML reads 123 and true as what they are, where a text was meant.
+  // YAML reads an unquoted 123 or true as a number or boolean, even if a text was meant.
   const isUnquoted = issue.code === "invalid_type" && issue.expected === "string" && typeof value !== "object";
   const message = `${expectation(issue)}${isUnquoted ? " in quotes" : ""}, found ${describe(value, isSecret)}`;
   if (issue.code !== "invalid_value" || typeof value !== "string" || isSecret) return { message };

@@ -39,7 +39,7 @@ test.each([
   [{ api_key: 48_151_623 }],
   [{ server: { env: { DATABASE: 48_151_623 } } }],
   [{ server: { headers: { "x-anything": 48_151_623 } } }],
-])("what may be a secret is not repeated: %j", (options) => {
+])("a value that may be a secret is not repeated in the error: %j", (options) => {
   expect(problemsOf(options)).toContain("expected text in quotes, found a number");
   expect(problemsOf(options)).not.toContain("48151623");
 });

@@ -1,4 +1,4 @@
-// Options of a plugin against its schema, with every problem in words for whoever wrote them.
+// Checks the options of a plugin against its schema and describes every problem for their author.
 import { z } from "zod";
 import { nearest } from "../../protocol/nearest.ts";
 import { valueAt } from "../validation/value-at.ts";
@@ -6,14 +6,17 @@ import { explainIssue } from "./issues.ts";
 import { ConfigError, type ConfigPath, type ConfigProblem, isSecretPath, renderPath } from "./problem.ts";
 import { fromText } from "./text-values.ts";
 
-/** What every entry of a config has and the host acts on; a plugin takes it among its options. */
+/** Fields of every plugin entry in a config that the host handles itself; a plugin accepts them among its options. */
 export const pluginEntryFields = {
   name: z.string().optional(),
   type: z.string().optional(),
   enabled: z.boolean().optional(),
   priority: z.number().optional(),
   exclusive: z.boolean().default(true),
-  base_dir: z.string().default(".").describe("Where relative paths start; the folder of the config file."),
+  base_dir: z
+    .string()
+    .default(".")
+    .describe("The folder that relative paths start from; by default the folder of the config file."),
 };
 
 /** Throws a ConfigError that names each bad key and the nearest valid one. */
@@ -31,7 +34,10 @@ export function parsePluginOptions<Schema extends z.ZodObject>(
   );
 }
 
-/** The options with one more text read as the number or switch that was expected; others may be objects of a program. */
+/**
+ * The options with one more text converted to the expected number or boolean. Other options may be objects of a
+ * program and are not copied.
+ */
 function readText(options: unknown, issue: z.core.$ZodIssue): unknown {
   const expected = issue.code === "invalid_type" ? kinds[issue.expected] : undefined;
   const steps = issue.path as ConfigPath;
@@ -61,17 +67,20 @@ function toProblems(issue: z.core.$ZodIssue, options: unknown, schema: z.ZodObje
   const known = keysAt(schema, steps);
   return issue.keys.map((key) => {
     const suggestion = nearest(key, known);
-    const problem = { path: renderPath([...steps, key]), message: "is no option here" };
+    const problem = { path: renderPath([...steps, key]), message: "is not an option here" };
     return suggestion === undefined ? problem : { ...problem, suggestion };
   });
 }
 
-/** Of several forms that a value may have, the one that was surely meant: it fits further in than at its top. */
+/**
+ * Of several forms that a value may have, the form that was probably meant: its issues are inside the value, not at
+ * its top.
+ */
 function closestBranch(branches: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIssue[] {
   return branches.find((issues) => issues.length > 0 && issues.every(({ path }) => path.length > 0)) ?? [];
 }
 
-/** The keys that an object at this place may have; none where the schema does not say. */
+/** The keys that an object at this path may have; empty if the schema does not list them. */
 function keysAt(schema: z.ZodType, steps: ConfigPath): string[] {
   let place: z.ZodType | undefined = schema;
   for (const step of steps) place = childOf(unwrap(place), step);
@@ -85,7 +94,7 @@ function childOf(schema: z.ZodType | undefined, step: string | number): z.ZodTyp
   return schema instanceof z.ZodArray ? (schema.element as z.ZodType) : undefined;
 }
 
-/** What stands behind defaults and the like. */
+/** The schema behind defaults and optional wrappers. */
 function unwrap(schema: z.ZodType | undefined): z.ZodType | undefined {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault || inner instanceof z.ZodOptional)

@@ -1,9 +1,9 @@
-// What is wrong with a config, for the person who wrote it.
+// A problem in a config, described for its author.
 
 export interface ConfigProblem {
-  /** Where in the config, as in `plugins[0].metadata.enabled`; empty for the config as a whole. */
+  /** The path in the config, as in `plugins[0].metadata.enabled`; empty for the config as a whole. */
   readonly path: string;
-  /** What was expected and what was found. Never repeats a secret. */
+  /** The expected and the actual value. Never repeats a secret. */
   readonly message: string;
   /** The valid key or value that was probably meant. */
   readonly suggestion?: string;
@@ -16,7 +16,7 @@ export type ConfigPath = readonly (string | number)[];
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly ConfigProblem[];
-  /** The file, or what else the config came from. */
+  /** The file or other source of the config. */
   readonly source: string;
 
   constructor(problems: readonly ConfigProblem[], source = "config", options?: ErrorOptions) {
@@ -38,7 +38,7 @@ const secretKey = /token|secret|passw|credential|authori[sz]ation|cookie|api_?ke
 /** Sections whose keys are chosen by other programs: any of their values may be a secret. */
 const secretSections: ReadonlySet<string | number> = new Set(["env", "headers"]);
 
-/** Whether a secret may stand at this place: what is wrong with it is told without repeating it. */
+/** Whether the value at this path may be a secret: its problems are described without repeating the value. */
 export function isSecretPath(path: ConfigPath): boolean {
   return path.some(
     (step, index) =>
@@ -54,7 +54,7 @@ export function countProblems({ length }: readonly ConfigProblem[]): string {
   return length === 1 ? "a problem" : `${length} problems`;
 }
 
-/** One line for each, to stand below a heading. */
+/** A line for each problem, to stand below a heading. */
 export function renderProblemLines(problems: readonly ConfigProblem[], source: string): string[] {
   return problems.map((problem) => {
     const place = problem.line === undefined ? "" : `${source}:${problem.line}:${problem.column ?? 1} `;

@@ -14,7 +14,7 @@ interface TextPlace {
 
 interface YamlText {
   value: unknown;
-  /** Where a value, or its key, stands; for one that is missing, where its section does. */
+  /** The position of a value or its key; for a missing value, the position of its section. */
   locate(path: ConfigPath, part: "key" | "value"): TextPlace | undefined;
 }
 

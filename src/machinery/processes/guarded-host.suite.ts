@@ -34,7 +34,7 @@ export async function startGuardedHost(program: string) {
   };
 }
 
-/** Whether a process runs. One that has ended without a parent that asks for its exit code does not run. */
+/** Whether a process runs. A zombie, whose parent has not read its exit code, does not run. */
 export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -53,7 +53,7 @@ export function whenEnded(pid: number): Promise<void> {
   );
 }
 
-/** The shell of a host's guard, by the name of the guard; undefined while there is none. */
+/** The shell of a host's guard, by the name of the guard; undefined while there is no shell. */
 export function guardShellOf(host: number, name: string): number | undefined {
   return childrenOf(host).find((child) => {
     try {
@@ -64,7 +64,7 @@ export function guardShellOf(host: number, name: string): number | undefined {
   });
 }
 
-/** The processes that this one has started itself. */
+/** The direct children of a process. */
 export function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
 }

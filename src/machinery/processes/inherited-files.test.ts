@@ -9,7 +9,7 @@ import { closingLines, findBash, withoutInheritedFiles } from "./inherited-files
 const bash = findBash();
 const bashShell: Need = { name: "bash", isMet: bash !== undefined };
 
-/** A program whose parent hands it files that it was not meant to have, two of them beyond one digit. */
+/** Starts a program with inherited descriptors that it should not have, two of them above 9. */
 function runWithFiles(file: string, args: readonly string[], env: Record<string, string> = {}) {
   const null1 = openSync("/dev/null", "r");
   const given = Array.from({ length: 12 }, () => null1);
@@ -21,7 +21,7 @@ function runWithFiles(file: string, args: readonly string[], env: Record<string,
 
 const listing = ["/bin/ls", ["/proc/self/fd"]] as const;
 
-testWith(linux, bashShell)("a program finds none of the files that its host holds", () => {
+testWith(linux, bashShell)("a program inherits none of the host's open files", () => {
   const plain = runWithFiles(...listing);
   const { file, args } = withoutInheritedFiles(...listing);
 
@@ -30,7 +30,7 @@ testWith(linux, bashShell)("a program finds none of the files that its host hold
   expect(runWithFiles(file, args)).toEqual({ stdout: "0\n1\n2\n3\n", stderr: "", status: 0 });
 });
 
-testWith(linux, bashShell)("a plain shell begins anew in bash, and does without where it may", () => {
+testWith(linux, bashShell)("a plain shell restarts itself in bash, and runs `otherwise` if there is no bash", () => {
   const run = (found: string | undefined) => {
     const lines = closingLines({ bash: found, lastKept: 4, otherwise: "echo cannot" });
     const script = `${lines}\nexec "$@"`;
@@ -52,7 +52,7 @@ testWith(
   linux,
   bashShell,
   namespaces,
-)("files are found also where processes have other numbers than /proc shows", () => {
+)("open files are found also if process ids differ from those in /proc", () => {
   const { file, args } = withoutInheritedFiles(...listing);
   const second = ["--pid", "--fork", "sh", "-c", '"$@"; true', "sh", file, ...args];
   const { stdout, stderr } = runWithFiles("unshare", second, { PATH: "/usr/bin:/bin" });
@@ -61,7 +61,7 @@ testWith(
 });
 
 testWith(linux, bashShell).each(["/bin/sh", "/bin/bash"])(
-  "where %s sees no files, none in the folder is taken for one",
+  "if %s cannot list open files, it does not take files of the working folder for them",
   (shell) => {
     const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
     try {
@@ -87,7 +87,7 @@ testWith(linux, bashShell).each(["/bin/sh", "/bin/bash"])(
   },
 );
 
-testWith(linux, bashShell)("a program that cannot be started is told by a short line", () => {
+testWith(linux, bashShell)("a program that cannot be started is reported in a short line", () => {
   const { file, args } = withoutInheritedFiles("/nowhere/program", []);
   const { stderr, status } = runWithFiles(file, args);
 
@@ -95,28 +95,31 @@ testWith(linux, bashShell)("a program that cannot be started is told by a short 
   expect(status).toBe(127);
 });
 
-testWith(linux, bashShell)("variables of the program tell the shell on the way nothing, and arrive as they are", () => {
-  const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
-  try {
-    writeFileSync(join(folder, "startup"), "echo startup\n");
-    const env = {
-      BASH_ENV: join(folder, "startup"),
-      ENV: join(folder, "startup"),
-      "BASH_FUNC_exec%%": "() { echo function; }",
-      SHELLOPTS: "xtrace",
-      PS1: "first\n> ",
-      PS2: "$(echo second)",
-      file: "own",
-      number: "own",
-    };
-    const { file, args } = withoutInheritedFiles("/usr/bin/env", ["-0"]);
-    const { stdout, stderr } = runWithFiles(file, args, env);
-    const found = Object.fromEntries(stdout.split("\0").map((line) => line.split(/=(.*)/s).slice(0, 2)));
+testWith(linux, bashShell)(
+  "environment variables of the program do not affect the intermediate shell, and reach the program unchanged",
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), "a2e-inherited-"));
+    try {
+      writeFileSync(join(folder, "startup"), "echo startup\n");
+      const env = {
+        BASH_ENV: join(folder, "startup"),
+        ENV: join(folder, "startup"),
+        "BASH_FUNC_exec%%": "() { echo function; }",
+        SHELLOPTS: "xtrace",
+        PS1: "first\n> ",
+        PS2: "$(echo second)",
+        file: "own",
+        number: "own",
+      };
+      const { file, args } = withoutInheritedFiles("/usr/bin/env", ["-0"]);
+      const { stdout, stderr } = runWithFiles(file, args, env);
+      const found = Object.fromEntries(stdout.split("\0").map((line) => line.split(/=(.*)/s).slice(0, 2)));
 
-    expect(found).toMatchObject({ BASH_ENV: env.BASH_ENV, ENV: env.ENV, PS1: env.PS1, PS2: env.PS2 });
-    expect(found).toMatchObject({ file: "own", number: "own" });
-    expect(stdout + stderr).not.toMatch(/startup\n|^function|\+ /m);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+      expect(found).toMatchObject({ BASH_ENV: env.BASH_ENV, ENV: env.ENV, PS1: env.PS1, PS2: env.PS2 });
+      expect(found).toMatchObject({ file: "own", number: "own" });
+      expect(stdout + stderr).not.toMatch(/startup\n|^function|\+ /m);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);

@@ -7,13 +7,16 @@ export interface ClosingOptions {
   bash: string | undefined;
   /** The last number that stays open. */
   lastKept: number;
-  /** What to do where they cannot be closed: they are not to be seen, or only bash could, and there is none. */
+  /**
+   * Shell command for the case that the files cannot be closed: they cannot be listed, or only bash could close them
+   * and there is no bash.
+   */
   otherwise: string;
 }
 
 /**
- * Lines of a script that is run with itself as its name: a plain shell knows only files of one digit, and begins anew in
- * bash where there are others. Variables of the program's environment are left alone.
+ * Lines of a script that receives its own text as `$0`: a plain shell can close only descriptors of one digit, and
+ * restarts the script in bash if there are higher ones. Variables of the program's environment are left alone.
  */
 export function closingLines({ bash, lastKept, otherwise }: ClosingOptions): string {
   const again = bash === undefined ? otherwise : `exec ${[bash, ...plainBash].join(" ")} -c "$0" "$0" "$@"`;
@@ -27,27 +30,35 @@ done
 [ -z "$a2e_more" ] || ${again}`;
 }
 
-/** Neither files of a user nor variables tell it what to do. As a remote login, which it takes pipes of Node for, it would ask. */
+/**
+ * Neither startup files nor variables of the user have an effect. Without `--norc`, bash takes Node's pipes for a
+ * remote login and would read its startup file.
+ */
 const plainBash = ["--norc", "-p"];
 
-/** Bash drops the prompts that are meant for the program, since it needs none itself. The system still has them. */
+/**
+ * Bash drops the prompt variables of the program's environment, since it runs without a terminal. They are restored
+ * from /proc.
+ */
 export const promptLines = `if [ -n "$BASH_VERSION" ]; then
   while IFS= read -r -d '' a2e_variable; do
     case $a2e_variable in PS[12]=*) export "$a2e_variable" ;; esac
   done < /proc/self/environ
 fi 2> /dev/null`;
 
-/** Where bash mostly is. */
+/** The usual places of bash. */
 export function findBash(): string | undefined {
   return ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].find((path) => existsSync(path));
 }
 
-/** The same program without files of the host. Where that cannot be had, the program as it is: it is not confined. */
+/**
+ * The same program without open files of the host. If that is not possible, the program unchanged: it is not confined.
+ */
 export function withoutInheritedFiles(file: string, args: readonly string[]): { file: string; args: string[] } {
   const bash = process.platform === "linux" ? findBash() : undefined;
   if (bash === undefined) return { file, args: [...args] };
   const script = `${closingLines({ bash, lastKept: 2, otherwise: ":" })}\n${promptLines}\nexec "$@"`;
-  // Bash never begins anew, so that its name is free for what it says where the program cannot be started.
+  // Bash never restarts the script, so `$0` can be the name that prefixes its error if the program cannot be started.
   return { file: bash, args: [...plainBash, "-c", script, "a2e", file, ...args] };
 }
 
@@ -65,7 +76,7 @@ function isTerminalMaster(file: string): boolean {
   try {
     return readlinkSync(`/proc/self/fd/${file}`).endsWith("/ptmx");
   } catch {
-    // Closed meanwhile, as the one by which the folder was read.
+    // Closed in the meantime, like the descriptor that read the folder.
     return false;
   }
 }

@@ -30,7 +30,7 @@ for await (const line of createInterface({ input: process.stdin })) answer(await
 async function startHost() {
   const host = await startGuardedHost(program);
   const { guarded, dropped, host: pid } = host.first as { guarded: number; dropped: number; host: number };
-  /** Throws while the guard has no shell, or one that has not begun. */
+  /** Throws while the guard has no shell, or the shell has not started yet. */
   const shell = () => {
     const found = guardShellOf(pid, "test-guard");
     if (found === undefined) throw new Error("the guard has no shell");
@@ -61,7 +61,7 @@ onLinux("the entries of a killed host are ended, and dropped entries are not", a
   expect(isRunning(host.dropped)).toBe(true);
 });
 
-onLinux("a guard ends with a host that closes it, and cleans up nothing", async () => {
+onLinux("a guard ends with a host that closes it, without cleaning up", async () => {
   await using host = await startHost();
   const shell = host.shell();
 
@@ -86,7 +86,7 @@ onLinux.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const)(
   },
 );
 
-onLinux("a guard whose shell is killed starts another, which knows the entries", async () => {
+onLinux("a guard whose shell is killed starts another shell with the same entries", async () => {
   await using host = await startHost();
   const first = host.shell();
 
@@ -146,7 +146,7 @@ test("an entry that a shell would take for several words is refused", () => {
   for (const entry of ["1 2", "*", "", "1\n2", "$(reboot)"]) expect(() => guard.add(entry)).toThrow(TypeError);
 });
 
-test("closing a guard twice is closing it once, and entries that come later start nothing", async () => {
+test("closing a guard twice is allowed, and later entries start no shell", async () => {
   const guard = new OrphanGuard({ name: "test-guard", cleanUp: killGroups });
   guard.start();
 

@@ -7,7 +7,7 @@ import { withoutInheritedFiles } from "./inherited-files.ts";
 export interface OrphanGuardOptions {
   /** The shell's name in a list of processes. */
   readonly name: string;
-  /** Shell lines that run after the host was killed, with the entries that are left in `$entries`. There may be none. */
+  /** Shell lines that run after the host was killed, with the remaining entries in `$entries`, which may be empty. */
   readonly cleanUp: string;
   /** `$1`, `$2` and so on of these lines. */
   readonly args?: readonly string[];
@@ -18,8 +18,9 @@ export interface OrphanGuardOptions {
 export const killGroups = 'for one in $entries; do kill -s KILL -- "-$one"; done';
 
 /**
- * The signals that a terminal or a supervisor sends to everything it has started are ignored: the clean-up comes after them.
- * The first entries are part of the script, so that they are known even if the host is killed while the shell starts.
+ * The signals that a terminal or a supervisor sends to all its processes are ignored: the clean-up comes after them.
+ * The first entries are part of the script, so that the shell has them even if the host is killed while the shell
+ * starts.
  */
 const toScript = (entries: Iterable<string>, cleanUp: string) => `
 trap '' INT TERM HUP QUIT
@@ -34,7 +35,7 @@ done
 ${cleanUp}
 `;
 
-/** How long `close` waits for a shell that does not answer, such as one that was stopped by SIGSTOP. */
+/** How long `close` waits for a shell that does not answer, for example after a SIGSTOP. */
 const patienceMs = 1_000;
 /** How often a shell that was killed is started again at once. Afterwards only the next `add` or `start` tries. */
 const maxRestarts = 10;

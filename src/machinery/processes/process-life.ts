@@ -1,4 +1,4 @@
-// Which processes live, and which marks on the machine belong to one that does not.
+// Which processes are alive, and which names on the machine belong to a process that has ended.
 import { readlinkSync } from "node:fs";
 
 export function isAlive(pid: number): boolean {
@@ -6,7 +6,7 @@ export function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's is alive too.
+    // A process of another user is alive too.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
@@ -22,14 +22,14 @@ export function killIfAlive(pid: number): void {
 const mark = /^a2e-(\d+)-(\d+)-/;
 
 /**
- * The beginning of names that this process gives to what it makes outside of itself. The id of a process means something only
- * within its namespace, and containers may share what they see.
+ * The prefix of names that this process gives to resources outside of itself, such as files and containers. The id of
+ * a process is unique only within its namespace, and containers may share a file system.
  */
 export function processMark(): string {
   return `a2e-${namespaceId()}-${process.pid}-`;
 }
 
-/** True for a name that a process gave which is no more. */
+/** True if the process that created the name has ended. */
 export function isAbandoned(name: string): boolean {
   const [, namespace, pid] = mark.exec(name) ?? [];
   return namespace === namespaceId() && !isAlive(Number(pid));
@@ -39,7 +39,7 @@ function namespaceId(): string {
   try {
     return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
   } catch {
-    // No Linux: there is one for all.
+    // Not Linux: all processes share a namespace.
     return "0";
   }
 }

@@ -33,7 +33,7 @@ describeWith(linux).each(shells)("a program that %s waits for", (shell) => {
     },
   );
 
-  // Where shells speak no other language here, this says nothing.
+  // If no shell translations are installed here, this test proves nothing.
   test.each(["fr", "ru"])("is understood in every language: %s", (language) => {
     const env = { LANG: "C.UTF-8", LANGUAGE: language };
     expect(endUnder(shell, "exit 143", env)).toMatchObject({ code: 143, signal: null });
@@ -47,12 +47,12 @@ describeWith(linux).each(shells)("a program that %s waits for", (shell) => {
   });
 });
 
-test("without a report, a code above 128 is the signal of that number, where there is one", () => {
+test("without a report, a code above 128 is the signal of that number, if that signal exists", () => {
   expect(exitBehindShell({ code: 143, signal: null })).toEqual({ code: null, signal: "SIGTERM" });
   expect(exitBehindShell({ code: 255, signal: null })).toEqual({ code: 255, signal: null });
   expect(exitBehindShell({ code: 7, signal: null }, "[1]+ Terminated")).toEqual({ code: 7, signal: null });
   expect(exitBehindShell({ code: 143, signal: null }, "[1]+  Running  x\n[1]+  Exit 143  x\n").code).toBe(143);
-  // What a shell says in its own name.
+  // The report of ksh-like shells.
   expect(exitBehindShell({ code: 152, signal: null }, "[1] + Done(137)  x").code).toBe(137);
   expect(exitBehindShell({ code: 152, signal: null }, "[1] + Killed  x").signal).toBe("SIGXCPU");
   expect(exitBehindShell({ code: null, signal: "SIGKILL" }, "[1] + Done(9)")).toEqual({

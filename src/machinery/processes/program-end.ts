@@ -1,5 +1,5 @@
-// How a program ended, where a shell has waited for it. A shell makes 128 + n of a signal, and a program may exit with that
-// of its own accord; but in the shell's list of jobs the two differ, and so it is asked for that list.
+// How a program ended that a shell has waited for. A shell turns a signal into 128 + n, and a program may exit with
+// that code itself. The shell's list of jobs shows the difference, so the shell reports that list.
 import type { ChildProcess } from "node:child_process";
 import { signalName } from "./signal-names.ts";
 
@@ -9,23 +9,24 @@ interface ProcessExit {
   signal: NodeJS.Signals | null;
 }
 
-/** Where a shell reports: open in the shell, and not in the program. */
+/** The descriptor of the report: open in the shell, and closed in the program. */
 export const reportDescriptor = 3;
 
 /** By the convention of shells, an exit code above this is the number of a signal. */
 const signalBase = 128;
 
 /**
- * Lines of a script, for dash, bash and their like, that run a command, report how it ended, and leave its exit code in
- * `code`. The shell runs it beside itself, where SIGINT and SIGQUIT are ignored: the command has to undo that.
+ * Lines of a script, for dash, bash and similar shells, that run a command, report how it ended, and leave its exit
+ * code in `code`. The shell runs it in the background, where SIGINT and SIGQUIT are ignored: the command has to reset
+ * that.
  */
 export function reportingLines(command: string): string[] {
-  // In a language that is known: bash speaks that of the program.
+  // In English: bash would otherwise use the language of the program's environment.
   const report = `LC_ALL=C jobs >&${reportDescriptor}`;
   return [
-    // What the shell itself has to say about the end of a program is not the program's output.
+    // The shell's own messages about the end of a program are not the program's output.
     "exec 4<&0 5>&2 2> /dev/null",
-    // Bash forgets a job with the end of the wait for it, and tells it before that only outside of POSIX mode.
+    // Bash forgets a job when the wait for it ends, and reports it before that only outside of POSIX mode.
     `if [ -n "$BASH_VERSION" ]; then set +o posix; trap '${report}' CHLD; fi`,
     `${command} <&4 2>&5 ${reportDescriptor}>&- 4<&- 5>&- &`,
     "wait $!",
@@ -34,11 +35,11 @@ export function reportingLines(command: string): string[] {
   ];
 }
 
-/** Far more than a shell has to say: whoever got hold of the pipe may say anything. */
+/** Far longer than any report: a program that got hold of the pipe may write anything. */
 const maxReportLength = 1024;
 
 export interface Report {
-  /** Complete once the child is closed; empty where it was started without the pipe. */
+  /** Complete once the child is closed; empty if it was started without the pipe. */
   readonly text: string;
   close(): void;
 }
@@ -66,9 +67,9 @@ export function readReport(child: Pick<ChildProcess, "stdio">): Report {
 const exited = /^\[\d+\] *[+-]? +(?:Done(?:\((\d+)\))?|Exit (\d+))/;
 
 /**
- * What the program ended with, from how the shell did: with a code of its own that is reported, whatever the shell made of
- * it, or by the signal that the shell names. Without a report, a code above 128 is taken for the signal of that
- * number: few programs exit with one, and many are killed.
+ * How the program ended, derived from the exit of the shell: with the exit code that is reported, whatever the shell's
+ * own code, or by the signal that the shell names. Without a report, a code above 128 is taken for the signal of that
+ * number: few programs exit with such a code, and many are killed.
  */
 export function exitBehindShell({ code, signal }: ProcessExit, report = ""): ProcessExit {
   const lastLine = report.trimEnd().split("\n").at(-1) ?? "";

@@ -1,21 +1,21 @@
-// What a script names in its first line. The system looks for it only when the script is executed, and says of a missing one no
-// more than that the script is missing; where a shell stands in between, it says so to the shell.
+// The interpreter named in the first line of a script. The system looks for it only when the script is executed, and
+// reports a missing interpreter as if the script were missing; with a shell in between, only the shell sees that error.
 import { accessSync, closeSync, constants, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
 
 /** As much of a file as Linux looks at. */
 const lookedAtBytes = 256;
-/** A path that is not whole is none. */
+/** A path that is cut off at the end of the buffer does not match. */
 const firstLine = /^#![ \t]*([^ \t\n\0]+)[ \t\n\0]/;
 
 /**
- * The path in the first line of a script, as it is written; undefined for any other program, and for one that may be run but
- * not read. At once: it takes microseconds, and other threads would take longer to be asked.
+ * The path in the first line of a script, as written; undefined for any other program, and for a program that can be
+ * run but not read. Synchronous: it takes microseconds, and the thread pool would take longer.
  */
 export function readInterpreter(file: string): string | undefined {
   let descriptor: number | undefined;
   try {
-    // Waits for nobody, should it be a pipe by now.
+    // Does not block if the file has become a pipe in the meantime.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const beginning = Buffer.alloc(lookedAtBytes);
     readSync(descriptor, beginning, 0, lookedAtBytes, 0);
@@ -27,7 +27,10 @@ export function readInterpreter(file: string): string | undefined {
   }
 }
 
-/** Throws where the program is a script that could not be run in this folder, on a host whose files are all in sight. */
+/**
+ * Throws if the program is a script whose interpreter does not exist, seen from this folder. Valid for a program that
+ * sees all files of the host.
+ */
 export function checkInterpreter(file: string, cwd: string): void {
   const interpreter = readInterpreter(file);
   if (interpreter === undefined) return;
@@ -39,5 +42,5 @@ export function checkInterpreter(file: string, cwd: string): void {
 }
 
 export function noInterpreter(program: string, interpreter: string): string {
-  return `${program} is a script for ${JSON.stringify(interpreter)}, and there is no such program`;
+  return `${program} is a script for ${JSON.stringify(interpreter)}, which does not exist`;
 }

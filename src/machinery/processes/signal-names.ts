@@ -1,12 +1,12 @@
-// Signals by number and by name. Node knows only those of old: what Linux calls real-time signals is counted from here.
+// Signals by number and by name. Node lists only the standard signals; the real-time signals of Linux are added here.
 import { constants } from "node:os";
 
-/** As the C library numbers them; the two below are its own. Other systems have none that could be sent. */
+/** As the C library numbers them, which reserves the two below. On other systems the range is empty. */
 const realTime = { first: 34, last: process.platform === "linux" ? 64 : 33 };
 
 const numbers = new Map<string, number>(Object.entries(constants.signals));
 
-/** Undefined for what is no signal. Some have two names: this is the first. */
+/** Undefined for a number that is not a signal. Some signals have two names: this returns the first. */
 export function signalName(number: number): NodeJS.Signals | undefined {
   for (const [name, known] of numbers) if (known === number) return name as NodeJS.Signals;
   if (number < realTime.first || number > realTime.last) return undefined;
@@ -14,7 +14,7 @@ export function signalName(number: number): NodeJS.Signals | undefined {
   return name as NodeJS.Signals;
 }
 
-/** Undefined for what is no signal. */
+/** Undefined for a name that is not a signal. */
 export function signalNumber(name: string): number | undefined {
   const known = numbers.get(name);
   if (known !== undefined) return known;
@@ -24,10 +24,10 @@ export function signalNumber(name: string): number | undefined {
   return number >= realTime.first && number <= realTime.last ? number : undefined;
 }
 
-/** Nobody can refuse two of them, and whoever waits for children needs the news of them. */
+/** SIGKILL and SIGSTOP cannot be ignored, and a parent that waits for children needs SIGCHLD. */
 const { SIGKILL, SIGSTOP, SIGCHLD, ...refusable } = constants.signals;
 
-/** What whoever stands between a program and the sender of signals has to outlive, for the program to decide. */
+/** Signals that a process between the sender and a program must ignore, so that the program decides. */
 export const passedSignals: readonly number[] = [
   ...new Set(Object.values(refusable)),
   ...Array.from({ length: realTime.last - realTime.first + 1 }, (_, index) => realTime.first + index),

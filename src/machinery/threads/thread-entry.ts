@@ -1,4 +1,4 @@
-// Where the code of a worker thread is, whether the package runs from its sources or as built.
+// Finds the code of a worker thread, whether the package runs from sources or from the build.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -7,7 +7,7 @@ export function siblingModule(name: string, base: string): string {
   return new URL(`./${name}${base.endsWith(".ts") ? ".ts" : ".js"}`, base).href;
 }
 
-/** What to start a worker with so that it runs the module beside `base`. */
+/** The URL to start a worker with, so that it runs the module beside `base`. */
 export function threadEntry(name: string, base: string): URL {
   const entry = siblingModule(name, base);
   if (entry.endsWith(".js")) return new URL(entry);

@@ -1,4 +1,4 @@
-// What runs in a worker thread: imports the module a job names, calls its export, sends back what comes of it.
+// The code of a worker thread: imports the module that a job names, calls its export, and sends back the result.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { parentPort } from "node:worker_threads";
 import { A2EError, type ErrorJson, toErrorJson } from "../../protocol/errors.ts";
@@ -12,9 +12,9 @@ export type FromWorker =
   | { result: unknown }
   | { error: ErrorJson };
 
-/** What a job's function gets beside its arguments. */
+/** Passed to a job's function after its arguments. */
 export interface WorkerContext {
-  /** Aborted when nobody waits for the result; the thread is ended soon after. */
+  /** Aborted when the result is no longer needed; the thread is ended soon after. */
   readonly signal: AbortSignal;
   send(message: unknown): void;
 }
@@ -25,11 +25,11 @@ redirectOutput((output) => post({ output }));
 
 let controller = new AbortController();
 
-/** Whose code runs, also what a job left behind: a timer, or a promise that nobody waits for. */
+/** The job whose code runs, including timers and promises that outlive the job. */
 const jobs = new AsyncLocalStorage<WorkerContext>();
 let running: WorkerContext | undefined;
 
-// What a job left behind fails on its own: its thread may work for somebody else by now.
+// An error in code that outlived its job must not fail the job that the thread runs now.
 process.on("uncaughtException", (error) => {
   const job = jobs.getStore();
   if (job === undefined || job === running) throw error;

@@ -60,7 +60,7 @@ test("a job gets a copy of its arguments and returns a copy of its result", asyn
   expect(result).not.toBe(args);
 });
 
-test("jobs share a worker one after the other and never at once", async () => {
+test("jobs share a worker, one after the other", async () => {
   const pool = createPool({ size: 1 });
   const threads = await Promise.all([pool.run(job("thread")), pool.run(job("thread")), pool.run(job("thread"))]);
   expect(new Set(threads).size).toBe(1);
@@ -76,7 +76,7 @@ test("as many jobs run at once as the pool has workers", async () => {
   expect(new Set(threads).size).toBe(2);
 });
 
-test("where one owner has all the workers there is one for the others, and the owner's own jobs wait", async () => {
+test("if one owner uses all workers, an extra worker runs the jobs of other owners, and the owner's own jobs wait", async () => {
   const pool = createPool({ size: 2 });
   const controller = new AbortController();
   const { signal } = controller;
@@ -91,7 +91,7 @@ test("where one owner has all the workers there is one for the others, and the o
   expect(await waiting).toBe("ada's");
 });
 
-test("what a job throws is what its caller gets", async () => {
+test("an error thrown by a job reaches its caller", async () => {
   await expect(createPool().run(job("fail"))).rejects.toThrow("no such luck");
   await expect(createPool().run(job("absent"))).rejects.toThrow('has no export "absent"');
   await expect(createPool().run({ module: "file:///nowhere.mjs", exportName: "x", args: null })).rejects.toThrow(
@@ -135,7 +135,7 @@ test("a worker that exits or exhausts its memory fails its job only", async () =
   expect(await pool.run(job("echo", 3))).toBe(3);
 });
 
-test("what a job does not catch ends its worker, and what it left behind when it ended no other job", async () => {
+test("an uncaught error ends the worker of its job, and one that occurs after the job ended fails no other job", async () => {
   const texts: unknown[] = [];
   const log: Logger = { ...silentLogger, info: (_message, fields) => void texts.push(fields?.text) };
   const pool = createPool({ size: 1, log });
@@ -160,7 +160,7 @@ test("messages arrive in order before the result", async () => {
   expect([...got, result]).toEqual([1, 2, 3, 4, 5, "told"]);
 });
 
-test("whoever throws at a message ends the job with it, and nothing else", async () => {
+test("an onMessage callback that throws ends its own job only", async () => {
   const pool = createPool({ size: 1 });
   const onMessage = () => {
     throw new Error("mine");
@@ -169,7 +169,7 @@ test("whoever throws at a message ends the job with it, and nothing else", async
   expect(await pool.run(job("echo", 4))).toBe(4);
 });
 
-test("what cannot be copied is an error of the job, either way", async () => {
+test("an argument or result that cannot be copied fails the job", async () => {
   const pool = createPool({ size: 1 });
   await expect(pool.run(job("echo", () => {}))).rejects.toThrow("could not be cloned");
   await expect(pool.run(job("unclonable"))).rejects.toThrow("could not be cloned");
@@ -185,7 +185,7 @@ test("jobs beyond the queue limit are refused", async () => {
   expect(await waiting).toBe(5);
 });
 
-test("what a job prints goes to the log and not to the host's output", async () => {
+test("output printed by a job goes to the log and not to the host's output", async () => {
   const lines: unknown[] = [];
   const log: Logger = { info: (_message, fields) => lines.push(fields), warn() {}, error() {} };
   await createPool({ log }).run(job("print"));
@@ -201,7 +201,7 @@ test("closing ends running and waiting jobs, and closing twice is closing once",
   await expect(pool.run(job("echo"))).rejects.toMatchObject({ code: "cancelled" });
 });
 
-test("a pool that nobody closed does not keep a process alive", () => {
+test("a pool that was not closed does not keep a process alive", () => {
   const pool = fileURLToPath(new URL("./worker-pool.ts", import.meta.url));
   const script = `
     const { WorkerPool } = await import(${JSON.stringify(pool)});

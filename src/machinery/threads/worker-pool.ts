@@ -1,5 +1,6 @@
-// Runs functions of modules in worker threads, so that code which blocks, loops or crashes cannot hurt the host.
-// Knows nothing of what runs in them. A thread shares the process: this contains accidents, it is no sandbox against attackers.
+// Runs functions of modules in worker threads, so that code which blocks, loops or crashes cannot stop the host. The
+// pool is independent of the code it runs. A thread shares the process: this contains accidents, it is not a sandbox
+// against attackers.
 import { type ResourceLimits, type TransferListItem, Worker } from "node:worker_threads";
 import { A2EError, fromErrorJson, messageOf } from "../../protocol/errors.ts";
 import { threadEntry } from "./thread-entry.ts";
@@ -12,7 +13,7 @@ export interface WorkerJob {
   readonly exportName: string;
   /** Copied to the worker, as is the result from it. */
   readonly args: unknown;
-  /** What of the arguments is handed over instead of copied, as a port is. */
+  /** The parts of the arguments that are transferred instead of copied, such as a MessagePort. */
   readonly transfer?: readonly TransferListItem[];
 }
 
@@ -22,11 +23,14 @@ export interface WorkerJobOptions {
   /** Counted from when a worker takes the job. */
   timeoutMs?: number;
   /**
-   * Whose it is. Of several owners the one with the fewest jobs running goes first, and where one has all the workers
-   * there is one more for the others.
+   * The owner of the job. The owner with the fewest running jobs goes first, and if a single owner uses all workers,
+   * an extra worker runs the jobs of the others.
    */
   owner?: string;
-  /** What the job passes to `context.send`, in order, before the job settles. Where this throws, the job ends with it. */
+  /**
+   * Receives the job's `context.send` messages, in order, before the job settles. If this throws, the job rejects with
+   * that error.
+   */
   onMessage?(message: unknown): void;
 }
 
@@ -37,11 +41,10 @@ export interface WorkerPoolOptions {
   maxQueuedJobs?: number;
   /** A worker without work for this long is ended. */
   idleMs?: number;
-  /** A job that was told to abort may still take this long before its worker is ended. */
+  /** After an abort, a job may take this long before its worker is ended. */
   abortGraceMs?: number;
   resourceLimits?: ResourceLimits;
-  /** Gets what jobs print. */
-  /** Receives what the code of a job prints; by default it is dropped. */
+  /** Receives the output that a job prints; by default it is dropped. */
   log?: { info(message: string, fields: { text: string }): void };
 }
 
@@ -132,7 +135,7 @@ export class WorkerPool {
     return this.#workers.size < size || isTakenByOne ? this.#create() : undefined;
   }
 
-  /** Whether one owner, and not this one, has all the workers. */
+  /** Whether a single owner, other than this one, uses all workers. */
   #areAllOfOneOther(owner: string | undefined): boolean {
     const owners = new Set(Array.from(this.#workers, ({ job }) => job?.owner));
     return owner !== undefined && owners.size === 1 && !owners.has(undefined) && !owners.has(owner);

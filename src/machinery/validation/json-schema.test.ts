@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createSchemaCheck } from "./json-schema.ts";
 
 test.each(["constructor", "toString", "valueOf", "hasOwnProperty"])(
-  "an argument called %s is there only where it was given, though every object has something of that name",
+  "an argument called %s is present only if it was given, although every object inherits that name",
   (name) => {
     const properties = { [name]: { type: "string" } };
     const check = createSchemaCheck({ type: "object", properties, additionalProperties: false });
@@ -30,7 +30,7 @@ test.each(["constructor", "toString", "a"])(
 
     expect(checked).toEqual({ value: { [name]: "usual", list: [{ [name]: "usual" }, { [name]: "given" }] } });
     expect(check({ [name]: 7 })).toEqual({ problems: [{ path: name, message: "expected string, found number 7" }] });
-    // Objects as any other, for whoever gets them.
+    // Callers receive ordinary objects.
     expect(Object.getPrototypeOf("value" in checked ? checked.value : null)).toBe(Object.prototype);
   },
 );

@@ -1,4 +1,4 @@
-// The only file that knows ajv: checks values against a JSON Schema that came as data.
+// The only file that imports ajv: checks values against a JSON Schema given as data.
 import { createRequire } from "node:module";
 import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 
@@ -13,18 +13,21 @@ import {
   type ValueProblem,
 } from "./problem-text.ts";
 
-/** Values larger than this are told their first problem only: collecting all could cost a thousand times their size. */
+/** For larger values only the first problem is reported: collecting all could cost a thousand times their size. */
 const maxBytesForAllProblems = 64 * 1024;
 
 export type Checked = { value: JsonObject } | { problems: ValueProblem[] };
 
-/** Compiles on first use: a list of two hundred tools costs nothing until one of them is called. Throws on a broken schema. */
+/**
+ * Compiles on first use: a list of two hundred tools costs nothing until a tool is called. Throws on an invalid
+ * schema.
+ */
 export function createSchemaCheck(schema: JsonObject): (args: JsonObject) => Checked {
   const hasDefaults = hasKeyword(schema, "default");
   let validate: ValidateFunction | undefined;
   let validateAll: ValidateFunction | undefined;
   let fillsInherited: boolean | undefined;
-  // Filling in defaults writes to what is checked, and the caller's arguments are not ours to change.
+  // Ajv writes defaults into the value it checks, and the caller's arguments must not change.
   const copy = (args: JsonObject): JsonObject => {
     const value = copyJson(args);
     fillsInherited ??= hasDefaults && namesInherited(schema);
@@ -53,7 +56,7 @@ function compile(schema: JsonObject, isComplete: boolean): ValidateFunction {
   const key = `${isComplete} ${ownProperties}`;
   const ajv = ajvs.get(key) ?? createAjv({ allErrors: isComplete, ownProperties });
   ajvs.set(key, ajv);
-  // Tools of other systems name older drafts; what they use of them means the same in this one.
+  // Tools of other systems name older drafts; the keywords they use mean the same in this draft.
   const { $schema: _draft, ...rest } = schema;
   try {
     return ajv.compile(rest);
@@ -66,13 +69,19 @@ function compile(schema: JsonObject, isComplete: boolean): ValidateFunction {
 const inheritedNames = Object.getOwnPropertyNames(Object.prototype);
 const inheritedTexts = inheritedNames.map((name) => JSON.stringify(name));
 
-/** To look for own properties only costs time with each value, and matters where a schema has one such as `constructor`. */
+/**
+ * Checking own properties only costs time for each value, and is needed only if a schema names a property such as
+ * `constructor`.
+ */
 function namesInherited(schema: JsonObject): boolean {
   const text = JSON.stringify(schema);
   return inheritedTexts.some((name) => text.includes(name));
 }
 
-/** Ajv takes what an object inherits for a given value: it fills in no default there, and then refuses what it found. */
+/**
+ * Ajv takes an inherited property for a given value: it does not fill in the default, and then rejects the inherited
+ * value.
+ */
 function fillInherited(schema: JsonValue | undefined, value: JsonValue | undefined): void {
   if (!isJsonObject(schema)) return;
   if (Array.isArray(value)) for (const item of value) fillInherited(schema.items, item);
@@ -109,7 +118,7 @@ function toProblems(errors: readonly ErrorObject[], args: JsonObject): ValueProb
   for (const error of errors) {
     const path = toPath(fromPointer(error.instancePath, args));
     const problem = { path, message: toMessage(error) };
-    // Each branch of an anyOf reports; the same complaint about the same place is said once.
+    // Each branch of an anyOf reports; the same problem at the same path is listed once.
     problems.set(`${path}\n${problem.message}`, problem);
     if (problems.size >= maxProblems) break;
   }
@@ -138,7 +147,7 @@ function toMessage(error: ErrorObject): string {
   }
 }
 
-/** A JSON pointer as path segments; digits are an index only where the arguments have an array. */
+/** A JSON pointer as path segments; digits are an index only if the arguments have an array there. */
 function fromPointer(pointer: string, args: JsonObject): (string | number)[] {
   let place: unknown = args;
   return pointer

@@ -1,13 +1,20 @@
 // How large JSON would be, without writing it.
 import { defaultLimits } from "../../protocol/limits.ts";
 
-/** True where the JSON of a value takes more than `maxBytes` or nests too deeply, as a cycle does; stops as soon as that is certain. */
+/**
+ * True if the JSON of a value is longer than `maxBytes` or nests too deeply, as a cycle does; stops as soon as that is
+ * certain.
+ */
 export function isLargerThan(value: unknown, maxBytes: number): boolean {
-  // Most values are far below: what they take at most is known without a look at their texts, which is what costs.
+  // Most values are far below: an upper bound from text lengths is enough, without counting the bytes of each text,
+  // which is slow.
   return measure(value, maxBytes, maxDepth, false) < 0 && measure(value, maxBytes, maxDepth, true) < 0;
 }
 
-/** What is left of `budget` after a value; negative as soon as it is spent. Text counts as UTF-8, escapes are not counted. */
+/**
+ * The rest of `budget` after a value; negative as soon as it is used up. Text counts as UTF-8; escapes are not
+ * counted.
+ */
 export function remainingBytes(value: unknown, budget: number): number {
   return measure(value, budget, maxDepth, true);
 }
@@ -42,7 +49,7 @@ function measure(value: unknown, budget: number, depth: number, isExact: boolean
   return left;
 }
 
-/** Bytes of a text as UTF-8, counted only where there may be room for it; or the most that a text of its length takes. */
+/** Bytes of a text as UTF-8, counted only if there may be room for it; or the maximum for a text of its length. */
 function textBytes(text: string, budget: number, isExact: boolean): number {
   if (!isExact) return text.length * 3;
   return text.length > budget ? text.length : Buffer.byteLength(text);

@@ -1,9 +1,9 @@
-// What is wrong with a value, in words that whoever wrote it can act on, be it a person or a model.
+// Describes a problem with a value so that its author, a person or a model, can correct it.
 
 import { nearest } from "../../protocol/nearest.ts";
 import { cutText } from "./json-size.ts";
 
-/** Problems told at once. */
+/** Problems reported at once. */
 export const maxProblems = 20;
 
 const plainName = /^[A-Za-z_$][\w$-]*$/;
@@ -19,7 +19,7 @@ export function toPath(segments: readonly PropertyKey[]): string {
   return path;
 }
 
-/** What stands in a place: its type, and its value where that is short. */
+/** The type of a value, and the value itself if it is short. */
 export function describeFound(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
@@ -45,8 +45,7 @@ export function unknownProperty(name: string, known: readonly string[]): string 
   return `unknown property "${cutText(name, maxShown)}"; ${allowed}`;
 }
 
-/** All problems in one sentence. */
-/** What is wrong with one value of a JSON document, and where it stands, as in `filters[2].name`. */
+/** A problem with a value of a JSON document, and the path of the value, as in `filters[2].name`. */
 export interface ValueProblem {
   path: string;
   message: string;

@@ -1,4 +1,4 @@
-/** Returns the value at a path of an object or a list; undefined if the path does not lead to one. */
+/** Returns the value at a path of an object or a list; undefined if there is no value. */
 export function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   let value = root;
   for (const step of path) {

@@ -1,11 +1,11 @@
-// Patterns with wildcards, for names and for paths. `*` stands for any characters in all of them; the options say which
-// other signs have a meaning. Every other character stands for itself. No pattern is slow: see wildcard-steps.ts.
+// Patterns with wildcards, for names and for paths. `*` matches any characters in all of them; the options enable other
+// wildcards. Every other character matches itself. No pattern is slow: see wildcard-steps.ts.
 import { matchesSteps } from "./wildcard-steps.ts";
 
 export interface WildcardOptions {
-  /** `?` stands for one character. Without this it stands for itself, as in addresses, in which it is common. */
+  /** `?` matches a single character. Without this it matches itself, as in URLs, which often contain it. */
   readonly questionMark?: boolean;
-  /** `[a-z]` stands for one character of a set, `[!a-z]` for one that is not in it, and `\*` for a star. */
+  /** `[a-z]` matches a character of a set, `[!a-z]` a character outside of it, and `\*` a star. */
   readonly sets?: boolean;
 }
 
@@ -24,10 +24,10 @@ interface CharacterSet {
   readonly ranges: readonly (readonly [string, string])[];
 }
 
-/** A text is one character that stands for itself. */
+/** A string is a character that matches itself. */
 type Token = typeof star | typeof anyOne | CharacterSet | string;
 
-/** Returns a function that says whether all of a text fits the pattern. `*` also stands for `/`. */
+/** Returns a function that tests whether a whole text matches the pattern. `*` also matches `/`. */
 export function createWildcard(pattern: string, options: WildcardOptions = {}): (text: string) => boolean {
   const tokens = parseTokens(pattern, options);
   return (text) => matchesTokens(tokens, text);

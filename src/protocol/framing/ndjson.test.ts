@@ -9,12 +9,12 @@ const encoder = new TextEncoder();
 
 interface SplitOptions {
   maxLineBytes?: number;
-  /** Where the stream is cut, in bytes. */
+  /** The positions, in bytes, at which the stream is cut. */
   cuts?: readonly number[];
   isEnded?: boolean;
 }
 
-/** Lines as text, in order, with `null` for each report of one that was too long. */
+/** Lines as text, in order, with `null` for each report of a line that was too long. */
 function split(stream: string | Uint8Array, { maxLineBytes = 1000, cuts = [], isEnded = true }: SplitOptions = {}) {
   const seen: (string | null)[] = [];
   const splitter = createLineSplitter({
@@ -26,7 +26,7 @@ function split(stream: string | Uint8Array, { maxLineBytes = 1000, cuts = [], is
   const memory = new Uint8Array(bytes.length);
   let start = 0;
   for (const end of [...cuts, bytes.length]) {
-    // A stream that reuses its memory: whatever was lent is overwritten once `push` has returned.
+    // A stream that reuses its memory: the chunk is overwritten once `push` has returned.
     memory.set(bytes.subarray(start, end));
     splitter.push(memory.subarray(0, end - start));
     memory.fill(0x58);
@@ -54,7 +54,7 @@ describe("the line splitter", () => {
     expect(split(stream, { cuts: Array.from({ length }, (_, index) => index) })).toEqual(lines);
   });
 
-  test("any lines arrive whole whatever the cuts", () => {
+  test("any lines arrive whole for any cuts", () => {
     const line = fc.string({ unit: codeUnit }).map((text) => JSON.stringify(text));
     const cuts = fc.array(fc.nat(), { maxLength: 20 });
     fc.assert(
@@ -68,7 +68,7 @@ describe("the line splitter", () => {
     );
   });
 
-  test("a line that is too long is reported once and the next one is intact, whatever the cuts", () => {
+  test("a line that is too long is reported once and the next line is intact, for any cuts", () => {
     const bad = `${"x".repeat(11)}\nnext\n${"y".repeat(40)}\r\nlast`;
     for (let first = 0; first <= bad.length; first++) {
       for (let second = first; second <= bad.length; second++)
@@ -82,7 +82,7 @@ describe("the line splitter", () => {
     expect(split("éé\n", { maxLineBytes: 4, cuts: [1, 3] })).toEqual(["éé"]);
   });
 
-  test("a line too long is reported before it ends: nobody has to wait for a newline that never comes", () => {
+  test("a line that is too long is reported before its newline arrives", () => {
     expect(split("x".repeat(11), { maxLineBytes: 10, isEnded: false })).toEqual([null]);
   });
 
@@ -101,11 +101,11 @@ describe("the line splitter", () => {
     expect(seen).toEqual(["a"]);
   });
 
-  test("a byte order mark is no part of the first line", () => {
+  test("a byte order mark is not part of the first line", () => {
     expect(split('\ufeff{"a":1}\n{"b":"\ufeff"}\n')).toEqual(['{"a":1}', '{"b":"\ufeff"}']);
   });
 
-  test("bytes that are no UTF-8 become replacement characters and spoil no other line", () => {
+  test("invalid UTF-8 becomes replacement characters and affects no other line", () => {
     expect(split(new Uint8Array([0x22, 0xff, 0xc3, 0x22, 0x0a, 0x31, 0x0a]))).toEqual(['"\ufffd\ufffd"', "1"]);
   });
 

@@ -65,7 +65,7 @@ export function createLineSplitter({ maxLineBytes, onLine, onTooLong }: LineSpli
       for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
         const piece = chunk.subarray(start, end);
         start = end + 1;
-        // Most lines come whole and are read where they are.
+        // Most lines arrive whole and are decoded in place.
         if (pendingBytes === 0 && !isSkipping && piece.length <= maxLineBytes) emit(piece);
         else {
           keep(piece);

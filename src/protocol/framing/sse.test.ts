@@ -51,7 +51,7 @@ test("a stream that comes byte by byte or character by character reads the same"
   expect(parse(stream.split("")).events).toEqual(expected);
 });
 
-test("whatever is formatted is read back, however it is cut", () => {
+test("formatted events are read back for any cuts", () => {
   fc.assert(
     fc.property(fc.array(fc.json(), { maxLength: 5 }), fc.array(fc.nat(400), { maxLength: 8 }), (values, cuts) => {
       const lines = values.map((value) => JSON.stringify({ value }));
@@ -66,7 +66,7 @@ test("whatever is formatted is read back, however it is cut", () => {
   );
 });
 
-test("any text at all is survived, and means the same in one piece and in two", () => {
+test("any text is accepted, and yields the same events in one piece and in two", () => {
   const texts = fc.string({
     unit: fc.constantFrom("data", "id", "retry", ":", " ", "\r", "\n", "x", "\0", "\u2028", "7"),
   });
@@ -77,12 +77,12 @@ test("any text at all is survived, and means the same in one piece and in two", 
   );
 });
 
-test("formatted events are ASCII on one line each", () => {
+test("formatted events are ASCII, one line each", () => {
   const text = formatSseEvent(7, JSON.stringify({ text: "é\u2028\u2029\u0085🦜\n" }));
   expect(text).toBe('id: 7\ndata: {"text":"\\u00e9\\u2028\\u2029\\u0085\\ud83e\\udd9c\\n"}\n\n');
 });
 
-test("an event past the limit is reported once and skipped, and the next one is read", () => {
+test("an event over the limit is reported once and skipped, and the next event is read", () => {
   const long = "x".repeat(50);
   for (const text of [
     `data: ${long}\n\ndata: ok\n\n`,

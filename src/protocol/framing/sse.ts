@@ -1,8 +1,8 @@
-// Server-sent events, both ways: one message per event, its sequence number as the event's id.
+// Server-sent events, formatted and parsed: a message per event, with its sequence number as the event's id.
 import { escapeNonAscii } from "../json.ts";
 
 export interface SseEvent {
-  /** The id this event carried itself; unlike a browser's, never inherited from an earlier one. */
+  /** The id of this event itself; unlike in a browser, never inherited from an earlier event. */
   readonly id: string | undefined;
   readonly data: string;
 }
@@ -13,7 +13,7 @@ export interface SseParser {
 }
 
 interface SseParserOptions {
-  /** Longest data of one event, in characters. */
+  /** Longest data of an event, in characters. */
   maxDataLength: number;
   onEvent(event: SseEvent): void;
   /** Called once per event that grew past the limit; that event is skipped. */
@@ -22,7 +22,7 @@ interface SseParserOptions {
   onRetry?(delayMs: number): void;
 }
 
-/** One event for one line of JSON, in ASCII: some readers decode SSE as Latin-1 or cut lines at U+2028. */
+/** An event for a line of JSON, in ASCII: some readers decode SSE as Latin-1 or split lines at U+2028. */
 export function formatSseEvent(seq: number, line: string): string {
   return `id: ${seq}\ndata: ${escapeNonAscii(line)}\n\n`;
 }
@@ -35,7 +35,9 @@ export const keepAliveComment = ": keep-alive\n\n";
  */
 export const bootHeader = "a2e-boot";
 
-/** Says how many milliseconds a quiet stream is silent at most: after several times as long, its reader takes it for dead. */
+/**
+ * The longest silence of a stream in milliseconds: after several times as long, its reader takes the stream for dead.
+ */
 export const keepAliveHeader = "a2e-keep-alive";
 
 const anyLineEnd = /\r\n?|\n/g;
@@ -74,7 +76,9 @@ export function createSseParser({ maxDataLength, onEvent, onTooLong, onRetry }: 
     return decoder.decode(bytes, { stream: true });
   }
 
-  /** Returns where the unfinished line begins. Nearly every stream has LF alone, which needs no pattern. */
+  /**
+   * Returns the position of the unfinished line. Nearly every stream uses LF only, which needs no regular expression.
+   */
   function takeLines(text: string): number {
     let start = 0;
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {

@@ -17,7 +17,7 @@ test("a header from anywhere is survived", () => {
   expect(parseSubprotocols("a2e.v1, a2e.bearer.zz, chat")).toEqual({ token: undefined });
 });
 
-test("an acknowledgement is read back, and nothing else is taken for one", () => {
+test("an acknowledgement is read back, and no other frame is taken for one", () => {
   expect(parseAcknowledgement(formatAcknowledgement(512))).toBe(512);
   for (const text of [
     '{"type":"session/ack"}',

@@ -1,12 +1,13 @@
-// What both ends of a WebSocket must agree on besides the messages: subprotocols, acknowledgements, close codes.
+// The parts of a WebSocket that both ends must agree on besides the messages: subprotocols, acknowledgements, close
+// codes.
 
-/** The version of this carriage, and the one subprotocol that a host echoes. */
+/** The version of this framing, and the only subprotocol that a host echoes. */
 export const webSocketProtocol = "a2e.v1";
 const sessionPrefix = "a2e.session.";
 const bearerPrefix = "a2e.bearer.";
 
 export const webSocketCloseCodes = {
-  /** The session has said all it had to say. */
+  /** The session has ended and all its lines were sent. */
   sessionEnded: 4000,
   unknownSession: 4404,
 } as const;
@@ -16,7 +17,7 @@ interface Credentials {
   token?: string | undefined;
 }
 
-/** Browsers cannot set headers on a WebSocket, and what is in a URL gets logged: secrets travel as subprotocols. */
+/** Browsers cannot set headers on a WebSocket, and URLs are logged: secrets travel as subprotocols. */
 export function toSubprotocols({ sessionId, token }: Credentials): string[] {
   const protocols = [webSocketProtocol];
   if (sessionId !== undefined) protocols.push(sessionPrefix + sessionId);
@@ -45,7 +46,7 @@ function fromHex(digits: string): string | undefined {
   return new TextDecoder().decode(bytes);
 }
 
-/** A frame of its own that says: every line up to `seq` has arrived. The host's door takes it, no session sees it. */
+/** A frame of its own: every line up to `seq` has arrived. The server handles it; the session does not see it. */
 export function formatAcknowledgement(seq: number): string {
   return `{"type":"session/ack","seq":${seq}}`;
 }

@@ -68,7 +68,7 @@ test("an entry is written without closing, soon after it was recorded", async ()
   await audit.close();
 });
 
-test("recording an entry writes nothing before it returns, and keeps none of the entry", async () => {
+test("recording an entry writes nothing before it returns, and does not hold on to the entry", async () => {
   const { audit, path, numbers } = startAudit();
   const entry = entryOf(3);
   audit.record(entry);
@@ -125,31 +125,34 @@ test("a removed folder is reported once, made again, and its end reported once",
   ]);
 });
 
-testWith(fullDevice)("a full disk is reported once; what fits the buffer is written when there is room", async () => {
-  const { audit, numbers, path, warn } = startAudit({ maxPendingBytes: 2000 });
-  mkdirSync(dirname(path), { recursive: true });
-  symlinkSync("/dev/full", path);
-  for (const number of upTo(500)) {
-    audit.record(entryOf(number));
-    await nextTurn();
-  }
-  // The machine may have other things to do.
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
-  rmSync(path);
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
-  audit.record(entryOf(500));
-  await audit.close();
+testWith(fullDevice)(
+  "a full disk is reported once; buffered entries are written when there is room again",
+  async () => {
+    const { audit, numbers, path, warn } = startAudit({ maxPendingBytes: 2000 });
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync("/dev/full", path);
+    for (const number of upTo(500)) {
+      audit.record(entryOf(number));
+      await nextTurn();
+    }
+    // The machine may have other things to do.
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
+    rmSync(path);
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
+    audit.record(entryOf(500));
+    await audit.close();
 
-  const written = numbers();
-  expect(written.slice(0, -1)).toEqual(upTo(written.length - 1));
-  expect(written.at(-1)).toBe(500);
-  expect(warn).toHaveBeenLastCalledWith(expect.stringContaining("written again"), {
-    path,
-    lost: 501 - written.length,
-  });
-});
+    const written = numbers();
+    expect(written.slice(0, -1)).toEqual(upTo(written.length - 1));
+    expect(written.at(-1)).toBe(500);
+    expect(warn).toHaveBeenLastCalledWith(expect.stringContaining("written again"), {
+      path,
+      lost: 501 - written.length,
+    });
+  },
+);
 
-test("a path that never works fails no call, and closing says how many entries are lost", async () => {
+test("a path that can never be written fails no call, and closing logs how many entries are lost", async () => {
   const { audit, path, warn } = startAudit();
   mkdirSync(dirname(dirname(path)), { recursive: true });
   writeFileSync(dirname(path), "a file where the folder should be");
@@ -164,7 +167,7 @@ test("a path that never works fails no call, and closing says how many entries a
 
 test("entries beyond the buffer are dropped, counted and reported once", async () => {
   const { audit, numbers, path, warn } = startAudit({ maxPendingBytes: 10_000 });
-  // In one turn of the event loop, in which nothing can be written.
+  // All in the same turn of the event loop, during which nothing can be written.
   for (const number of upTo(1000)) audit.record(entryOf(number));
   await audit.close();
 
@@ -177,7 +180,7 @@ test("entries beyond the buffer are dropped, counted and reported once", async (
   ]);
 });
 
-test("what was dropped during the last write is told, though nothing comes after it", async () => {
+test("entries dropped during the last write are logged, even if no entry follows", async () => {
   const { audit, numbers, path, warn } = startAudit({ maxPendingBytes: 1, flushMs: 1 });
   let dropped = 0;
   audit.record(entryOf(0));

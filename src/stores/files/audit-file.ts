@@ -1,5 +1,5 @@
-// The audit log as a file of JSON lines, one per handled message. Best effort: it may lose entries, and then says so, but
-// it never fails or delays a call.
+// The audit log as a file of JSON lines, one line per handled message. Best effort: it may lose entries, and logs how
+// many, but it never fails or delays a call.
 
 import type { Logger } from "../../host/logger.ts";
 import type { AuditLog } from "../../host/ports/audit.ts";
@@ -12,13 +12,13 @@ export interface AuditFileOptions {
   /** The file is moved aside before it would grow beyond this. */
   maxBytes?: number;
   maxBackups?: number;
-  /** Entries that could not be written yet, in bytes; beyond it new ones are dropped and counted. */
+  /** Entries that could not be written yet, in bytes; beyond this limit new entries are dropped and counted. */
   maxPendingBytes?: number;
   /** How long an entry may wait; also how often a failing file is tried again. */
   flushMs?: number;
 }
 
-/** Lines are gathered in buffers of this size; a full one is written at once. */
+/** Lines are gathered in buffers of this size; a full buffer is written at once. */
 const bufferBytes = 256 * 1024;
 const maxSpareBuffers = 4;
 
@@ -36,7 +36,7 @@ export function createAuditFile(options: AuditFileOptions): AuditLog {
 
   let buffer: Buffer = Buffer.allocUnsafeSlow(0);
   let filled = 0;
-  /** Full ones that wait to be written, and empty ones to be used again. */
+  /** Full buffers that wait to be written, and empty buffers to be used again. */
   let full: Buffer[] = [];
   const spare: Buffer[] = [];
   let pendingBytes = 0;
@@ -44,10 +44,10 @@ export function createAuditFile(options: AuditFileOptions): AuditLog {
   let timer: NodeJS.Timeout | undefined;
   let closing: Promise<void> | undefined;
 
-  /** From the first failure or loss until a write has gone well and nothing was lost meanwhile. */
+  /** True from the first failure or loss until a write succeeds without an entry lost in the meantime. */
   let isTroubled = false;
   let lost = 0;
-  /** The last write failed: the next one waits for the timer, however much there is to write. */
+  /** The last write failed: the next write waits for the timer, however many entries are pending. */
   let isFailing = false;
 
   function reportTrouble(message: string, cause?: unknown): void {
@@ -61,7 +61,7 @@ export function createAuditFile(options: AuditFileOptions): AuditLog {
     timer = undefined;
     writing ??= write().finally(() => {
       writing = undefined;
-      // Also where the trouble is over and was not yet said to be: entries were lost during the write.
+      // Also if the write succeeded but entries were dropped during it: the timer then logs how many.
       if (pendingBytes > 0 || isTroubled) timer ??= schedule();
     });
   }
@@ -84,14 +84,14 @@ export function createAuditFile(options: AuditFileOptions): AuditLog {
     const lines = full;
     full = [];
     const lostBefore = lost;
-    // All of them in one write: one per turn of the event loop would fall behind the calls that a turn can hold.
+    // All buffers in a single write: one buffer per turn of the event loop would be slower than a busy host fills them.
     const { written, cause } = await file.append(lines);
     pendingBytes -= written;
     if (cause === undefined) lines.forEach(recycle);
     else full = [...withoutStart(lines, written), ...full];
     isFailing = cause !== undefined;
     if (cause !== undefined)
-      reportTrouble("the audit file cannot be written; calls go on, entries are kept for a while", cause);
+      reportTrouble("the audit file cannot be written; calls continue, entries are buffered for a while", cause);
     else if (isTroubled && lost === lostBefore) {
       log.warn("the audit file is written again", { path, lost });
       isTroubled = false;

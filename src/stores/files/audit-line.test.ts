@@ -19,7 +19,7 @@ const entry: AuditEntry = {
   nested_calls: 100,
 };
 
-/** The writer as one that returns its lines; the buffer is small at first, so that room runs out. */
+/** Wraps the writer so that it returns each line. The buffer starts small, so that it runs out of room. */
 function createTextWriter(): (entry: AuditEntry) => string {
   const write = createAuditLineWriter();
   let buffer = Buffer.alloc(16);
@@ -41,7 +41,7 @@ test("a line has exactly the fields of an entry, in their order, with the time i
   );
 });
 
-test("any entry comes back from its line, which is one line of ASCII", () => {
+test("every entry is read back from its line, which is a single line of ASCII", () => {
   const writeLine = createTextWriter();
   const anyCode = fc.nat(0xffff).map((code) => String.fromCharCode(code));
   // Few of some, so that kept parts are met again, with the same and with another partner.

@@ -1,6 +1,6 @@
 // An audit entry as a line of JSON, built by hand: this runs once per handled message, and JSON.stringify of the entry
-// takes several times as long. Entries that follow each other differ in little more than their req_id, so a line is put
-// together from four pieces, three of which are mostly there already, and straight into the buffer that is written.
+// takes several times as long. Consecutive entries mostly differ in their req_id only. A line is therefore assembled
+// from four pieces, three of them usually cached, directly in the buffer that is written.
 import type { AuditEntry } from "../../host/ports/audit.ts";
 import { escapeNonAscii } from "../../protocol/json.ts";
 
@@ -8,7 +8,10 @@ import { escapeNonAscii } from "../../protocol/json.ts";
 const maxKeptOrigins = 1024;
 const maxKeptLength = 512;
 
-/** Writes the line of an entry with its newline; returns where it ends, or minus its length where there is no room. */
+/**
+ * Writes the line of an entry with its newline; returns the offset of its end, or minus its length if there is no
+ * room.
+ */
 export type AuditLineWriter = (entry: AuditEntry, target: Buffer, offset: number) => number;
 
 /** Lines are ASCII. `ts` is in seconds; times have three decimals. */
@@ -17,9 +20,9 @@ export function createAuditLineWriter(): AuditLineWriter {
   const outcomeOf = keepOutcome();
   const noBytes: Buffer = Buffer.alloc(0);
   let time = { ts: Number.NaN, bytes: noBytes };
-  /** Time and origin in one piece, for the entries of one session within one millisecond. */
+  /** Time and origin as a single piece, for the entries of one session within one millisecond. */
   let start = { ts: Number.NaN, origin: noBytes, bytes: noBytes };
-  /** The line before: where nothing but the id differs, copying it and writing the id anew is the cheapest way to the next. */
+  /** The previous line: if only the id differs, copying that line and writing the id over it is the cheapest way. */
   let previous = { target: noBytes, from: 0, end: 0, start: noBytes, outcome: noBytes };
   return (entry, target, from) => {
     if (entry.ts !== time.ts) time = { ts: entry.ts, bytes: Buffer.from(`{"ts":${thousandths(entry.ts)}`, "latin1") };
@@ -52,7 +55,9 @@ export function createAuditLineWriter(): AuditLineWriter {
   };
 }
 
-/** Writes text that JSON writes as it is; false where it is not such text. Cheaper than the engine's own writer for an id. */
+/**
+ * Writes text that needs no escaping in JSON; returns false for any other text. Cheaper than `Buffer.write` for an id.
+ */
 function writePlain(text: string, target: Buffer, offset: number): boolean {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
@@ -62,7 +67,7 @@ function writePlain(text: string, target: Buffer, offset: number): boolean {
   return true;
 }
 
-/** The line of an entry whose session is met for the first time: nothing is ready, and much may never be needed again. */
+/** The line of the first entry of a session. Nothing is cached yet, and the pieces may never be needed again. */
 function lineOf(entry: AuditEntry, origin: string): string {
   return `{"ts":${thousandths(entry.ts)}${origin}${unquoted(entry.req_id)}${outcomeText(entry)}`;
 }
@@ -71,7 +76,10 @@ function writeText(line: string, target: Buffer, from: number): number {
   return from + line.length > target.length ? -line.length : from + target.write(line, from, "latin1");
 }
 
-/** Who sent what: the same from call to call of one agent, so from the second one on its bytes are kept. */
+/**
+ * The origin (session, agent, message type, capability) is the same from call to call of an agent: its bytes are
+ * cached from the second entry on.
+ */
 function keepOrigins(): (entry: AuditEntry) => Buffer | string {
   const kept = new Map<string, Origin>();
   let last: Origin | undefined;
@@ -110,7 +118,10 @@ function toOrigin({ session_id, agent_id, type, capability }: AuditEntry): Origi
   return { session_id, agent_id, type, capability, text, bytes: undefined };
 }
 
-/** How it went: where calls are short and alike, mostly as the last time. */
+/**
+ * The outcome of an entry; short calls of the same kind mostly end like the previous call, so the last outcome is
+ * cached.
+ */
 function keepOutcome(): (entry: AuditEntry) => Buffer {
   let last: AuditOutcome | undefined;
   return (entry) => {
@@ -150,7 +161,7 @@ function quote(text: string): string {
   return `"${unquoted(text)}"`;
 }
 
-/** What stands between the quotes. */
+/** The JSON text between the quotes. */
 function unquoted(text: string): string {
   return isPlain(text) ? text : escapeNonAscii(JSON.stringify(text)).slice(1, -1);
 }

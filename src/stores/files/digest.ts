@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * A name for any key: hex of fixed length, safe as a file name and as SQL text. Taken over UTF-16, because UTF-8 has one
- * and the same replacement character for all lone surrogates, and SQLite ends a text at NUL.
+ * A name for any key: hex of fixed length, safe as a file name and as SQL text. The digest is taken over UTF-16,
+ * because UTF-8 maps every lone surrogate to the same replacement character, and SQLite ends a text at NUL.
  */
 export function digestOfKey(key: string): string {
   return createHash("sha256").update(key, "utf16le").digest("hex");

@@ -3,15 +3,16 @@ import { closeSync, fsyncSync, openSync } from "node:fs";
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 
 /**
- * Writes a file that must not exist yet; false where it does, or where another writer is at it. `${path}.part` is both the
- * file in the making and the claim on its name: it is created exclusively, so two processes never write one file.
+ * Writes a file that must not exist yet. Returns false if it exists or if another writer is creating it.
+ * `${path}.part` is both the unfinished file and the claim on its name: it is created exclusively, so two processes
+ * never write the same file.
  */
 export async function writeNewFile(path: string, content: string): Promise<boolean> {
   const part = `${path}.part`;
   const file = await openExclusively(part);
   if (file === undefined) return false;
   try {
-    // Whoever held the claim before may have finished between the caller's look and now.
+    // The previous holder of the claim may have finished the file since the caller checked.
     const isTaken = await exists(path);
     if (!isTaken) {
       await file.writeFile(content);

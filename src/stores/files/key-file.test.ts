@@ -14,12 +14,12 @@ function newKeyPath(): string {
   return join(newPath(), "secret.key");
 }
 
-/** A key file that exists, with something sealed by it. */
+/** A key file that exists, and a secret that was sealed with it. */
 function sealedWith(path: string, secret = "hunter2"): string {
   return openKeyFile({ path }).seal(secret, "test");
 }
 
-test("what was sealed is read again after a restart, for its purpose only", () => {
+test("a sealed secret is unsealed after a restart, for its purpose only", () => {
   const path = newKeyPath();
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string(), fc.string(), (secret, purpose, other) => {
@@ -32,7 +32,7 @@ test("what was sealed is read again after a restart, for its purpose only", () =
   );
 });
 
-test("the file is made when something is first sealed, whole, for its owner alone", () => {
+test("the key file is created complete, readable by its owner only, when the first secret is sealed", () => {
   const path = newKeyPath();
   const secrets = openKeyFile({ path });
   expect(secrets.unseal("sealed:1:AAAA", "test")).toBeUndefined();
@@ -59,7 +59,7 @@ test("a mode that leaves out the owner's own rights does not come from a strict 
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test("with another key nothing is read", () => {
+test("a secret cannot be unsealed with another key", () => {
   const path = newKeyPath();
   const sealed = sealedWith(path);
   writeFileSync(path, `${Buffer.alloc(32, 7).toString("base64")}\n`);
@@ -83,7 +83,7 @@ test("a sealed text with any bit changed, or cut anywhere, is not read", () => {
 });
 
 test.each([0o644, 0o640, 0o604, 0o666, 0o660])(
-  "a key of mode %o is closed to others, and the operator told",
+  "a key file of mode %o is closed to other users, and a warning is logged",
   (mode) => {
     const path = newKeyPath();
     const sealed = sealedWith(path);
@@ -99,7 +99,7 @@ test.each([0o644, 0o640, 0o604, 0o666, 0o660])(
 );
 
 test.each(["", "\n", "no key", "AAAA", `${Buffer.alloc(31).toString("base64")}\n`, `${"A".repeat(43)}*`])(
-  "a key file with %j in it stops the start and says which file",
+  "a key file that contains %j stops the start with an error that names the file",
   (content) => {
     const path = newKeyPath();
     mkdirSync(dirname(path), { recursive: true });
@@ -121,7 +121,7 @@ test("a link, a folder and a place that cannot be written to are refused by name
   expect(() => openKeyFile({ path: blocked })).toThrow(blocked);
 });
 
-test("processes that begin at once end with one key", async () => {
+test("processes that start at the same time end up with the same key", async () => {
   const path = newKeyPath();
   const code = `
     const { openKeyFile } = await import(${JSON.stringify(new URL("./key-file.ts", import.meta.url).href)});

@@ -1,5 +1,5 @@
-// Keeps the key that a host seals secrets with in a file of its own, apart from the database and snapshots that hold what
-// was sealed: whoever gets hold of those alone can read nothing.
+// Keeps the key that a host seals secrets with in a file of its own, apart from the database and snapshots that hold
+// the sealed secrets: a copy of those alone cannot be unsealed.
 
 import { randomUUID } from "node:crypto";
 import {
@@ -27,8 +27,9 @@ export interface KeyFileOptions {
 }
 
 /**
- * Reads the key now where there is one, so that a damaged file stops the start of a host and not a call; makes one when
- * something is first sealed. Synchronous as the port is: it happens once in the life of a data folder.
+ * Reads an existing key now, so that a damaged file stops the start of a host instead of failing a call. Without a
+ * file, creates a key when the first secret is sealed. Synchronous, as the port is: it happens once in the life of a
+ * data folder.
  */
 export function openKeyFile({ path, log = silentLogger }: KeyFileOptions): Secrets {
   let key = readKey(path, log);
@@ -39,7 +40,7 @@ export function openKeyFile({ path, log = silentLogger }: KeyFileOptions): Secre
       secrets ??= createSecrets(key);
       return secrets.seal(secret, purpose);
     },
-    // Without a key nothing was ever sealed here.
+    // Without a key, no secret was ever sealed here.
     unseal: (sealed, purpose) => secrets?.unseal(sealed, purpose),
   };
 }
@@ -65,11 +66,11 @@ function readKey(path: string, log: Logger): Buffer | undefined {
   }
 }
 
-/** A key that others can read is one that others may have read: it still works, and its operator is told. */
+/** Other users may already have read a key that they can read: the key still works, and a warning is logged. */
 function protect(file: number, path: string, log: Logger): void {
   const found = fstatSync(file);
   if (!found.isFile()) throw new Error(`the key file ${path} is not a regular file`);
-  // Windows has no such modes and reports made-up ones.
+  // Windows does not have such modes and reports invented ones.
   if (process.platform === "win32" || (found.mode & anyoneElse) === 0) return;
   try {
     fchmodSync(file, ownerOnly);
@@ -79,7 +80,7 @@ function protect(file: number, path: string, log: Logger): void {
     });
   }
   log.warn(
-    "the key file could be read by others; its mode is 600 now. Renew the secrets if somebody may have read it",
+    "the key file could be read by others; its mode is 600 now. Renew the secrets if another user may have read it",
     {
       path,
     },
@@ -89,7 +90,7 @@ function protect(file: number, path: string, log: Logger): void {
 function parseKey(text: string, path: string): Buffer {
   const line = text.trim();
   const key = Buffer.from(line, "base64");
-  // Decoding skips what is no base64; only a text that comes out the same was one.
+  // Decoding skips characters that are not base64; only valid base64 encodes to the same text again.
   if (key.length === createKey().length && key.toString("base64") === line) return key;
   throw new Error(
     `the key file ${path} is damaged: restore it from a backup, or remove it and configure every secret again`,
@@ -104,14 +105,14 @@ function createKeyFile(path: string, log: Logger): Buffer {
   try {
     const file = openSync(draft, "wx", ownerOnly);
     try {
-      // Whatever the umask left of the mode.
+      // Sets the mode again, because the umask may have removed bits of it.
       fchmodSync(file, ownerOnly);
       writeFileSync(file, `${key.toString("base64")}\n`);
       fsyncSync(file);
     } finally {
       closeSync(file);
     }
-    // Unlike a rename, a link never replaces what is there.
+    // Unlike a rename, a link never replaces an existing file.
     linkSync(draft, path);
     syncFolderNow(dirname(path));
     return key;

@@ -24,7 +24,7 @@ test("a recording is a file of its own that only its owner reads, not named afte
   expect(statSync(join(folder, names[0] as string)).mode & 0o077).toBe(0);
 });
 
-test("what is written after the end is ignored", async () => {
+test("lines written after the end of a recording are ignored", async () => {
   const recordings = createRecordingFiles({ folder: nextFolder(), log: createCapturedLog() });
   const file = recordings.create("session");
   file.write("a\n");
@@ -34,7 +34,7 @@ test("what is written after the end is ignored", async () => {
   await recordings.close();
 });
 
-test("the oldest files are removed, and nobody else's", async () => {
+test("the oldest recordings are removed, and files that are not recordings are left alone", async () => {
   const folder = nextFolder();
   mkdirSync(folder);
   for (const day of ["01", "02", "03"]) writeFileSync(join(folder, `2020-01-${day}.a2e-recording.ndjson`), "");
@@ -45,7 +45,7 @@ test("the oldest files are removed, and nobody else's", async () => {
   expect(readdirSync(folder).sort().slice(0, 2)).toEqual(["1999.txt", expect.stringMatching(/^2020-01-0[23]/)]);
 });
 
-test("a recording that cannot be written is given up with one warning", async () => {
+test("a recording that cannot be written is abandoned with a single warning", async () => {
   const folder = nextFolder();
   writeFileSync(folder, "in the way");
   const log = createCapturedLog();
@@ -66,5 +66,5 @@ test("more than may wait ends the recording and not the session", async () => {
   file.write("bb\n");
   expect(await file.read()).toBeUndefined();
   await recordings.close();
-  expect(log.entries.map(({ message }) => message)).toContain("a session says more than can be recorded");
+  expect(log.entries.map(({ message }) => message)).toContain("a session sends lines faster than they can be recorded");
 });

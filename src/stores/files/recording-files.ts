@@ -1,4 +1,4 @@
-// Recordings as files, one per session. Best effort: what cannot be written is lost and the log says so; no call waits.
+// Recordings as files, one per session. Best effort: lines that cannot be written are lost and logged; no call waits.
 import { type FileHandle, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../host/logger.ts";
@@ -12,7 +12,9 @@ export interface RecordingFilesOptions {
   maxFiles?: number;
   /** How long a line may wait to be written. */
   flushMs?: number;
-  /** Lines of one session that wait to be written, in characters; beyond it its recording ends. */
+  /**
+   * Lines of a session that wait to be written, in characters; beyond this limit the recording of that session ends.
+   */
   maxPendingLength?: number;
 }
 
@@ -84,7 +86,7 @@ class WrittenFile implements RecordingFile {
   write(lines: string): void {
     if (this.#isClosing || this.#isLost) return;
     if (this.#pendingLength + lines.length > this.#options.maxPendingLength)
-      return this.#lose("a session says more than can be recorded");
+      return this.#lose("a session sends lines faster than they can be recorded");
     this.#pending.push(lines);
     this.#pendingLength += lines.length;
     this.#timer ??= setTimeout(() => void this.#flush(), this.#options.flushMs).unref();

@@ -58,7 +58,7 @@ test("lines of several buffers are divided between files at a line end, wherever
   expect(read()).toBe("o\n");
 });
 
-test("files move up one place each time and the oldest is dropped", async () => {
+test("each rotation renames every file to the next number and drops the oldest", async () => {
   const { append, read, names } = startFile(2, 3);
 
   for (const letter of "abcdef") await append(`${letter}\n`);
@@ -84,7 +84,7 @@ test("without backups a full file starts over", async () => {
   expect(read()).toBe("c\n");
 });
 
-test("what an earlier process wrote counts, and its torn last line is closed first", async () => {
+test("lines of an earlier process count towards the size, and its torn last line is closed first", async () => {
   const { path, append, read } = startFile(100, 5);
   mkdirSync(dirname(path));
   writeFileSync(path, "whole\nto");
@@ -94,7 +94,7 @@ test("what an earlier process wrote counts, and its torn last line is closed fir
   expect(read()).toBe("whole\nto\nnew\n");
 });
 
-test("nothing to write makes no file", async () => {
+test("appending no bytes creates no file", async () => {
   const { path, append } = startFile(100, 5);
 
   expect(await append("")).toEqual({ written: 0 });
@@ -112,18 +112,21 @@ test("a folder removed meanwhile is a failure once, then it is made again", asyn
   expect(read()).toBe("b\n");
 });
 
-testWith(fullDevice)("a full disk is a failure, and writing goes on when there is room", async () => {
-  const { path, append, read } = startFile(100, 5);
-  mkdirSync(dirname(path));
-  symlinkSync("/dev/full", path);
+testWith(fullDevice)(
+  "a full disk is reported as a failure, and writing continues when there is room again",
+  async () => {
+    const { path, append, read } = startFile(100, 5);
+    mkdirSync(dirname(path));
+    symlinkSync("/dev/full", path);
 
-  expect(await append("a\n")).toMatchObject({ written: 0, cause: { code: "ENOSPC" } });
-  rmSync(path);
-  expect(await append("a\n")).toEqual({ written: 2 });
-  expect(read()).toBe("a\n");
-});
+    expect(await append("a\n")).toMatchObject({ written: 0, cause: { code: "ENOSPC" } });
+    rmSync(path);
+    expect(await append("a\n")).toEqual({ written: 2 });
+    expect(read()).toBe("a\n");
+  },
+);
 
-test("a rotation that fails says how much was written before, and the rest can follow later", async () => {
+test("a rotation that fails reports how much was written before, and the rest can follow later", async () => {
   const { path, append, read } = startFile(4, 1);
   mkdirSync(join(`${path}.1`, "in the way"), { recursive: true });
 
@@ -133,7 +136,7 @@ test("a rotation that fails says how much was written before, and the rest can f
   expect([read(1), read()]).toEqual(["ab\n", "cd\n"]);
 });
 
-test("whatever the sizes, no line is split or lost, no file is too long, and the order is kept", async () => {
+test("with buffers of any size, no line is split or lost, no file is too long, and the order is kept", async () => {
   const anyBatches = fc.array(fc.array(fc.nat(12), { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 6 });
   await fc.assert(
     fc.asyncProperty(anyBatches, fc.integer({ min: 1, max: 20 }), async (batches, maxBytes) => {

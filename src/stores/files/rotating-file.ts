@@ -9,12 +9,12 @@ export interface RotatingFileOptions {
   maxBackups: number;
 }
 
-/** For one writer: calls of `append` must not overlap, and the file must not be written by others. */
+/** For a single writer: calls of `append` must not overlap, and no other process may write the file. */
 export interface RotatingFile {
   /**
-   * Adds whole lines, in one write where they fit into one file; a line lies in one buffer. Never rejects: `written` says
-   * how many bytes of them, always whole lines, are in the files, and `cause` why the rest is not. A file that was removed
-   * or replaced meanwhile is noticed and made anew.
+   * Appends whole lines, in a single write if they fit into the current file; a line lies within one buffer. Never
+   * rejects: `written` is the number of bytes, always whole lines, that are in the files, and `cause` is why the rest
+   * is not. A file that was removed or replaced in the meantime is detected and created again.
    */
   append(buffers: readonly Buffer[]): Promise<{ written: number; cause?: unknown }>;
   close(): Promise<void>;
@@ -86,7 +86,7 @@ export function createRotatingFile({ path, maxBytes, maxBackups }: RotatingFileO
   };
 }
 
-/** As many whole lines as there is room for; into an empty file at least one. */
+/** As many whole lines as there is room for; into an empty file at least one line. */
 function whatFits(buffers: readonly Buffer[], room: number, isEmpty: boolean): Buffer[] {
   const fitting: Buffer[] = [];
   let left = room;
@@ -109,7 +109,7 @@ function byteLength(buffers: readonly Buffer[]): number {
   return buffers.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** What is left of the buffers without so many bytes at their start, and without empty ones. */
+/** The buffers without the first `length` bytes, and without empty buffers. */
 export function withoutStart(buffers: readonly Buffer[], length: number): Buffer[] {
   const rest: Buffer[] = [];
   let left = length;
@@ -120,12 +120,12 @@ export function withoutStart(buffers: readonly Buffer[], length: number): Buffer
   return rest;
 }
 
-/** All or nothing: what a full disk took of it is cut off again. */
+/** All or nothing: the part of the lines that a full disk accepted is cut off again. */
 async function writeWhole(file: FileHandle, buffers: readonly Buffer[], sizeBefore: number): Promise<void> {
   try {
     for (let rest = buffers; rest.length > 0; ) rest = withoutStart(rest, (await file.writev(rest)).bytesWritten);
   } catch (cause) {
-    // Where even this fails, the torn end is closed with a newline later.
+    // If the truncation fails too, the torn end is closed with a newline later.
     await file.truncate(sizeBefore).catch(() => {});
     throw cause;
   }

@@ -19,7 +19,7 @@ testKilledProcess("file snapshot store", {
   openInChild: "store.createFileSnapshotStore({ dir: place })",
 });
 
-/** A store with two snapshots, the file of the newer one, and what the store logs. */
+/** A store with two snapshots, the file of the newer snapshot, and the entries that the store logs. */
 async function startWithTwo() {
   const dir = newPlace();
   const warn = vi.fn();
@@ -34,9 +34,9 @@ const damages: [string, (path: string) => void][] = [
   ["empty", (path) => truncateSync(path, 0)],
   ["cut in its first line", (path) => truncateSync(path, 20)],
   ["cut in its state", (path) => truncateSync(path, readFileSync(path).length - 1)],
-  ["longer than it says", (path) => writeFileSync(path, "}", { flag: "a" })],
+  ["longer than its first line states", (path) => writeFileSync(path, "}", { flag: "a" })],
   ["binary", (path) => writeFileSync(path, Buffer.from([0, 255, 10, 128]))],
-  ["JSON of something else", (path) => writeFileSync(path, "null\n{}")],
+  ["JSON of another kind", (path) => writeFileSync(path, "null\n{}")],
 ];
 
 test.each(damages)(
@@ -64,7 +64,7 @@ test("a state that was altered without breaking its JSON is reported", async () 
   await store.close();
 });
 
-test("a file of a newer format is refused, and says so", async () => {
+test("a file of a newer format is refused with an error that names the format", async () => {
   const { store, older, warn, path } = await startWithTwo();
   writeFileSync(path, `{"format":"a2e-snapshot","version":2,"what":"ever"}\n{}`);
 
@@ -74,7 +74,7 @@ test("a file of a newer format is refused, and says so", async () => {
   await store.close();
 });
 
-test("foreign files and a half-written one are not taken for snapshots, and its id is passed over", async () => {
+test("foreign files and a half-written file are not taken for snapshots, and the id of the latter is skipped", async () => {
   const { store, older, newer, path } = await startWithTwo();
   for (const name of ["notes.txt", "x.snapshot", "12.snapshot", "0000000003.snapshot.part"]) {
     writeFileSync(join(dirname(path), name), "anything");
@@ -85,7 +85,7 @@ test("foreign files and a half-written one are not taken for snapshots, and its 
   await store.close();
 });
 
-test("no key reaches outside the folder, and the folder shows none of them", async () => {
+test("no key reaches outside the folder, and the names in the folder reveal no key", async () => {
   const dir = join(newPlace(), "inner");
   const store = await createFileSnapshotStore({ dir });
   for (const key of ["..", "../outside", "/tmp/outside", "a/../../outside", "C:\\x", "x".repeat(5000)]) {
@@ -98,7 +98,7 @@ test("no key reaches outside the folder, and the folder shows none of them", asy
   await store.close();
 });
 
-test("deleting a key leaves nothing of it behind", async () => {
+test("deleting a key leaves no file of it behind", async () => {
   const { dir, store, newer } = await startWithTwo();
   await store.delete("session", newer.snapshot_id);
   await store.delete("session");
@@ -107,7 +107,7 @@ test("deleting a key leaves nothing of it behind", async () => {
   await store.close();
 });
 
-test("a save that fails leaves no file and does not hold up the next one", async () => {
+test("a save that fails leaves no file and does not delay the next save", async () => {
   const { store, newer, path } = await startWithTwo();
   mkdirSync(`${path.replace(newer.snapshot_id, "0000000003")}.part`);
   await expect(store.save("session", 10n as unknown as number, about)).rejects.toThrow();

@@ -14,13 +14,15 @@ import { parseSnapshotId, toSnapshotId } from "./snapshot-id.ts";
 
 export interface FileSnapshotStoreOptions {
   dir: string;
-  /** Told of files that `list` leaves out because it cannot read them; `load` rejects on such a file. */
+  /**
+   * Receives a warning for each file that `list` leaves out because it cannot be read; `load` rejects on such a file.
+   */
   log?: Logger;
 }
 
 const suffix = ".snapshot";
 
-/** Rejects where the folder can be neither found nor made. */
+/** Rejects if the folder can be neither found nor created. */
 export async function createFileSnapshotStore(options: FileSnapshotStoreOptions): Promise<SnapshotStore> {
   const { dir, log = silentLogger } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -55,7 +57,7 @@ export async function createFileSnapshotStore(options: FileSnapshotStoreOptions)
         const ids = snapshotId === undefined ? newestFirst(await namesIn(folder)) : [snapshotId].filter(isSnapshotId);
         for (const id of ids) {
           const loaded = await readSnapshot(folder, id);
-          // Undefined where another process has just deleted it: then the one before is the newest.
+          // Undefined if another process has just deleted it: then the snapshot before it is the newest.
           if (loaded !== undefined) return loaded;
         }
         return undefined;
@@ -119,7 +121,7 @@ async function readInfo(folder: string, id: string): Promise<StoredSnapshot | un
   });
 }
 
-/** Undefined where there is no such file; any other failure names it. */
+/** Undefined if the file does not exist; any other failure names the file. */
 async function orMissing<Result>(path: string, read: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await read();

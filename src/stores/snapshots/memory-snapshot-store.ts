@@ -5,7 +5,10 @@ import { toSnapshotId } from "./snapshot-id.ts";
 
 interface Shelf {
   lastNumber: number;
-  /** By id, in the order of saving. The state is text: nobody can reach through it, and its size is known. */
+  /**
+   * By id, in the order of saving. The state is text, so that later changes to the object have no effect and its size
+   * is known.
+   */
   readonly snapshots: Map<string, { info: StoredSnapshot; text: string }>;
 }
 

@@ -1,4 +1,4 @@
-// One snapshot as a file: a line of JSON about it, then its state as JSON. The first line alone is enough to list it.
+// A snapshot as a file: a line of JSON that describes it, then its state as JSON. Listing reads the first line only.
 import type { FileHandle } from "node:fs/promises";
 import { z } from "zod";
 import type { StoredSnapshot } from "../../host/ports/snapshot-store.ts";
@@ -13,7 +13,7 @@ const fileHeader = z.object({
   version: z.literal(formatVersion),
   label: z.string(),
   created_at: z.number(),
-  /** Size and digest of the state, so that a cut or altered file is not taken for a whole one. */
+  /** Size and digest of the state, so that a truncated or altered file is detected. */
   bytes: z.int().nonnegative(),
   sha256: z.string(),
 });
@@ -39,7 +39,9 @@ export function toSnapshotFile(
   return { label, created_at, bytes, content: `${writeJson(header)}\n${text}` };
 }
 
-/** Reads the first line only. Throws on a damaged file, a newer format, or a file of another length than it says. */
+/**
+ * Reads the first line only. Throws on a damaged file, a newer format, or a length that differs from the first line's.
+ */
 export async function readSnapshotAbout(file: FileHandle): Promise<About> {
   const chunks: Buffer[] = [];
   for (let position = 0; ; ) {
@@ -63,7 +65,7 @@ export function parseSnapshotFile(content: Buffer): { about: About; state: JsonV
   );
   const body = content.subarray(end < 0 ? content.length : end + 1);
   assertLength(body.length, bytes);
-  if (digestOfText(body) !== sha256) throw new Error("damaged: its state is not the one that was saved");
+  if (digestOfText(body) !== sha256) throw new Error("damaged: its state differs from the saved state");
   return { about: { label, created_at, bytes }, state: parseJson(body.toString()) };
 }
 
@@ -76,7 +78,9 @@ function parseHeader(line: string): FileHeader {
   }
   const version = value !== null && typeof value === "object" && "version" in value ? value.version : undefined;
   if (typeof version === "number" && version > formatVersion) {
-    throw new Error(`written in format version ${version} by a newer release; this one reads up to ${formatVersion}`);
+    throw new Error(
+      `written in format version ${version} by a newer release; this release reads up to ${formatVersion}`,
+    );
   }
   const parsed = fileHeader.safeParse(value);
   if (!parsed.success) throw new Error("damaged: its first line does not describe a snapshot", { cause: parsed.error });

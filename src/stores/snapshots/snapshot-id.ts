@@ -7,7 +7,7 @@ export function toSnapshotId(number: number): string {
   return String(number).padStart(width, "0");
 }
 
-/** Undefined for what no store ever gave out; such an id is unknown, whatever it spells. */
+/** Undefined for a text that no store ever returned as an id. */
 export function parseSnapshotId(id: string): number | undefined {
   return idPattern.test(id) ? Number(id) : undefined;
 }

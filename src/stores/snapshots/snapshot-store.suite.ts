@@ -1,10 +1,10 @@
-// What every snapshot store does, whatever it keeps them in.
+// The behaviour that every snapshot store must have.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SnapshotStore } from "../../host/ports/snapshot-store.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 
-/** Opens the same place again where it is given the same one. */
+/** Called with the same place again, it opens the same store again. */
 export type OpenSnapshotStore = (place: string) => Promise<SnapshotStore>;
 
 export interface SnapshotStoreSuiteOptions {
@@ -64,7 +64,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
   }
 
   describe(name, () => {
-    test("load without an id returns the newest snapshot, with an id that one", () =>
+    test("load without an id returns the newest snapshot, with an id the snapshot of that id", () =>
       withStore(async (store) => {
         const first = await store.save("session", { count: 1 }, about);
         const second = await store.save("session", { count: 2 }, { label: "", created_at: 5 });
@@ -102,7 +102,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
         expect(await store.list("session")).toEqual(saved.toReversed());
       }));
 
-    test("delete forgets one snapshot, or all of a key, and nothing else", () =>
+    test("delete removes one snapshot, or all of a key, and no other", () =>
       withStore(async (store) => {
         const first = await store.save("session", 1, about);
         const second = await store.save("session", 2, about);
@@ -116,7 +116,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
         expect(await store.list("other")).toEqual([other]);
       }));
 
-    test("deleting what is not there changes nothing", () =>
+    test("deleting a snapshot that does not exist changes nothing", () =>
       withStore(async (store) => {
         const saved = await store.save("session", 1, about);
 
@@ -152,11 +152,11 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
         }
       }));
 
-    test("any two different keys are kept apart, any label and state come back as they were", () =>
+    test("any two different keys are kept apart, and any label and state are returned unchanged", () =>
       withStore(async (store) => {
         const anyText = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)), maxLength: 20 });
         const anyKey = fc.oneof(anyText, fc.constantFrom(...hostileKeys));
-        // JSON has no negative zero, and the protocol drops this one key.
+        // JSON has no negative zero, and the protocol drops the key `__proto__`.
         const anyState = fc
           .jsonValue()
           .map((value) => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto")) as JsonValue);
@@ -181,7 +181,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
         );
       }));
 
-    test("saves to one key at once get distinct ids that ascend in the order of the calls", () =>
+    test("simultaneous saves to a key get distinct ids that ascend in the order of the calls", () =>
       withStore(async (store) => {
         const counts = Array.from({ length: 25 }, (_, index) => index);
         const saved = await Promise.all(counts.map((count) => store.save("session", { count }, about)));
@@ -192,7 +192,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
         for (const [count, id] of ids.entries()) expect((await store.load("session", id))?.state).toEqual({ count });
       }));
 
-    test("a state of five megabytes comes back whole", () =>
+    test("a state of five megabytes is returned whole", () =>
       withStore(async (store) => {
         const state = { lines: Array.from({ length: 5000 }, (_, index) => `${index} ${"ä€🜁x".repeat(100)}`) };
         const info = await store.save("session", state, about);
@@ -201,7 +201,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
         expect((await store.load("session"))?.state).toEqual(state);
       }));
 
-    test("a state is the one of the moment of saving, and what is returned cannot be reached through", () =>
+    test("a saved state does not change when the caller changes its object or the returned one", () =>
       withStore(async (store) => {
         const state = { list: [1] };
         const saving = store.save("session", state, about);
@@ -229,7 +229,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
       await expect(store.delete("session")).rejects.toThrow("closed");
     });
 
-    // A store in memory has nothing to open again.
+    // A store in memory cannot be opened again.
     if (!isPersistent) return;
 
     test("snapshots and the count of ids survive closing and opening again", async () => {
@@ -247,7 +247,7 @@ export function testSnapshotStore(name: string, { open, newPlace, isPersistent }
       await after.close();
     });
 
-    test("two stores at one place see each other's snapshots and never share an id", async () => {
+    test("two stores at the same place see each other's snapshots and never share an id", async () => {
       const place = newPlace();
       const stores = await Promise.all([open(place), open(place)]);
       const saves = stores.flatMap((store, owner) =>

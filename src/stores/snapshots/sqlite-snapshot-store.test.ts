@@ -18,7 +18,7 @@ testKilledProcess("sqlite snapshot store", {
   openInChild: 'store.createSqliteSnapshotStore({ path: place + "/snapshots.db" })',
 });
 
-test("a file that is no database is named, with what to do about it", async () => {
+test("a file that is not a database is named in the error, with advice", async () => {
   const path = newPlace();
   writeFileSync(path, "garbage".repeat(1000));
 
@@ -69,7 +69,7 @@ test("a database of a newer release is refused and left as it is", async () => {
   again.close();
 });
 
-test("a closed database is complete in its one file", async () => {
+test("a closed database is complete in its single file", async () => {
   const path = newPlace();
   const store = await createSqliteSnapshotStore({ path });
   const saved = await store.save("session", { count: 1 }, about);

@@ -1,4 +1,4 @@
-// Snapshots in one SQLite file. Calls are synchronous underneath: a save blocks this thread for one synced commit.
+// Snapshots in one SQLite file. The calls are synchronous: a save blocks this thread for a synced commit.
 import type { SnapshotStore, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
 import { parseJson, writeJson } from "../../protocol/json.ts";
 import { digestOfKey, digestOfText } from "../files/digest.ts";
@@ -9,9 +9,9 @@ export interface SqliteSnapshotStoreOptions {
   path: string;
 }
 
-// AUTOINCREMENT counts over all keys and never gives a number again, not even that of a deleted newest row.
-// The key is its digest and the label is JSON, because SQLite ends a bound text at NUL. The state comes last: a list
-// then reads none of its pages.
+// AUTOINCREMENT counts over all keys and never reuses a number, not even that of a deleted newest row. The key is
+// stored as its digest and the label as JSON, because SQLite ends a bound text at NUL. The state is the last column, so
+// that a list reads none of its pages.
 const migrations = [
   `CREATE TABLE snapshots (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -25,7 +25,7 @@ const migrations = [
   CREATE INDEX snapshots_by_key ON snapshots (key_sha256, number);`,
 ];
 
-/** Rejects where the file is damaged, written by a newer release, or cannot be opened. */
+/** Rejects if the file is damaged, was written by a newer release, or cannot be opened. */
 export async function createSqliteSnapshotStore({ path }: SqliteSnapshotStoreOptions): Promise<SnapshotStore> {
   const database = await openSqlite({ path, migrations });
   let isClosed = false;
@@ -77,9 +77,7 @@ export async function createSqliteSnapshotStore({ path }: SqliteSnapshotStoreOpt
         const info = toInfo(row);
         const text = String(row.state_json);
         if (digestOfText(text) !== row.state_sha256) {
-          throw new Error(
-            `snapshot ${info.snapshot_id} in ${path} is damaged: its state is not the one that was saved`,
-          );
+          throw new Error(`snapshot ${info.snapshot_id} in ${path} is damaged: its state differs from the saved state`);
         }
         return { info, state: parseJson(text) };
       });

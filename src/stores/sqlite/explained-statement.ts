@@ -1,7 +1,7 @@
 import type { SqlRow, SqlStatement, SqlValue } from "../../host/ports/database.ts";
 import { explainSqliteError } from "./sqlite.ts";
 
-/** A statement whose errors say which file failed and what to do: damage shows where it is read. */
+/** A statement whose errors name the file and the remedy: damage in a database shows only when the page is read. */
 export class ExplainedStatement implements SqlStatement {
   readonly #statement: SqlStatement;
   readonly #path: string;

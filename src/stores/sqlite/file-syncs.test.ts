@@ -6,7 +6,7 @@ import { createPacedSync, FileSyncs } from "./file-syncs.ts";
 const newPath = useTemporaryFolder();
 afterEach(() => void vi.useRealTimers());
 
-/** Syncs with an interval, on a clock that is moved by hand. `covered` tells up to which write each of them went. */
+/** Syncs with an interval, on a fake clock. `covered` lists the last write that each sync covered. */
 function usePacedSyncs() {
   vi.useFakeTimers();
   const path = newPath();
@@ -17,7 +17,7 @@ function usePacedSyncs() {
   return { syncs, covered };
 }
 
-test("a sync begins no sooner than the interval after the one before, and covers all that was written meanwhile", () => {
+test("a sync begins at the earliest one interval after the previous one, and covers everything written in between", () => {
   const { syncs, covered } = usePacedSyncs();
   for (let last = 1; last <= 10; last++) syncs.request(last);
   expect(covered).toEqual([1]);
@@ -26,7 +26,7 @@ test("a sync begins no sooner than the interval after the one before, and covers
   expect(covered).toEqual([1]);
   vi.advanceTimersByTime(1);
   expect(covered).toEqual([1, 10]);
-  // Nothing is synced that was not asked for, and after a rest nobody waits.
+  // There is no sync without a request, and the first request after a pause does not wait.
   vi.advanceTimersByTime(1000);
   expect([covered, syncs.isBusy]).toEqual([[1, 10], false]);
   syncs.request(11);
@@ -34,7 +34,7 @@ test("a sync begins no sooner than the interval after the one before, and covers
   syncs.close();
 });
 
-test("whoever is in a hurry waits for no interval", () => {
+test("hurry() starts the next sync without waiting for the interval", () => {
   const { syncs, covered } = usePacedSyncs();
   syncs.request(1);
   syncs.request(2);
@@ -43,7 +43,7 @@ test("whoever is in a hurry waits for no interval", () => {
   syncs.close();
 });
 
-/** Tells where each sync was done, on a disk that takes so many milliseconds. */
+/** Records for each sync whether it ran in place or in the thread pool, on a disk that takes `takes` milliseconds. */
 function useDisk(): { sync(): void; places: string; takes: number; failure: Error | undefined; told: unknown[] } {
   let clock = 0;
   const sync = createPacedSync({
@@ -84,7 +84,7 @@ test("a slow disk is left to the thread pool, and tried less and less often", ()
   expect([...disk.places].filter((place) => place === "h").length).toBeLessThan(25);
 });
 
-test("one slow sync among quick ones costs one trip to the thread pool", () => {
+test("a single slow sync among quick ones costs a single trip to the thread pool", () => {
   const disk = useDisk();
   disk.sync();
   disk.sync();
@@ -95,7 +95,7 @@ test("one slow sync among quick ones costs one trip to the thread pool", () => {
   expect(disk.places).toBe("ahhahhh");
 });
 
-test("what goes wrong in place is told as from the thread pool", () => {
+test("an error of a sync in place is reported like an error from the thread pool", () => {
   const disk = useDisk();
   disk.sync();
   disk.failure = new Error("gone");

@@ -1,17 +1,17 @@
-// Puts what was written to a file on the disk, with as few syncs as will do: each covers all that was written before it.
+// Syncs a file to the disk with as few syncs as possible: each sync covers all writes before it.
 import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 
-/** As `fdatasync` does: calls back once; at once where it did not have to wait for another thread. */
+/** Like `fdatasync`: calls back once. Calls back before it returns if no other thread was involved. */
 export type SyncFile = (file: number, callback: (error: Error | null) => void) => void;
 
 export interface FileSyncsOptions {
   path: string;
   sync: SyncFile;
-  /** A sync begins no sooner than this after the one before. */
+  /** The minimum time between the starts of two syncs. */
   intervalMs: number;
   /**
-   * How many may be under way. With two, what was written during the first need not wait for both. Each has a descriptor
-   * of its own, since the kernel tells of a failed write once per descriptor.
+   * How many syncs may be under way. With two, a write during the first sync need not wait for both. Each has a
+   * descriptor of its own, since the kernel reports a failed write once per descriptor.
    */
   atOnce: number;
   /** Called with the number of the last write that a sync has covered. */
@@ -27,7 +27,7 @@ export class FileSyncs {
   #busy = 0;
   #requested = 0;
   #started = 0;
-  /** Until the next one may begin. */
+  /** Runs until the next sync may begin. */
   #rest: NodeJS.Timeout | undefined;
 
   constructor({ path, sync, intervalMs, atOnce, synced }: FileSyncsOptions) {
@@ -41,13 +41,13 @@ export class FileSyncs {
     return this.#busy > 0 || this.#started < this.#requested;
   }
 
-  /** Numbers only ever grow; what has this one, or a lower one, is written. */
+  /** `last` only ever grows; writes with this number or a lower one are in the file. */
   request(last: number): void {
     this.#requested = last;
     this.#start();
   }
 
-  /** Ends the rest between two syncs, because it is over or because somebody waits. */
+  /** Ends the pause between two syncs, because it is over or because a caller waits. */
   hurry(): void {
     clearTimeout(this.#rest);
     this.#rest = undefined;
@@ -70,7 +70,7 @@ export class FileSyncs {
     });
   }
 
-  /** Only when none is under way. */
+  /** May be called only if no sync is under way. */
   close(): void {
     clearTimeout(this.#rest);
     for (const file of this.#free.splice(0)) closeSync(file);
@@ -92,8 +92,8 @@ interface SyncWays {
 const theseWays: SyncWays = { syncHere: fdatasyncSync, syncAway: fdatasync, now: () => performance.now() };
 
 /**
- * Syncs in place as long as the disk is quick: where a sync takes a tenth of a millisecond, handing it to another thread
- * and being woken by that takes several times as long. With a slow disk, or one that is busy, it goes to the thread pool.
+ * Syncs in place as long as the disk is quick: for a sync of a tenth of a millisecond, handing it to another thread
+ * and back takes several times as long. On a slow or busy disk the sync runs in the thread pool.
  */
 export function createPacedSync({ syncHere, syncAway, now } = theseWays): SyncFile {
   let away = 1;

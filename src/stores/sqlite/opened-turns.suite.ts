@@ -5,13 +5,13 @@ import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-datab
 
 export interface OpenedTurns {
   database: Database;
-  /** What the log had when it was opened. */
+  /** The records that were in the log when it was opened. */
   recovered: string[];
   /** How turns have ended. */
   ends: string[];
   append(value: string): Promise<Error | undefined>;
   put(value: string): void;
-  /** What tables have, then what the log alone has. */
+  /** The rows in tables, then the records that are only in the log. */
   rows(): string[];
 }
 
@@ -53,7 +53,7 @@ export async function openTurns(path: string, options: Partial<SqliteDatabaseOpt
   };
 }
 
-/** What a killed process leaves, under another name. */
+/** Copies the files as a killed process leaves them, under another name. */
 export function leaveTurns(path: string, left: string): string {
   for (const suffix of ["", "-wal", "-turns"]) copyFileSync(path + suffix, left + suffix);
   return left;

@@ -54,7 +54,7 @@ test.each(durabilities)("closing waits until the last turn is written (%s)", asy
   await again.close();
 });
 
-test("a write that fails undoes itself and nothing else of its turn", async () => {
+test("a write that fails is rolled back alone; the rest of its turn is committed", async () => {
   const database = await openDatabase();
   database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL UNIQUE)"]);
   const insert = database.prepare("INSERT INTO number (value) VALUES (?)");
@@ -108,7 +108,7 @@ test.each(durabilities)(
   },
 );
 
-test.each(durabilities)("whoever throws when told keeps nobody else waiting (%s)", async (durability) => {
+test.each(durabilities)("a callback that throws does not keep the others waiting (%s)", async (durability) => {
   const database = await openDatabase({ durability });
   database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
   const caught: unknown[] = [];
@@ -129,7 +129,7 @@ test.each(durabilities)("whoever throws when told keeps nobody else waiting (%s)
   }
 });
 
-/** Writes numbers, one per turn. */
+/** Writes increasing numbers, one per turn. */
 async function openNumbers(options: Omit<SqliteDatabaseOptions, "path">) {
   const database = await openDatabase(options);
   database.migrate("test", ["CREATE TABLE number (value INTEGER NOT NULL)"]);
@@ -142,7 +142,7 @@ async function openNumbers(options: Omit<SqliteDatabaseOptions, "path">) {
   return { database, settled, write };
 }
 
-test("once a sync has failed nothing counts as durable, though later syncs succeed", async () => {
+test("after a failed sync nothing counts as durable, even if later syncs succeed", async () => {
   let failing: Error | undefined;
   const { database, settled, write } = await openNumbers({
     durability: "power",
@@ -155,12 +155,12 @@ test("once a sync has failed nothing counts as durable, though later syncs succe
   const { message } = failing;
   failing = undefined;
   expect(await write(3)).toMatchObject({ message });
-  // Nothing was written since; what was before it is lost all the same.
+  // This turn wrote nothing, but the writes before it may be lost.
   expect(await settled()).toMatchObject({ message });
   await database.close();
 });
 
-test("what need only survive the process is told at once, and goes to the disk by itself", async () => {
+test("with durability 'process' a turn is reported at once, and is synced later", async () => {
   const syncs: ((error: Error | null) => void)[] = [];
   const { database, write } = await openNumbers({
     syncIntervalMs: 20,
@@ -169,7 +169,7 @@ test("what need only survive the process is told at once, and goes to the disk b
   expect(await write(1)).toBeUndefined();
   expect(syncs).toHaveLength(1);
   for (let value = 2; value < 50; value++) expect(await write(value)).toBeUndefined();
-  // One at a time, however slow the disk.
+  // A single sync at a time, however slow the disk is.
   expect(syncs).toHaveLength(1);
   syncs.shift()?.(null);
   await vi.waitFor(() => expect(syncs).toHaveLength(1));
@@ -178,7 +178,7 @@ test("what need only survive the process is told at once, and goes to the disk b
   await closing;
 });
 
-test("a disk that nobody waits for and that fails is told with the next turn", async () => {
+test("a failed sync that no turn waited for is reported with the next turn", async () => {
   const failure = new Error("the disk is gone");
   const { database, settled, write } = await openNumbers({
     syncFile: (_file, callback) => setImmediate(callback, failure),
@@ -190,7 +190,7 @@ test("a disk that nobody waits for and that fails is told with the next turn", a
   await database.close();
 });
 
-test("who closes it as soon as something is written finds nothing left to sync", async () => {
+test("closing right after a write leaves nothing to sync", async () => {
   const { database } = await openNumbers({});
   const closed = new Promise<void>((resolve) => {
     database.write(() => {});
@@ -216,7 +216,7 @@ test("closing does not wait for the next sync to be due, but for the sync", asyn
   expect(synced).toBe(2);
 });
 
-test("damage that shows in the middle of the file is reported with its name and what to do, whatever finds it", async () => {
+test("damage in the middle of the file is reported with the file name and advice, whichever statement finds it", async () => {
   const path = join(folder, "a2e.sqlite");
   const database = await openDatabase();
   database.migrate("test", ["CREATE TABLE text (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"]);

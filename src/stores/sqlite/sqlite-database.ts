@@ -1,5 +1,6 @@
-// The host's database on SQLite. What one turn writes is kept together: in the log of turns where that is all, else in
-// one transaction. Nobody is told of it before it is written, or before it is on the disk, as configured.
+// The host's database on SQLite. The writes of a turn are kept together: in the log of turns if the turn only appended
+// to that log, else in a single transaction. Callbacks run when the turn is written, or when it is on the disk, as
+// configured.
 import { fdatasync } from "node:fs";
 import type { Database, SqlStatement, TurnLog, TurnLogOwner } from "../../host/ports/database.ts";
 import { ExplainedStatement } from "./explained-statement.ts";
@@ -8,16 +9,16 @@ import { explainSqliteError, openSqlite, type SqliteDatabase } from "./sqlite.ts
 import { SqliteTurnLog, turnLogMigrations } from "./sqlite-turn-log.ts";
 
 export interface SqliteDatabaseOptions {
-  /** `:memory:` keeps nothing. */
+  /** A database in `:memory:` is not persistent. */
   path: string;
   /**
-   * What the end of a turn means: `process`, that it survives the end of the process, and soon a power cut as well;
-   * `power`, that it survives either.
+   * What the end of a turn guarantees. `process`: the turn survives the end of the process, and after `syncIntervalMs`
+   * a power cut as well. `power`: it survives both from the start.
    */
   durability?: "process" | "power";
-  /** How long what survives a killed process may take until it survives a power cut. */
+  /** With `process`: the maximum time until a turn also survives a power cut. */
   syncIntervalMs?: number;
-  /** Puts what was written to a file on the disk. */
+  /** Syncs a file to the disk. */
   syncFile?: SyncFile;
   /** How many bytes the log of turns takes before it goes to tables; its file has twice as many. */
   logBytes?: number;
@@ -62,13 +63,13 @@ class SqliteHostDatabase implements Database {
   readonly openLog?: (owner: TurnLogOwner) => TurnLog;
   readonly #sqlite: SqliteDatabase;
   readonly #path: string;
-  /** Absent where nothing outlives the process. */
+  /** Undefined if the database is in memory. */
   readonly #disk: Disk | undefined;
   /** Of SQLite's write-ahead log, and of the log of turns. */
   readonly #tableSyncs: FileSyncs | undefined;
   #logSyncs: FileSyncs | undefined;
   #log: SqliteTurnLog | undefined;
-  /** Whether this turn has something to end with. */
+  /** Whether this turn has anything to commit. */
   #isTurn = false;
   /** Whether it has a transaction. */
   #isOpen = false;
@@ -85,7 +86,10 @@ class SqliteHostDatabase implements Database {
   /** Waiting for a sync, oldest first. */
   readonly #unsynced: { turn: number; place: Place; waiting: Callback[] }[] = [];
   #idle: (() => void)[] = [];
-  /** Why nothing is durable any more: what a failed sync has lost leaves a gap, and what follows it is not read after a crash. */
+  /**
+   * Set after a failed sync; nothing is durable from then on. The lost writes leave a gap, and records behind a gap
+   * are not read after a crash.
+   */
   #syncError: Error | undefined;
   #isClosed = false;
 
@@ -101,7 +105,8 @@ class SqliteHostDatabase implements Database {
 
   #createSyncs(place: Place, path: string, { syncFile: sync, intervalMs, isAwaited }: Disk): FileSyncs {
     const synced = (last: number, error: Error | undefined) => this.#noteSync(place, last, error);
-    // One where nobody waits: on a disk that hangs, the thread pool has others to serve.
+    // A single sync at a time if no callback waits for it: on a disk that hangs, two would occupy two threads of the
+    // pool.
     return new FileSyncs({ path, sync, intervalMs, atOnce: isAwaited ? 2 : 1, synced });
   }
 
@@ -111,7 +116,7 @@ class SqliteHostDatabase implements Database {
       const version = Number(known?.version ?? 0);
       if (version > migrations.length) {
         throw new Error(
-          `database ${this.#path}: the tables of "${component}" have version ${version}, written by a newer release; this one knows up to ${migrations.length}`,
+          `database ${this.#path}: the tables of "${component}" have version ${version}, written by a newer release; this release reads up to ${migrations.length}`,
         );
       }
       for (const sql of migrations.slice(version)) this.#sqlite.exec(sql);
@@ -152,7 +157,8 @@ class SqliteHostDatabase implements Database {
       this.#sqlite.exec(`ROLLBACK TO ${savepoint}`);
       this.#sqlite.exec(`RELEASE ${savepoint}`);
     } catch {
-      // A full disk, among others, makes SQLite roll back everything by itself: what follows would be in no transaction.
+      // A full disk, for example, makes SQLite roll back the transaction by itself: later writes would be outside of
+      // any transaction.
       this.#turnError = cause as Error;
     }
   }
@@ -184,7 +190,7 @@ class SqliteHostDatabase implements Database {
       log.abandon();
       throw error;
     }
-    // Only now: the end of a turn would empty a log that nobody can go on with.
+    // Only now: the end of a turn would empty a log that could not be opened completely.
     this.#log = log;
     return log;
   }
@@ -223,7 +229,7 @@ class SqliteHostDatabase implements Database {
     this.#settleIdle();
   }
 
-  /** In the log where the turn wrote nothing else; nowhere where it wrote nothing. */
+  /** Writes the turn to the log if it only appended to the log, else to tables. Undefined if the turn wrote nothing. */
   #keep(): Place | undefined {
     const log = this.#log;
     if (this.#turnError !== undefined) throw this.#turnError;
@@ -245,11 +251,11 @@ class SqliteHostDatabase implements Database {
     try {
       this.#sqlite.exec("ROLLBACK");
     } catch {
-      // There was no transaction, or SQLite has rolled back by itself.
+      // There was no transaction, or SQLite has rolled it back by itself.
     }
     // A commit may fail after it took place. Then it is in tables, and has to be synced like any other.
     if (this.#log?.ended("lost") === "folded") this.#await("tables", []);
-    // In order: what came before may still be on its way to the disk.
+    // In order: earlier turns may still wait for their sync.
     const before = this.#unsynced.at(-1)?.waiting;
     for (const callback of lost) {
       if (before === undefined) tell(callback, error);
@@ -259,7 +265,7 @@ class SqliteHostDatabase implements Database {
 
   #await(place: Place | undefined, waiting: Callback[]): void {
     if (place === undefined) {
-      // Nothing new to wait for.
+      // There is no new write to wait for.
       const before = this.#unsynced.at(-1)?.waiting;
       return before === undefined ? this.#tell(waiting) : void before.push(...waiting);
     }
@@ -273,9 +279,10 @@ class SqliteHostDatabase implements Database {
 
   #noteSync(place: Place, last: number, error: Error | undefined): void {
     this.#syncError ??= error;
-    // After a failure nothing counts as synced any more: what the disk may not have must not be written over.
+    // After a failure nothing counts as synced: a half of the log that may be the only copy on the disk must not be
+    // overwritten.
     if (this.#syncError === undefined) this.#synced[place] = Math.max(this.#synced[place], last);
-    // In order: what is in the log counts for nothing without the tables before it.
+    // In order: records in the log are worthless without the tables before them.
     for (let next = this.#unsynced[0]; next !== undefined && this.#isDecided(next); next = this.#unsynced[0]) {
       this.#unsynced.shift();
       this.#tell(next.waiting);
@@ -283,7 +290,10 @@ class SqliteHostDatabase implements Database {
     this.#settleIdle();
   }
 
-  /** Whether the oldest turn of those that wait is on the disk, or never will be. Tables have what was in the log before them. */
+  /**
+   * Whether this turn, the oldest that waits, is on the disk or never will be. Synced tables include all earlier log
+   * records.
+   */
   #isDecided({ turn, place }: { turn: number; place: Place }): boolean {
     if (this.#syncError !== undefined) return true;
     return turn <= this.#synced.tables || (place === "log" && turn <= this.#synced.log);
@@ -320,7 +330,7 @@ class SqliteHostDatabase implements Database {
     }
   }
 
-  /** So that the file alone has everything. Where that fails the log is still there. */
+  /** Folds the log into tables, so that the database file is complete by itself. If that fails, the log remains. */
   #foldRest(): void {
     try {
       this.#begin();
@@ -332,7 +342,7 @@ class SqliteHostDatabase implements Database {
   }
 }
 
-/** What one of those who wait throws must not keep the others waiting; it surfaces on its own. */
+/** A callback that throws must not keep the others waiting; its error becomes an uncaught exception of its own. */
 function tell(callback: Callback, error: Error | undefined): void {
   try {
     callback(error);

@@ -9,7 +9,7 @@ import { turnLogHalf } from "./turn-log-file.ts";
 const newPath = useTemporaryFolder();
 
 test.each(["power", "process"] as const)(
-  "what was told to be durable is there after a kill (%s)",
+  "a turn that was reported as durable is there after a kill (%s)",
   async (durability) => {
     const path = newPath();
     const { append, database, ends } = await open(path, { durability });
@@ -49,7 +49,7 @@ test("a turn that also writes to tables is there whole, with all that the log ha
   await database.close();
 });
 
-test("a turn that is lost leaves nothing, in tables or in the log", async () => {
+test("a turn that is rolled back leaves no row in tables and no record in the log", async () => {
   const path = newPath();
   const { append, database, put, ends } = await open(path);
   await append("a");
@@ -68,13 +68,13 @@ test("a turn that is lost leaves nothing, in tables or in the log", async () => 
   await database.close();
 });
 
-test("a turn that SQLite has rolled back by itself is lost, and nothing else", async () => {
+test("a turn that SQLite has rolled back by itself is lost, and no other turn", async () => {
   const path = newPath();
   const { append, database, ends, put } = await open(path);
   for (const value of ["a", "b", "c"]) await append(value);
   const spill = () =>
     database.write(() => {
-      // As it does where the disk is full in the middle of a transaction.
+      // As SQLite does if the disk is full in the middle of a transaction.
       database.prepare("ROLLBACK").run();
       throw new Error("disk full");
     });
@@ -91,7 +91,7 @@ test("a turn that SQLite has rolled back by itself is lost, and nothing else", a
   await database.close();
 });
 
-test("an owner that cannot take up what the log has leaves it to the next", async () => {
+test("records that their owner fails to recover remain in the log for the next start", async () => {
   const path = newPath();
   const { append, database } = await open(path);
   for (const value of ["a", "b", "c"]) await append(value);
@@ -109,7 +109,7 @@ test("an owner that cannot take up what the log has leaves it to the next", asyn
   await again.database.close();
 });
 
-test("who waits for a lost turn is told after those before it", async () => {
+test("the callback of a lost turn runs after those of the turns before it", async () => {
   const syncs: ((error: Error | null) => void)[] = [];
   const { append, database } = await open(newPath(), { syncFile: (_file, callback) => void syncs.push(callback) });
   const told: string[] = [];
@@ -170,7 +170,7 @@ test("closed in order, the database has everything by itself", async () => {
   await again.database.close();
 });
 
-test("what a log had is kept where the next process only opens and closes it", async () => {
+test("records remain in a log that the next process only opens and closes", async () => {
   const path = newPath();
   const { append, database } = await open(path);
   await append("a");
@@ -183,7 +183,7 @@ test("what a log had is kept where the next process only opens and closes it", a
   await again.database.close();
 });
 
-/** A disk whose syncs end when they are told to. */
+/** A disk whose syncs end when the test ends them. */
 function useHeldDisk(path: string) {
   let held: { isLog: boolean; callback: (error: Error | null) => void }[] = [];
   return {
@@ -201,7 +201,7 @@ function useHeldDisk(path: string) {
   };
 }
 
-test("a turn in the log is not told before the tables it stands on are on the disk", async () => {
+test("a turn in the log is not reported before the tables it builds on are on the disk", async () => {
   const path = newPath();
   const disk = useHeldDisk(path);
   const { append, database, put, ends } = await open(path, { syncFile: disk.syncFile });
@@ -241,7 +241,7 @@ test("a half is written over only once the tables that it went to are on the dis
   };
   await say("first");
   await disk.sync();
-  // Over to the second half and, with that not on the disk, not back: what the log has on the disk does not help.
+  // The log moved to its second half. It must not move back before that commit is synced, although the log itself is.
   for (const value of ["1", "2", "3"]) await say(value);
   await disk.sync("log");
   for (const value of ["4", "5"]) await say(value);
@@ -260,7 +260,7 @@ test("a half is written over only once the tables that it went to are on the dis
   await closing;
 });
 
-test("a disk that is always one commit behind does not keep the log from its other half", async () => {
+test("a disk that is always one commit behind does not keep the log from moving to its other half", async () => {
   const path = newPath();
   let before: (() => void)[] = [];
   let held: (() => void)[] = [];
@@ -304,7 +304,7 @@ test("nor does a process go over to the other half before its own first commit i
   await closing;
 });
 
-test("after a failed sync no half is written over: the disk may need what it has", async () => {
+test("after a failed sync no half is overwritten: it may be the only copy on the disk", async () => {
   const path = newPath();
   let failing: Error | null = null;
   const { append, database, ends } = await open(path, {
@@ -320,7 +320,7 @@ test("after a failed sync no half is written over: the disk may need what it has
   await database.close();
 });
 
-test("where nobody waits for the disk, the log goes there by itself, and closing does not wait for the next time", async () => {
+test("with durability 'process' the log is synced by itself, and closing does not wait for the interval", async () => {
   const path = newPath();
   const synced: string[] = [];
   const { append, database, ends } = await open(path, {
@@ -343,7 +343,7 @@ test("a log that was written before it had halves is read, and gone on with", as
   for (const value of ["a", "b", "c"]) await append(value);
   const left = leaveTurns(path, newPath());
   await database.close();
-  // As the release before left it: every epoch begins where the file does.
+  // As the previous release left it: every epoch begins at the start of the file.
   const old = await openSqlite({ path: left, migrations: ["what the database itself needs"] });
   old.exec("ALTER TABLE turn_log DROP COLUMN start; UPDATE component SET version = 1 WHERE name = 'turn_log'");
   old.close();
@@ -378,7 +378,7 @@ test.each([
   await twice.database.close();
 });
 
-test("a sync of the log that fails is told to all that waited for it, and to all that follow", async () => {
+test("a failed sync of the log is reported to all turns that waited for it and to all later turns", async () => {
   const path = newPath();
   let failing: Error | null = null;
   const { append, database } = await open(path, { syncFile: (_file, callback) => setImmediate(callback, failing) });
@@ -392,19 +392,19 @@ test("a sync of the log that fails is told to all that waited for it, and to all
   expect(existsSync(`${path}-turns`)).toBe(true);
 });
 
-test("a log that cannot be opened is told when the host starts", async () => {
+test("a log that cannot be opened makes openLog throw", async () => {
   const path = newPath();
   mkdirSync(`${path}-turns`);
   await expect(open(path)).rejects.toThrow("-turns");
 });
 
-test("the log has one owner", async () => {
+test("the log can be opened by a single owner", async () => {
   const { database } = await open(newPath());
   expect(() => database.openLog?.({ recover() {}, fold() {}, ended() {} })).toThrow("has an owner");
   await database.close();
 });
 
-test("a database that keeps nothing has none", async () => {
+test("a database in memory has no log", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
   expect(database.openLog).toBeUndefined();
   await database.close();

@@ -1,5 +1,5 @@
-// The log of turns beside a database. Which epoch of it counts, and where that begins, stands in the database: the
-// commit that brings its records into tables is the one that empties it.
+// The log of turns beside a database. The current epoch of the log and its start are stored in the database: the commit
+// that folds the records into tables also empties the log.
 import { randomInt } from "node:crypto";
 import type { TurnLog, TurnLogOwner } from "../../host/ports/database.ts";
 import type { SqliteDatabase, SqliteStatement } from "./sqlite.ts";
@@ -24,10 +24,10 @@ interface NextEpoch extends Epoch {
 
 export interface SqliteTurnLogOptions {
   path: string;
-  /** How much one half of the file takes. */
+  /** The size of one half of the file. */
   logBytes: number | undefined;
   owner: TurnLogOwner;
-  /** Something is appended: the turn must have an end. */
+  /** Called on each append, so that the turn gets an end. */
   onAppend(): void;
 }
 
@@ -37,16 +37,16 @@ export class SqliteTurnLog implements TurnLog {
   readonly #file: TurnLogFile;
   readonly #getEpoch: SqliteStatement;
   readonly #putEpoch: SqliteStatement;
-  /** The turn that went over to this half of the file; the first commit of this process, as long as none has. */
+  /** The turn that moved to this half of the file; until then the first commit of this process. */
   #turnedIn = Number.POSITIVE_INFINITY;
-  /** Whether there is something in it that another process wrote. */
+  /** Whether the log has records that an earlier process wrote. */
   #isInherited: boolean;
   #epoch: number;
   #next: NextEpoch | undefined;
   #appended: string[] = [];
   /**
-   * Whether the log waits for the next commit to tables. So does the first turn of a process: what a crash left behind a
-   * frame that is not whole must not seem to follow the next one that is.
+   * Whether the log can be used again only after the next commit to tables. This also holds for the first turn of a
+   * process: records behind a torn frame must not seem to follow the next whole frame.
    */
   #isWaiting = true;
 
@@ -73,7 +73,7 @@ export class SqliteTurnLog implements TurnLog {
     return { id: Number(row?.epoch ?? 0), start: Number(row?.start ?? 0) };
   }
 
-  /** Whether something is in it that is not in tables. */
+  /** Whether the log has records that are not in tables. */
   get isUsed(): boolean {
     return !this.#file.isEmpty || this.#isInherited;
   }
@@ -87,22 +87,26 @@ export class SqliteTurnLog implements TurnLog {
     this.#appended.push(record);
   }
 
-  /** Writes what this turn has appended. False where it has to go to tables: there is no room, or no writing. */
+  /**
+   * Writes the records appended in this turn. Returns false if the turn has to go to tables, because there is no room
+   * or the write failed.
+   */
   write(): boolean {
     if (this.#isWaiting) return false;
     try {
       this.#isWaiting = !this.#file.write(this.#appended, this.#epoch);
     } catch {
-      // Whatever it was, tables are the other way, and their error is the one to tell.
+      // The turn is committed to tables instead. If that fails too, its error is the one to report.
       this.#isWaiting = true;
     }
     return !this.#isWaiting;
   }
 
   /**
-   * Within a transaction, that of this turn. Every commit begins an epoch, also where the log had nothing: what is logged
-   * after it must not count without it. The other half of the file is written over once the commit that has left it is on
-   * the disk, as all turns up to `synced` are: until then a power cut may bring back what it has.
+   * Runs within the transaction of this turn. Every commit begins an epoch, even with an empty log: records logged
+   * after the commit must not count without it. The other half of the file may be overwritten once the commit that
+   * left it is on the disk, i.e. its turn is at most `synced`: until then a power cut may make its records current
+   * again.
    */
   fold(turn: number, synced: number): void {
     if (this.hasAppended || this.isUsed) this.#owner.fold();
@@ -132,7 +136,7 @@ export class SqliteTurnLog implements TurnLog {
     this.#isInherited = false;
   }
 
-  /** A commit may fail after it took place. The database knows; until it has said so nothing more is written here. */
+  /** A commit may throw after it took place. The epoch in the database shows it; until then nothing more is logged. */
   #resolveLoss(next: NextEpoch): "folded" | "lost" {
     this.#isWaiting = true;
     try {
@@ -144,7 +148,7 @@ export class SqliteTurnLog implements TurnLog {
     return "folded";
   }
 
-  /** Leaves nothing behind where everything is in tables, and those are sound. */
+  /** Removes the file if all records are in tables and those are synced. */
   close(isSound: boolean): void {
     this.#file.close(isSound && !this.isUsed);
   }

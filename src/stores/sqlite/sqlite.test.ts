@@ -19,7 +19,7 @@ test("a database is opened in WAL mode with every commit synced", async () => {
   database.close();
 });
 
-testWith(notWindows)("nobody but the user of the host can read the files", async () => {
+testWith(notWindows)("only the user of the host can read the files", async () => {
   const path = newPlace();
   const database = await openSqlite({ path, migrations: ["CREATE TABLE notes (text TEXT)"] });
 
@@ -41,7 +41,7 @@ test("an older schema is brought up to date, step by step, and keeps its rows", 
   database.close();
 });
 
-test("a migration that fails changes nothing", async () => {
+test("a migration that fails changes no table", async () => {
   const path = newPlace();
   await expect(openSqlite({ path, migrations: ["CREATE TABLE notes (text TEXT)", "nonsense"] })).rejects.toThrow(
     `database ${path} failed`,
@@ -54,7 +54,7 @@ test("a migration that fails changes nothing", async () => {
 });
 
 test.each([
-  ["no way to ask for modules of its own, as Node 21 has none", undefined],
+  ["no `process.getBuiltinModule`, as in Node 21", undefined],
   ["no SQLite of its own", () => undefined],
 ])("with %s, the package is used", async (_, getBuiltinModule) => {
   vi.stubGlobal("process", Object.create(process, { getBuiltinModule: { value: getBuiltinModule } }));
@@ -64,7 +64,7 @@ test.each([
   database.close();
 });
 
-test("a built-in SQLite that calls itself experimental does so unheard, and warnings of others are heard", async () => {
+test("the experimental warning of the built-in SQLite is suppressed, and other warnings are emitted", async () => {
   const warnings: string[] = [];
   const emitWarning = (text: string) => void warnings.push(text);
   const getBuiltinModule = () => process.emitWarning("SQLite is an experimental feature", "ExperimentalWarning");

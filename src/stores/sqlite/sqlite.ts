@@ -1,4 +1,4 @@
-// SQLite for the stores: the only file that knows which library speaks it. One database file belongs to one store.
+// SQLite for the stores: the only file that imports a SQLite library. A database file belongs to one store.
 import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -20,7 +20,7 @@ export interface SqliteStatement {
 
 export interface SqliteOptions {
   path: string;
-  /** SQL that leads from version n to n + 1 of the schema. Only ever add to the end: released ones have run. */
+  /** SQL that migrates the schema from version n to n + 1. Only ever append: released migrations have run. */
   migrations: readonly string[];
   /** How long a statement waits for another process that holds the database. */
   busyTimeoutMs?: number;
@@ -46,12 +46,12 @@ export async function openSqlite({ path, migrations, busyTimeoutMs = 5000 }: Sql
   }
 }
 
-/** SQLite would let others read what it makes; its log and index get the rights of the file. */
+/** SQLite would create a file that other users can read; its log and index inherit the mode of this file. */
 async function makePrivate(path: string): Promise<void> {
   try {
     await (await open(path, "a", 0o600)).close();
   } catch {
-    // What is wrong with the path SQLite says itself.
+    // If the path cannot be used, opening it with SQLite throws with the reason.
   }
 }
 
@@ -73,13 +73,13 @@ function withCheckpointOnClose(database: SqliteDatabase): SqliteDatabase {
   };
 }
 
-/** What SQLite calls it, beside its codes: the package leaves those out of what `all` throws. */
+/** SQLite's texts for its codes: the npm package leaves the codes out of the errors that `all` throws. */
 const damages = new Map([
   [11, "database disk image is malformed"],
   [26, "file is not a database"],
 ]);
 
-/** Says which file and what to do where SQLite only says that something is wrong; anything else comes back as it is. */
+/** Adds the file and the remedy to an error of SQLite; returns any other error unchanged. */
 export function explainSqliteError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_SQLITE_ERROR") return error;
   // The low byte is the error, the rest its variety.
@@ -87,20 +87,20 @@ export function explainSqliteError(error: unknown, path: string): unknown {
   const isDamaged = code === undefined ? [...damages.values()].includes(error.message) : damages.has(code);
   // All of them first: a backup put beside the write-ahead log of another file is damaged as soon as it is opened.
   const advice = isDamaged
-    ? `is damaged or not a SQLite database: move it away together with ${path}-wal, ${path}-shm and ${path}-turns where they are; then put a backup in its place, or start with an empty one`
+    ? `is damaged or not a SQLite database: move it away together with ${path}-wal, ${path}-shm and ${path}-turns if they exist; then put a backup in its place, or start with an empty one`
     : "failed";
   return new Error(`database ${path} ${advice} (${error.message})`, { cause: error });
 }
 
 function migrate(database: SqliteDatabase, path: string, migrations: readonly string[]): void {
   if (readVersion(database) === migrations.length) return;
-  // Immediate: of two processes that open an old file at once, one migrates and the other then finds it done.
+  // Immediate: if two processes open an old file at once, one migrates and the other then finds it migrated.
   database.exec("BEGIN IMMEDIATE");
   try {
     const version = readVersion(database);
     if (version > migrations.length) {
       throw new Error(
-        `database ${path} has schema version ${version}, written by a newer release; this one knows up to ${migrations.length}`,
+        `database ${path} has schema version ${version}, written by a newer release; this release reads up to ${migrations.length}`,
       );
     }
     for (const sql of migrations.slice(version)) database.exec(sql);
@@ -118,12 +118,15 @@ function readVersion(database: SqliteDatabase): number {
 
 type SqliteConstructor = new (path: string) => SqliteDatabase;
 
-/** The built-in where this Node has it; otherwise the package, whose native code is loaded only now. */
+/** The built-in module if this Node has it; otherwise the package, whose native code is loaded only now. */
 async function loadSqlite(): Promise<SqliteConstructor> {
   return loadBuiltIn()?.DatabaseSync ?? (await import("@photostructure/sqlite")).DatabaseSync;
 }
 
-/** Without the warning that it is experimental: it would be all that a host says on stderr, which some agents never read. */
+/**
+ * Suppresses the warning that it is experimental: it would be the only line of a host on stderr, and some agents never
+ * read stderr.
+ */
 function loadBuiltIn(): { DatabaseSync: SqliteConstructor } | undefined {
   const { emitWarning } = process;
   process.emitWarning = () => {};

@@ -26,7 +26,7 @@ function read(path: string, of = epoch, start = 0): string[] {
   return records;
 }
 
-test("what was written is read again, in order", () => {
+test("records are read back in the order in which they were written", () => {
   fc.assert(
     fc.property(frames, (turns) => {
       const path = newPath();
@@ -48,7 +48,7 @@ test("wherever the file was cut off, the turns that are whole are there and no o
   );
 });
 
-test("whichever byte has changed, what was before its turn is there and nothing after", () => {
+test("if any byte changes, the turns before it are read and none after it", () => {
   fc.assert(
     fc.property(frames, fc.nat(), fc.integer({ min: 1, max: 255 }), (turns, at, change) => {
       const path = newPath();
@@ -62,7 +62,7 @@ test("whichever byte has changed, what was before its turn is there and nothing 
   );
 });
 
-test("frames of another epoch count as nothing, also behind those that count", () => {
+test("frames of another epoch are ignored, also behind those of the epoch that is read", () => {
   const path = newPath();
   write(path, [["a"], ["b"], ["c"]], 1);
   write(path, [["x"]], 2);
@@ -70,14 +70,14 @@ test("frames of another epoch count as nothing, also behind those that count", (
   expect(read(path, 1)).toEqual([]);
 });
 
-test("room that was made ahead has no records, whichever epoch is asked for", () => {
+test("preallocated room has no records in any epoch", () => {
   const path = newPath();
   writeFileSync(path, Buffer.alloc(4096));
   expect(read(path, 0)).toEqual([]);
   expect(read(path, 1)).toEqual([]);
 });
 
-test("what does not fit into a half is not written; in the other there is room", () => {
+test("records that do not fit into a half are not written; the other half has room", () => {
   const log = new TurnLogFile(newPath());
   const most = "x".repeat(turnLogHalf - 100);
   expect(log.write([most], 1)).toBe(true);
@@ -92,7 +92,7 @@ test("what does not fit into a half is not written; in the other there is room",
   log.close(true);
 });
 
-test("a frame never ends where the other half begins", () => {
+test("a frame never crosses into the other half", () => {
   const log = new TurnLogFile(newPath());
   expect(log.write(["x".repeat(turnLogHalf - 12)], 1)).toBe(false);
   expect(log.write(["x".repeat(turnLogHalf - 13)], 1)).toBe(true);
@@ -100,7 +100,7 @@ test("a frame never ends where the other half begins", () => {
   log.close(true);
 });
 
-test("an epoch begins behind the last one and leaves it as it is; whoever reads one goes on behind it", () => {
+test("an epoch begins behind the last one and leaves it unchanged; writing continues behind the epoch that was read", () => {
   const path = newPath();
   const log = new TurnLogFile(path);
   log.write(["a"], 1);
@@ -123,7 +123,7 @@ test("an epoch begins behind the last one and leaves it as it is; whoever reads 
   expect(read(path, 2, start)).toEqual([]);
 });
 
-test("an epoch that began in a file which is gone has nothing, and the new file is written from its beginning", () => {
+test("an epoch that began in a removed file has no records, and the new file is written from its beginning", () => {
   const log = new TurnLogFile(newPath());
   expect(log.read(1, turnLogHalf)).toEqual([]);
   expect(log.position).toBe(0);
@@ -143,7 +143,7 @@ test("room is made ahead, so that most writes leave the length as it is", () => 
   log.close(true);
 });
 
-test("nobody but its user can read it", () => {
+test("only its user can read the file", () => {
   const path = newPath();
   write(path, [["a"]]);
   expect(statSync(path).mode & 0o077).toBe(0);

@@ -1,13 +1,13 @@
-// The file behind a log of turns: frames one after the other, each of them whole or not there. A new epoch empties it
-// without a write: its frames go behind those of the last one, which count as nothing from then on.
+// The file behind a log of turns: consecutive frames, each valid as a whole or not at all. A new epoch empties the log
+// without a write: its frames are written behind those of the last epoch, which are ignored from then on.
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { syncFolderNow } from "../files/durable-file.ts";
 
 /**
- * The file has two halves, written in turns: while one is written, the other still has what the disk may not have
- * elsewhere. A full half is time for a new epoch, since a recovery reads all of one.
+ * The file has two halves that are written alternately: while one is written, the other still has records of which the
+ * disk may have no other copy. A new epoch begins when a half is full, since a recovery reads a whole epoch.
  */
 export const turnLogHalf = 16 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ const maxGrowth = 1024 * 1024;
 /** A frame longer than this has memory of its own, which goes with it. */
 const maxKeptFrame = 1024 * 1024;
 
-/** Epoch, length and checksum of what follows. */
+/** Epoch, length and checksum of the payload. */
 const headerBytes = 12;
 const separator = "\u001e";
 
@@ -40,7 +40,7 @@ export class TurnLogFile {
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
       this.#length = fstatSync(this.#file).size;
-      // The name lasts from here on; what is written under it is synced as it comes.
+      // The name is on the disk from here on; the contents are synced as they are written.
       if (this.#length === 0) syncFolderNow(dirname(path));
     } catch (error) {
       closeSync(this.#file);
@@ -58,7 +58,7 @@ export class TurnLogFile {
     return this.#isFull;
   }
 
-  /** Where the next frame goes. */
+  /** The offset of the next frame. */
   get position(): number {
     return this.#position;
   }
@@ -72,8 +72,8 @@ export class TurnLogFile {
   }
 
   /**
-   * The records of an epoch that began there, oldest first; the next frame goes behind them. A frame that is not whole was
-   * never durable, nor was what follows it. There is no epoch 0: it would be that of all the room that is made ahead.
+   * Reads the records of the epoch that began at `start`, oldest first; the next frame is written behind them. A torn
+   * frame was never durable, nor was any frame behind it. There is no epoch 0: preallocated room consists of zeros.
    */
   read(epoch: number, start: number): string[] {
     // To the end of the file: the release that wrote it may have had larger halves.
@@ -100,7 +100,7 @@ export class TurnLogFile {
     this.#position = start;
   }
 
-  /** Writes records as one frame; false where this half has no room for it. What it throws leaves the log as it was. */
+  /** Writes records as one frame. Returns false if this half has no room for it; if it throws, the log is unchanged. */
   write(records: readonly string[], epoch: number): boolean {
     const frame = this.#encode(records.length === 1 ? (records[0] as string) : records.join(separator), epoch);
     const end = this.#position + frame.length;

@@ -1,7 +1,7 @@
-// HTTP by way of `fetch`: browsers, workers and every other place that has one.
+// HTTP by way of `fetch`, for browsers, workers and other platforms that have it.
 import { answerTimeoutMs, type HttpAnswer, type HttpIo, maxAnswerLength } from "./http-io.ts";
 
-/** `fetch` does not tell when a body is through, so a long one is given more time: as on a link of 16 kB a second. */
+/** `fetch` does not report when a body has been sent, so a long body gets more time: as on a link of 16 kB a second. */
 const charactersPerMs = 16;
 
 export function createFetchIo(

@@ -1,5 +1,5 @@
-// What the HTTP transport needs of a platform. Callbacks, not promises and streams: one call costs two of these, and in
-// Node the difference is a third of its time.
+// The platform functions that the HTTP transport needs. They take callbacks instead of promises and streams: a call
+// needs two of them, and in Node the difference is a third of its time.
 
 export interface HttpAnswer {
   readonly status: number;
@@ -14,17 +14,20 @@ export interface HttpStreamEvents {
   ended(error?: Error): void;
 }
 
-/** A host answers a POST as soon as it has it; one that takes longer than this is taken for gone, and asked again. */
+/** A host answers a POST as soon as it has the body. After this time without an answer the POST is repeated. */
 export const answerTimeoutMs = 30_000;
 
-/** An answer to a POST is a few fields; of a longer one, as from something that is no host, no more than this is kept. */
+/**
+ * An answer to a POST is a few fields. Of a longer answer, for example from a server that is not a host, only this
+ * many characters are read.
+ */
 export const maxAnswerLength = 64 * 1024;
 
-/** One origin, one conversation: requests go out one after the other, the stream beside them. */
+/** Requests to a single origin are sent one after the other; the stream runs beside them. */
 export interface HttpIo {
   /**
-   * Sends a body and calls back once, never from within the call: with an answer, or with the error that there is none
-   * or none in time.
+   * Sends a body and calls back once, never before it returns: with the answer, or with an error if there is no answer
+   * in time.
    */
   post(
     path: string,
@@ -32,9 +35,9 @@ export interface HttpIo {
     body: string,
     done: (error: Error | undefined, answer?: HttpAnswer) => void,
   ): void;
-  /** Opens a long answer; returns what aborts it. */
+  /** Opens the stream; returns a function that aborts it. */
   stream(path: string, headers: Record<string, string>, events: HttpStreamEvents): () => void;
-  /** Ends whatever is open. */
+  /** Closes all open connections. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// What the HTTP transport makes of hosts and proxies that behave badly, played by the test.
+// The HTTP transport against hosts and proxies that misbehave, simulated by the test.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMessage } from "../../protocol/codec.ts";
 import { keepAliveHeader } from "../../protocol/framing/sse.ts";
@@ -67,7 +67,7 @@ test("a stream that ends as soon as it is open is not asked for again in a hurry
   await link.transport.close();
 });
 
-test("one on which something came is", async () => {
+test("a stream that has received data is reopened without growing waits", async () => {
   const link = createLink({
     stream(events, attempt) {
       open(events);
@@ -90,7 +90,7 @@ test("a host that never answers the first GET /stream is given up", async () => 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("one that does not answer it after a cut is asked again", async () => {
+test("a host that does not answer GET /stream after a cut is asked again", async () => {
   const link = createLink({
     stream(events, attempt) {
       if (attempt !== 2) open(events);
@@ -135,7 +135,7 @@ test("a keep-alive beyond all timers does not make the watch spin", async () => 
   await link.transport.close();
 });
 
-test("the lines of one turn travel in one POST, and those that come while it is under way in the next", async () => {
+test("the lines of a turn travel in a single POST, and lines sent during that POST in the next", async () => {
   const link = createLink({});
   await link.open();
   for (const text of ["1", "2", "3"]) link.transport.send(say(text));
@@ -149,7 +149,7 @@ test("the lines of one turn travel in one POST, and those that come while it is 
   ]);
 });
 
-test("lines that are too many for one body of the host go in smaller ones, in order", async () => {
+test("lines that exceed the body limit of the host are sent in smaller POSTs, in order", async () => {
   const link = createLink({ send: (body) => (body.length > 500 ? { status: 413, body: "" } : taken) });
   await link.open();
   for (let number = 0; number < 20; number++) link.transport.send(say(`${number}.`));
@@ -192,6 +192,6 @@ test.each([
   ],
   ["  busy\n try later ", "501 busy try later"],
   ["null", "501 null"],
-])("an answer that is none is told in one line: %j", (body, text) => {
+])("an answer that does not come from a host is reported in one line: %j", (body, text) => {
   expect(describeAnswer({ status: 501, body })).toBe(text);
 });

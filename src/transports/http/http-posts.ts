@@ -1,15 +1,15 @@
-// An agent's lines on their way to the host: in order, as many as fit into one POST, one POST at a time.
+// An agent's lines on their way to the host: in order, as many as fit into a POST, and a single POST at a time.
 
 import { oncePerTurn } from "../turn.ts";
 import { checkRoom } from "../waiting-lines.ts";
 import type { HttpAnswer } from "./http-io.ts";
 
 export interface HttpPosts {
-  /** Throws where too much waits already. */
+  /** Throws if too much waits to be sent already. */
   add(line: string): void;
   /** Resolves when all lines were taken or dropped. */
   whenIdle(): Promise<void>;
-  /** Drops what waits. */
+  /** Drops the lines that wait to be sent. */
   clear(): void;
 }
 
@@ -18,13 +18,13 @@ interface PostsPort {
   post(body: string, done: (error: Error | undefined, answer?: HttpAnswer) => void): void;
   /** The host took a body. */
   taken(): void;
-  /** No answer, or one that says "not now": `again` is to be called later. */
+  /** There was no answer, or the host is busy (429, 503 and the like): call `again` later. */
   failed(reason: Error, again: () => void): void;
-  /** What no repetition changes. */
+  /** The host rejected the lines, and a retry would not help. */
   refused(answer: HttpAnswer): void;
 }
 
-/** Lines of one POST, unless a single one is longer: well below what a host takes in one body by default. */
+/** Lines of a POST, unless a single line is longer: well below the default limit of a host for a body. */
 const maxPostLength = 1024 * 1024;
 
 export function createHttpPosts(port: PostsPort): HttpPosts {
@@ -86,7 +86,10 @@ export function createHttpPosts(port: PostsPort): HttpPosts {
     });
   }
 
-  /** A host that takes less in one body gets less. A single line stays refused: the host tells the session of it. */
+  /**
+   * Halves the batch for a host with a smaller body limit. A single line that is too long stays rejected: the host
+   * reports it to the session.
+   */
   function divide(batch: string[]): void {
     if (batch.length === 1) return;
     const length = batch.reduce((sum, line) => sum + line.length, 0);
@@ -107,7 +110,10 @@ export function isTemporary(status: number): boolean {
 
 const maxShownLength = 200;
 
-/** In one line. A host says what is wrong in JSON; what answers with a web page is none. */
+/**
+ * Describes an answer in one line. A host explains an error in JSON; a server that answers with a web page is not a
+ * host.
+ */
 export function describeAnswer(answer: HttpAnswer | undefined): string {
   if (answer === undefined) return "nothing";
   const { status, body } = answer;

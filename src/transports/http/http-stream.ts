@@ -1,4 +1,4 @@
-// What the host says over HTTP: one stream of server-sent events, opened again after each cut behind the last line that
+// The host's lines over HTTP: a stream of server-sent events, reopened after each cut behind the last line that
 // arrived.
 import type { Message } from "../../protocol/envelope.ts";
 import { bootHeader, createSseParser, keepAliveHeader, type SseEvent } from "../../protocol/framing/sse.ts";
@@ -7,7 +7,7 @@ import { answerTimeoutMs, type HttpIo } from "./http-io.ts";
 import { isTemporary } from "./http-posts.ts";
 
 export interface HttpStream {
-  /** Resolves when the first stream is open; rejects where it does not come to be, which is not tried again. */
+  /** Resolves when the first stream is open; rejects if it cannot be opened, without a retry. */
   open(): Promise<void>;
   close(): void;
 }
@@ -19,18 +19,24 @@ interface StreamPort {
   readonly maxLineLength: number;
   opened(): void;
   receive(message: Message): void;
-  /** What the host had taken and not answered must be sent again. */
+  /** Requests that the host received and did not answer must be sent again. */
   restored(): void;
   /** The stream was cut: `again` is to be called later. */
   cut(reason: Error, again: () => void): void;
-  /** What no repetition changes: the host's refusal, or something else. */
+  /** A retry would not help: the host refused the stream, or another server answered. */
   refused(status: number): void;
   failed(reason: Error): void;
 }
 
-/** A stream that was silent for three keep-alives of the host is dead. Counted only where the host sends them. */
+/**
+ * A stream that was silent for three keep-alive intervals of the host is dead. Applies only to hosts that send
+ * keep-alives.
+ */
 const missedKeepAlives = 3;
-/** What hosts do that do not say; those that do it more often may be held up for a while. */
+/**
+ * The interval assumed for a host that does not announce it. Also the minimum: a shorter interval may be late for a
+ * while.
+ */
 const minKeepAliveMs = 15_000;
 /** No host means a longer silence, and timers overflow. */
 const maxKeepAliveMs = 24 * 60 * 60_000;
@@ -39,7 +45,7 @@ export function createHttpStream(port: StreamPort): HttpStream {
   const { io, headers, maxLineLength } = port;
   let isClosed = false;
   let lastSeq = 0;
-  /** The run of the host that the stream last came from, where it says so. */
+  /** The boot id of the host that the stream last came from, if it sent one. */
   let lastBoot: string | undefined;
   let lastHeardAt = 0;
   /** Ends the current attempt or stream without a word of it. */
@@ -112,7 +118,10 @@ export function createHttpStream(port: StreamPort): HttpStream {
     };
   }
 
-  /** Where the host reads from an earlier place than ours, it is another life of the session: its numbers start again. */
+  /**
+   * If the host continues from an earlier sequence number than ours, the session was restored and its numbers start
+   * again.
+   */
   function noteStart(from: string | undefined, boot: string | undefined): void {
     if (from === undefined) return;
     const isRestarted = boot !== lastBoot && lastBoot !== undefined;
@@ -126,7 +135,7 @@ export function createHttpStream(port: StreamPort): HttpStream {
       });
   }
 
-  /** Leaves a stream on which nothing comes any more, not even signs of life. */
+  /** Ends a stream that has received neither data nor keep-alives for too long. */
   function watch(toldMs: number, ended: (error: Error) => void): void {
     const keepAliveMs = Math.min(Math.max(toldMs || 0, minKeepAliveMs), maxKeepAliveMs);
     watchdog = setInterval(() => {

@@ -1,6 +1,6 @@
-// An agent's end of HTTP: lines go out in POSTs, one at a time, and come back over one stream of server-sent events.
-// Both survive cuts: a POST is repeated until it is answered (the host knows ids it has seen), and the stream resumes
-// after the last line that arrived. Runs in browsers; `http-node.ts` is the faster way in Node.
+// An agent's end of HTTP: lines are sent in POSTs, one at a time, and received over a stream of server-sent events.
+// Both survive cuts: a POST is repeated until it is answered (the host recognises ids it has seen), and the stream
+// resumes after the last line that arrived. Runs in browsers; `http-node.ts` is faster in Node.
 
 import { encodeMessage } from "../../protocol/codec.ts";
 import type { Transport, TransportEvents } from "../../protocol/transport.ts";
@@ -12,13 +12,13 @@ import { createHttpPosts, describeAnswer } from "./http-posts.ts";
 import { createHttpStream, type HttpStream } from "./http-stream.ts";
 
 export interface HttpTransportOptions {
-  /** Where the host is: `http://127.0.0.1:8765`. */
+  /** The address of the host: `http://127.0.0.1:8765`. */
   url: string;
-  /** Joins a session that is there already, instead of creating one. */
+  /** Joins an existing session instead of creating one. */
   sessionId?: string;
   token?: string;
   reconnect?: ReconnectOptions;
-  /** Longest line taken from the host; a longer one ends the link. */
+  /** Longest line accepted from the host; a longer line ends the link. */
   maxLineLength?: number;
   fetch?: typeof globalThis.fetch;
   createIo?: CreateHttpIo;
@@ -154,7 +154,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
 }
 
 function goneError(answer: HttpAnswer): Error {
-  if (answer.status === 404) return new Error("the session is gone: the host closed it or no longer knows it");
+  if (answer.status === 404) return new Error("the session is gone: the host closed it or no longer has it");
   return new Error(`the host refuses this session: ${describeAnswer(answer)}`);
 }
 

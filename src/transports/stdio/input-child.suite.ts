@@ -1,4 +1,4 @@
-// Says when it reads standard input, and then each piece of text that it gets from there.
+// Prints a line when it reads standard input, and then each piece of text that it reads.
 import { openStandardInput } from "./standard-input.ts";
 
 const say = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`);

@@ -1,5 +1,5 @@
-// Writes more to standard output than any pipe holds, and then says on stderr that it has. The first lines are as long as
-// it takes to be taken in part; each third one goes the usual way, as what others print does.
+// Writes more to standard output than a pipe holds, then reports on stderr that it has. The first lines are long enough
+// to be written only in part; every third line is written with the stream, like the output of other code.
 import { createPipeWriter, standardOutputFd } from "./pipe-writer.ts";
 
 const write = createPipeWriter(process.stdout, standardOutputFd(process.stdout));

@@ -24,7 +24,7 @@ test.each([
   ["a socket, as Node gives to its children", command],
   ["a pipe, as a shell makes it", ["sh", "-c", '"$@" | cat', "sh", ...command]],
 ] as const)(
-  "%s whose reader is slow stops nobody, and gets every line whole and in order",
+  "%s whose reader is slow does not block the writer, and receives every line whole and in order",
   async (_, [file, ...args]) => {
     const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
     expect(await said(child)).toBe("all written\n");
@@ -32,7 +32,7 @@ test.each([
   },
 );
 
-test("a reader that is gone is told as the stream tells it", async () => {
+test("a closed reader is reported in the same way as by the stream", async () => {
   const child = spawn(command[0], command.slice(1), { stdio: ["ignore", "pipe", "pipe"] });
   child.stdout.destroy();
   expect(await text(child.stderr)).toContain("failed with EPIPE");
@@ -47,7 +47,7 @@ test("a file is written as well", async () => {
   expect(readFileSync(path, "utf8") === everything).toBe(true);
 });
 
-testWith(linux)("what the stream still has leaves first", async () => {
+testWith(linux)("text buffered in the stream is written first", async () => {
   const [pipe] = (await openNamedPipes(1)) ?? [];
   if (pipe === undefined) throw new Error("this system makes no named pipes");
   const stream = new Socket({ fd: pipe.writeEnd, readable: false, writable: true });
@@ -58,7 +58,7 @@ testWith(linux)("what the stream still has leaves first", async () => {
     return write(line);
   };
   while (stream.writableLength === 0) say("é".repeat(10_000));
-  // Now there is room again, of which the stream does not know yet.
+  // Now the pipe has room again, but the stream has not noticed yet.
   const heard = [read(pipe.readEnd)];
   say("last");
   const isOver = new Promise<void>((resolve) => stream.end(resolve));

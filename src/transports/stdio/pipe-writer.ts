@@ -1,5 +1,5 @@
-// Writes text to a pipe past the layers of its stream, which cost as much as the write itself (bench `stdio`). The stream
-// stays in charge of whatever the pipe does not take at once: it waits for a slow reader, and tells of one that is gone.
+// Writes text to a pipe past the layers of its stream, which cost as much as the write itself (bench `stdio`). The
+// stream handles any text that the pipe does not accept at once: it waits for a slow reader and reports a closed one.
 import { constants, fstatSync, readFileSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Writable } from "node:stream";
@@ -10,11 +10,14 @@ export type WriteText = (text: string) => boolean;
 /** A pipe takes no more at once, and encoding takes three bytes of memory for each character. */
 const maxDirectLength = 64 * 1024;
 
-/** `fd` is what the stream writes to. Where writing to it could block, everything goes through the stream. */
+/**
+ * `fd` is the descriptor that the stream writes to. If writing to it could block, everything goes through the stream.
+ */
 export function createPipeWriter(stream: Writable, fd: number | undefined): WriteText {
   if (fd === undefined || !isNonBlockingPipe(fd)) return (text) => stream.write(text);
   return (text) => {
-    // What the stream still has must leave before; and after its end, the descriptor may be that of another file.
+    // Text buffered in the stream must be written first; and after the stream ended, the descriptor may belong to
+    // another file.
     if (stream.writableLength > 0 || !stream.writable || text.length > maxDirectLength) return stream.write(text);
     const written = tryWrite(fd, text);
     if (written === Buffer.byteLength(text)) return true;
@@ -22,7 +25,7 @@ export function createPipeWriter(stream: Writable, fd: number | undefined): Writ
   };
 }
 
-/** The descriptor of standard output; undefined for other streams, and for what a worker thread has in its place. */
+/** The descriptor of standard output; undefined for other streams, including the replacement in a worker thread. */
 export function standardOutputFd(stream: Writable): number | undefined {
   return stream === process.stdout && stream instanceof Socket ? process.stdout.fd : undefined;
 }
@@ -37,8 +40,8 @@ function tryWrite(fd: number, text: string): number {
 }
 
 /**
- * Node opens pipes and sockets so that writing never blocks. That is asked of the system all the same, since a host that
- * hangs in a write serves nobody; only Linux tells.
+ * Node opens pipes and sockets so that writing never blocks. The system is asked nevertheless, since a host that
+ * blocks in a write serves no session; only Linux (/proc) reports it.
  */
 function isNonBlockingPipe(fd: number): boolean {
   if (process.platform !== "linux") return false;

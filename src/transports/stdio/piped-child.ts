@@ -15,7 +15,7 @@ export interface PipedChild {
   /** Emits text, from the next turn on. */
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when the child has ended and all that it said was heard. */
+  /** Resolves when the child has ended and all its output was read. */
   readonly closed: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
 
@@ -26,14 +26,15 @@ interface ChildOptions {
   cwd?: string | undefined;
 }
 
-/** Calls back as soon as the child is being started, so that nothing of it is missed; rejects where it could not be. */
+/** Calls `listen` before any output of the child can arrive; rejects if the child could not be started. */
 export async function startPipedChild(options: ChildOptions, listen: (child: PipedChild) => void): Promise<PipedChild> {
   const pipes = (await openNamedPipes(2)) as [PipeEnds, PipeEnds] | undefined;
   const started = spawnOver(options, pipes);
   return new Promise((resolve, reject) => {
-    // Stays: a signal that cannot be sent is an error too, and one that nobody hears would end this process.
+    // The listener stays: a signal that cannot be sent is an error event too, and without a listener it would end this
+    // process.
     started.on("error", reject);
-    // One for which there were not enough descriptors has no streams, and an error that is still to come.
+    // If there were not enough descriptors, the child has no streams and its error event is still to come.
     if (started.stderr === null || started.stderr === undefined)
       return pipes === undefined ? undefined : closeOwn(pipes);
     const child = pipes === undefined ? overSockets(started) : overPipes(started, pipes);
@@ -83,7 +84,7 @@ function overSockets(started: ChildProcess): PipedChild {
 function overPipes(started: ChildProcess, [input, output]: [PipeEnds, PipeEnds]): PipedChild {
   const stdin = new Socket({ fd: input.writeEnd, readable: false, writable: true });
   const stdout = openTextPipe(output.readEnd);
-  // What is still to be written then has no reader.
+  // Text that is still to be written then has no reader.
   started.once("exit", () => stdin.destroy());
   return {
     process: started,

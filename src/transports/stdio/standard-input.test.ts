@@ -40,7 +40,7 @@ test("a file is read as well", async () => {
   expect([await next(), await next(), await next()]).toEqual(["ready", { text: letters }, "end"]);
 });
 
-/** Reads a stream of JSON lines one by one. */
+/** Reads a stream of JSON lines, one per call. */
 function linesOf(stream: Readable): () => Promise<unknown> {
   const lines = createInterface({ input: stream })[Symbol.asyncIterator]();
   return async () => JSON.parse((await lines.next()).value);

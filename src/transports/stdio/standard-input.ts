@@ -2,7 +2,7 @@
 import type { Readable } from "node:stream";
 import { openTextPipe } from "./text-pipe.ts";
 
-/** To be called once, and in place of `process.stdin`: two readers of one pipe would take text from each other. */
+/** To be called once, and instead of `process.stdin`: two readers of the same pipe would take text from each other. */
 export function openStandardInput(): Readable {
   try {
     return openTextPipe(0);

@@ -65,7 +65,7 @@ test("a shutdown message ends the session while the input stays open", async () 
   await host.close(0);
 });
 
-test("the end of input takes nothing from the time that a shutdown before it gave", async () => {
+test("the end of input does not shorten the grace time of an earlier shutdown", async () => {
   const { host, input, done, messages } = await serve({ drainMs: 0 });
   const count = JSON.stringify({ type: "echo/count/req", id: "slow", key: "k", events: 20 });
   input.end(`${count}\n{"type":"shutdown","id":"bye","timeout":60}\n`);

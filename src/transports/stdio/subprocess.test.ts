@@ -50,7 +50,7 @@ function childRunning(script: string, options: Partial<SubprocessOptions> = {}) 
   return createSubprocessTransport({ command: process.execPath, args: ["-e", script], ...options });
 }
 
-/** Opens the transport and resolves with what arrived until the link ended. */
+/** Opens the transport and resolves with the messages that arrived until the link ended. */
 async function collect(
   transport: ReturnType<typeof childRunning>,
 ): Promise<{ received: Message[]; reason: Error | undefined }> {
@@ -63,7 +63,7 @@ async function collect(
   return { received, reason };
 }
 
-test("lines that are no messages are skipped, and a printed prefix is taken off", async () => {
+test("lines that are not messages are skipped, and a printed prefix is removed", async () => {
   const lines = [
     "A2E_HOST_READY",
     'line: {"type":"one","id":"1"}',
@@ -90,7 +90,7 @@ test("a child killed by a signal is reported with it", async () => {
   expect(reason?.message).toContain("SIGKILL");
 });
 
-test("a missing command is told as such", async () => {
+test("a missing command is reported as missing", async () => {
   const transport = createSubprocessTransport({ command: "no-such-command-anywhere" });
   await expect(collect(transport)).rejects.toThrow("command not found: no-such-command-anywhere");
   await transport.close();
@@ -139,7 +139,7 @@ test("closing ends a child that ignores the end of its input and SIGTERM", async
   expect(() => transport.send(createMessage("ping", "1", 0, {}))).toThrow("not open");
 });
 
-/** Opens the transport and resolves when the child has said something; `said` grows with what it says on stderr. */
+/** Opens the transport and resolves after the first output of the child; `said` collects its stderr. */
 async function listenTo(script: string, exitTimeoutMs: number) {
   const heard = { said: "" };
   const onStderr = (text: string) => {
@@ -152,8 +152,8 @@ async function listenTo(script: string, exitTimeoutMs: number) {
   return { transport, heard };
 }
 
-test("a child that does not read stops nobody, and later reads everything in order", async () => {
-  // It reads only when it is told to end, which is after all was sent.
+test("a child that does not read does not block the agent, and later reads all lines in order", async () => {
+  // It reads only when it is asked to end, after all lines were sent.
   const { transport, heard } = await listenTo(
     `const waiting = setInterval(() => {}, 1000);
     process.on("SIGTERM", () => process.stdin.pipe(process.stderr));
@@ -172,7 +172,7 @@ test("a child that does not read stops nobody, and later reads everything in ord
   expect(heard.said === messages.map((message) => `${JSON.stringify(message)}\n`).join("")).toBe(true);
 });
 
-test("the link lasts until the last one that holds the output has let go of it", async () => {
+test("the link lasts until the last process that holds the output has closed it", async () => {
   const grandchild = `while kill -0 $0 2>/dev/null; do :; done; echo '{"type":"late","id":"1"}'`;
   const script = `require("node:child_process").spawn("sh", ["-c", ${JSON.stringify(grandchild)}, String(process.pid)],
     { stdio: ["ignore", "inherit", "ignore"], detached: true }).unref()`;
@@ -202,7 +202,7 @@ function openFiles(): string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)].filter((path) => path.includes("a2e-pipes-"));
     } catch {
-      return []; // The one that reads the folder.
+      return []; // The descriptor that reads the folder.
     }
   });
 }

@@ -14,9 +14,11 @@ export interface SubprocessOptions {
   /** Added to the environment of this process. */
   env?: Readonly<Record<string, string>>;
   cwd?: string;
-  /** What the child says on stderr; its last lines are in the error when it dies, whether anybody listens or not. */
+  /**
+   * Receives the child's stderr. Its last lines are in the error when the child dies, with or without this callback.
+   */
   onStderr?(text: string): void;
-  /** Longest line taken from the child; a longer one ends the link. */
+  /** Longest line accepted from the child; a longer line ends the link. */
   maxLineLength?: number;
   /** How long the child may take to leave once its input has ended, and again after SIGTERM. */
   exitTimeoutMs?: number;
@@ -42,7 +44,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
   let stderrTail = "";
   let outgoing = "";
   let closing: Promise<void> | undefined;
-  // A write to a pipe is cheap and its reader waits: a microtask is early enough to catch what is sent together.
+  // A write to a pipe is cheap and the reader waits for it: a microtask is enough to combine lines of the same turn.
   const flushSoon = oncePerTurn(flush, queueMicrotask);
 
   return {
@@ -89,7 +91,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
         },
       });
       started.stdout.on("data", splitter.push).on("end", splitter.end);
-      // Read in any case: a child whose stderr nobody empties stops at 64 kB.
+      // Always read: a child stops when 64 kB of its stderr are not read.
       started.stderr.setEncoding("utf8").on("data", (text: string) => {
         stderrTail = (stderrTail + text).slice(-stderrTailLength);
         options.onStderr?.(text);
@@ -127,7 +129,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
   function describeExit(code: number | null, signal: NodeJS.Signals | null): string {
     const how = signal === null ? `exit code ${code}` : signal;
     const said = stderrTail.trim();
-    return `the host process ended with ${how}${said === "" ? "" : `; its last words: ${said}`}`;
+    return `the host process ended with ${how}${said === "" ? "" : `; the end of its stderr: ${said}`}`;
   }
 
   async function stop(): Promise<void> {
@@ -142,7 +144,7 @@ export function createSubprocessTransport(options: SubprocessOptions): Transport
     child.process.kill("SIGKILL");
     // A grandchild may hold the pipes open; it is not ours to wait for.
     for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
-    // Nor is one that cannot be killed, because it runs as somebody else.
+    // Nor is a child that cannot be killed, because it runs as another user.
     await isOver(killTimeoutMs);
   }
 

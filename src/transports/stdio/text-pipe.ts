@@ -1,12 +1,14 @@
-// The reading end of a pipe as text. A stream of Node takes new memory for whatever it reads and hands it through layers
-// that nobody needs here; a pipe that is read into one buffer, again and again, makes a call measurably cheaper (bench
-// `stdio`).
+// The reading end of a pipe as text. A stream of Node allocates memory for every read and passes it through several
+// layers; reading into a single buffer makes a call measurably cheaper (bench `stdio`).
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 
 const bufferBytes = 64 * 1024;
 
-/** Emits text as `data`, from the next turn on; throws where it is no pipe or socket. The descriptor is its own from then on. */
+/**
+ * Emits text as `data`, from the next turn on. Throws if the descriptor is not a pipe or socket; from then on the
+ * stream owns it.
+ */
 export function openTextPipe(fd: number): Socket {
   const decoder = new StringDecoder("utf8");
   let wasCut = false;
@@ -18,7 +20,7 @@ export function openTextPipe(fd: number): Socket {
       buffer: Buffer.allocUnsafe(bufferBytes),
       callback(length, bytes) {
         const buffer = bytes as Buffer;
-        // Only what ends with a byte of a longer character can end within one.
+        // Text can only end within a character if its last byte belongs to a multi-byte character.
         const isCut = (buffer[length - 1] as number) >= 0x80;
         const text = wasCut || isCut ? decoder.write(buffer.subarray(0, length)) : buffer.toString("utf8", 0, length);
         wasCut = isCut;
@@ -28,7 +30,7 @@ export function openTextPipe(fd: number): Socket {
     },
   };
   const pipe = new Socket(options);
-  // Heard before whoever else listens: what was cut off for good is told as such.
+  // Registered before other listeners: an incomplete character at the end is emitted as a replacement character.
   pipe.once("end", () => {
     const rest = decoder.end();
     if (rest !== "") pipe.emit("data", rest);

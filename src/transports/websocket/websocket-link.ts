@@ -1,17 +1,18 @@
-// One WebSocket from its beginning to its end. However either comes about, both are told once and in time.
+// A single WebSocket from opening to closing. Its opening and its end are each reported exactly once, with a time
+// limit.
 import { webSocketCloseCodes } from "../../protocol/framing/websocket.ts";
 
-/** What the transport needs of a WebSocket; that of browsers and that of `ws` both have it. */
+/** The members of a WebSocket that the transport needs; browsers and `ws` both have them. */
 export interface WebSocketLike {
   onmessage: ((event: { data: unknown }) => void) | null;
   onclose: ((event: { code: number; reason: string }) => void) | null;
-  /** Only `ws` says what went wrong; browsers keep it from the page. */
+  /** Only `ws` passes the reason; browsers hide it from the page. */
   onerror: ((event: { message?: unknown }) => void) | null;
-  /** What was sent and is not on its way yet. */
+  /** Bytes that were passed to `send` and not written yet. */
   readonly bufferedAmount?: number;
   send(text: string): void;
   close(code?: number): void;
-  /** Ends it at once, where that is possible: closing waits for the peer. */
+  /** Ends the socket at once, if the platform can: closing waits for the peer. */
   terminate?(): void;
 }
 
@@ -21,7 +22,10 @@ interface LinkEvents {
   /** The first frame; false refuses it, and the link is closed. */
   receiveFirst(frame: string): boolean;
   receive(frame: string): void;
-  /** Nothing came for a while: something should be sent that the host answers. Absent where the platform looks itself. */
+  /**
+   * Nothing was received for a while: send a message that the host answers. Absent if the platform detects dead links
+   * itself.
+   */
   probe?: (() => void) | undefined;
   /** Called once, unless the link was closed from this side after its first frame. */
   closed(code: number, why: Error): void;
@@ -34,9 +38,9 @@ export interface WebSocketLink {
   close(): Promise<void>;
 }
 
-/** A host that has not said its first word by then is not there. */
+/** The maximum time until the first message of the host. */
 const openTimeoutMs = 30_000;
-/** After so much silence the host is asked for a sign of life, and left where none comes in the time after it. */
+/** After this much silence the host is probed; if the answer does not arrive in time, the link is cut. */
 const quietMs = 45_000;
 const probeMs = 15_000;
 /** Closing waits this long for the peer's part of it. */
@@ -75,7 +79,7 @@ export function openWebSocket(
     } catch (error) {
       return fail(error as Error);
     }
-    // What went wrong is told by the close that follows.
+    // The error is reported by the close event that follows.
     connected.onerror = ({ message }) => {
       if (typeof message === "string") problem = message;
     };
@@ -88,12 +92,15 @@ export function openWebSocket(
       clearTimeout(timer);
       isOpen = events.receiveFirst(data);
       if (isOpen) watch();
-      else fail(new Error("what answers there is no A2E host of this release"));
+      else fail(new Error("the server there is not an A2E host of this release"));
     };
     connected.onclose = ({ code, reason }) => finish(code, toError(code, reason, problem));
   }
 
-  /** A link that was cut without a word shows by what does not come. Timers may be late by minutes in a hidden page. */
+  /**
+   * A link that was cut without a close frame is detected by missing answers. Timers may be late by minutes in a
+   * hidden page.
+   */
   function watch(): void {
     if (events.probe === undefined || isOver) return;
     watchdog = setInterval(() => {
@@ -140,7 +147,7 @@ export function openWebSocket(
   }
 }
 
-/** Whatever it still says or does is of no interest. */
+/** Ignores all further events of the socket. */
 function cut(socket: WebSocketLike): void {
   socket.onmessage = null;
   socket.onclose = null;
@@ -151,7 +158,7 @@ function cut(socket: WebSocketLike): void {
 
 function toError(code: number, reason: string, problem: string): Error {
   if (code === webSocketCloseCodes.unknownSession)
-    return new Error("the session is gone: the host closed it or no longer knows it");
+    return new Error("the session is gone: the host closed it or no longer has it");
   if (code === webSocketCloseCodes.sessionEnded) return new Error("the host closed the session");
   if (code === tooLargeCode) return new Error("a message was larger than the host takes");
   if (problem !== "") return new Error(problem);

@@ -1,4 +1,4 @@
-// What the WebSocket transport makes of hosts and proxies that behave badly, played by the test.
+// The WebSocket transport against hosts and proxies that misbehave, simulated by the test.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMessage } from "../../protocol/codec.ts";
 import { maxWaitingLength } from "../waiting-lines.ts";
@@ -27,7 +27,7 @@ class FakeSocket implements WebSocketLike {
     this.isTerminated = true;
   }
 
-  /** What a host says first. */
+  /** The first message of a host. */
   welcome(): void {
     this.onmessage?.({ data: '{"type":"session/resumed","session_id":"s","seq":0,"last":0}' });
   }
@@ -76,7 +76,7 @@ function createLink(behave: (socket: FakeSocket, attempt: number) => void) {
 
 const say = (text: string) => createMessage("echo/say/req", crypto.randomUUID(), 0, { text });
 
-test("a host that accepts and says nothing is given up", async () => {
+test("a host that accepts the connection and sends nothing is given up", async () => {
   const { sockets, open } = createLink(() => {});
   const opening = open().catch((error: Error) => error.message);
   await vi.advanceTimersByTimeAsync(30_000);
@@ -85,7 +85,7 @@ test("a host that accepts and says nothing is given up", async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("one that says nothing after a cut is left, and tried again", async () => {
+test("a host that sends nothing after a cut is disconnected and tried again", async () => {
   const { sockets, transport, open } = createLink((socket, attempt) => {
     if (attempt !== 2) socket.welcome();
     if (attempt === 1) socket.end(1006);
@@ -123,7 +123,7 @@ test("a message larger than the host takes ends the link, and is not sent for ev
   expect(reasons.map(String)).toEqual(["Error: a message was larger than the host takes"]);
 });
 
-test("the lines of one turn go in frames that every host takes", async () => {
+test("the lines of a turn are sent in frames that every host accepts", async () => {
   const { sockets, transport, open } = createLink((socket) => socket.welcome());
   const opening = open();
   await vi.advanceTimersByTimeAsync(0);
@@ -136,7 +136,7 @@ test("the lines of one turn go in frames that every host takes", async () => {
   await closing;
 });
 
-test("why there is no connection is told where the platform says it", async () => {
+test("the reason of a failed connection is reported if the platform passes it", async () => {
   const { open } = createLink((socket) => {
     socket.onerror?.({ message: "connect ECONNREFUSED 127.0.0.1:1" });
     socket.end(1006);
@@ -146,7 +146,7 @@ test("why there is no connection is told where the platform says it", async () =
   expect(await opening).toBe("could not reach a host at ws://host/ws: connect ECONNREFUSED 127.0.0.1:1");
 });
 
-test("what answers with something else than an A2E host is left", async () => {
+test("a server that is not an A2E host is disconnected", async () => {
   const { sockets, open } = createLink((socket) => socket.onmessage?.({ data: "hello" }));
   const opening = open().catch((error: Error) => error.message);
   await vi.advanceTimersByTimeAsync(0);
@@ -178,7 +178,7 @@ test("for a host that does not read, no more than so much is kept", async () => 
   await closing;
 });
 
-test("in a browser, a host that gives no sign of life when asked for one is left", async () => {
+test("in a browser, a host that does not answer a probe is disconnected", async () => {
   const { sockets, transport } = await openInBrowser((socket) => socket.welcome());
   await vi.advanceTimersByTimeAsync(45_000);
   expect(sockets[0]?.sent.map((frame) => JSON.parse(frame).type)).toEqual(["ping"]);
@@ -190,7 +190,7 @@ test("in a browser, a host that gives no sign of life when asked for one is left
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("one that gives it is kept, and nobody is told", async () => {
+test("in a browser, a host that answers the probe stays connected, and the answer is not delivered", async () => {
   const { sockets, received, transport } = await openInBrowser((socket) => {
     socket.welcome();
     const { send } = socket;

@@ -1,4 +1,4 @@
-// The WebSocket of Node, where Node has none of its own or a slower one.
+// The WebSocket for Node, which has none of its own or a slower one.
 import type { Transport } from "../../protocol/transport.ts";
 import { createWebSocketTransport, type WebSocketTransportOptions } from "./websocket.ts";
 import type { WebSocketLike } from "./websocket-link.ts";
@@ -25,7 +25,7 @@ interface PingedSocket {
   terminate(): void;
 }
 
-/** A peer that vanished without a word is noticed by what it does not say; browsers do not show pings, and cannot tell. */
+/** A vanished peer is detected by its missing pings. Browsers do not expose pings, so this works in Node only. */
 export function cutWhenSilent(socket: PingedSocket): void {
   let timer: NodeJS.Timeout | undefined;
   let pingedAt: number | undefined;

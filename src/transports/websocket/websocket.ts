@@ -1,5 +1,6 @@
-// An agent's end of a WebSocket. It counts the lines that arrive; after a cut it names the last one, and the host goes on
-// from there. What it sent into the cut it cannot know: `restored` has it sent again. Runs in browsers.
+// An agent's end of a WebSocket. It counts the lines that arrive; after a cut it names the last line, and the host
+// resumes from there. Lines that were sent during the cut may be lost: `restored` causes them to be sent again. Runs in
+// browsers.
 
 import { createMessage, encodeMessage } from "../../protocol/codec.ts";
 import { gap, ping, resumed } from "../../protocol/core.ts";
@@ -20,24 +21,24 @@ import {
 } from "./websocket-link.ts";
 
 export interface WebSocketTransportOptions {
-  /** Where the host is: `ws://127.0.0.1:8765`, or its http address. */
+  /** The address of the host: `ws://127.0.0.1:8765`, or its http address. */
   url: string;
-  /** Joins a session that is there already, instead of creating one. */
+  /** Joins an existing session instead of creating one. */
   sessionId?: string;
   token?: string;
   reconnect?: ReconnectOptions;
   connect?: ConnectWebSocket;
 }
 
-/** Acknowledging lets the host forget what has arrived; there is no hurry. */
+/** An acknowledgement lets the host drop lines that have arrived; it need not be sent at once. */
 const acknowledgeEvery = 256;
 const acknowledgeAfterMs = 1_000;
-/** Lines of one frame, unless a single one is longer: well below what a host takes in one. */
+/** Lines of a frame, unless a single line is longer: well below the limit of a host for a frame. */
 const maxFrameLength = 64 * 1024;
 
 export function createWebSocketTransport(options: WebSocketTransportOptions): Transport {
   const { token, connect = connectInBrowser } = options;
-  // Browsers answer pings by themselves and show nothing of it; whoever brings a socket of their own can look.
+  // Browsers answer pings by themselves without an event; a caller that passes its own `connect` can watch pings.
   const isProbing = options.connect === undefined;
   const url = `${options.url.replace(/^http/, "ws").replace(/\/+$/, "")}/ws`;
   const backoff = createBackoff(options.reconnect);
@@ -49,15 +50,15 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
   /** True from the first frame on: before it the host's place in the log is unknown. */
   let isLinked = false;
   let wasLinked = false;
-  /** After a cut: once this line is here, whatever has no answer was lost on its way to the host. */
+  /** After a cut: once this line has arrived, every request without an answer was lost on its way to the host. */
   let restoredAtSeq: number | undefined;
   let lastSeq = 0;
-  /** The run of the host that the last line came from, where it says so. */
+  /** The boot id of the host that the last line came from, if it sent one. */
   let boot: string | undefined;
   let acknowledgedSeq = 0;
   let acknowledgeTimer: ReturnType<typeof setTimeout> | undefined;
   let reconnectTimer: ReturnType<typeof setTimeout> | undefined;
-  /** By id: what waits for a link and is sent again by `restored` goes out once. */
+  /** By id: a line that waits for a link and is sent again by `restored` is sent only once. */
   let outgoing = new Map<string, string>();
   let outgoingLength = 0;
   let probeId: string | undefined;
@@ -109,7 +110,7 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
     });
   }
 
-  /** The first frame: which session this is, and after which line it goes on. */
+  /** The first frame: which session this is, and after which line it continues. */
   function startFrom(frame: string): boolean {
     const message = parseLine(frame);
     if (state === "closed" || message?.type !== resumed.type || typeof message.seq !== "number") return false;
@@ -155,7 +156,7 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
   }
 
   function probe(): void {
-    // As new each time, or the host would take it for a repetition; a lost one is not repeated.
+    // A new id each time, or the host would take the probe for a repetition; a lost probe is not repeated.
     probeId = `link-${crypto.randomUUID()}`;
     link?.send(encodeMessage(createMessage(ping.type, probeId, Date.now(), {})));
   }
@@ -215,7 +216,7 @@ export function createWebSocketTransport(options: WebSocketTransportOptions): Tr
   }
 }
 
-/** What no repetition changes: the session has ended, or the host will not take what it was sent. */
+/** A retry would not help: the session has ended, or the host rejects the lines. */
 function isFinal(code: number): boolean {
   return (
     code === webSocketCloseCodes.unknownSession || code === webSocketCloseCodes.sessionEnded || code === tooLargeCode

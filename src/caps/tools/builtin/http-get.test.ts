@@ -124,9 +124,9 @@ test.each([
   await expect(get({ url })).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("an invalid URL is reported as such", async () => {
-  await expect(get({ url: "example.com/page" })).rejects.toThrow("is no URL");
-  await expect(get({ url: "http://[::1" })).rejects.toThrow("is no URL");
+test("a text that is not a URL is rejected as such", async () => {
+  await expect(get({ url: "example.com/page" })).rejects.toThrow("is not a URL");
+  await expect(get({ url: "http://[::1" })).rejects.toThrow("is not a URL");
 });
 
 test.each([[["10.0.0.1"]], [["8.8.8.8", "127.0.0.2"]], [["::ffff:10.0.0.1"]], [["fe80::1%lo"]]])(

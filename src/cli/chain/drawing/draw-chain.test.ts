@@ -39,7 +39,7 @@ test("no two boxes touch, and every edge goes to the right", () => {
   expect(ways).toHaveLength(edges.length);
 });
 
-test("a picture has every node, what it does, and the ways that a branch and an error take", () => {
+test("a picture has every node, its action, and the edges of a branch and an error", () => {
   const svg = drawChain(planOf(diamond), { title: "diamond" });
 
   for (const { node_id } of diamond) expect(svg).toContain(`font-weight="600" fill="#22303c">${node_id}</text>`);
@@ -49,7 +49,7 @@ test("a picture has every node, what it does, and the ways that a branch and an 
   expect(svg).not.toContain(" ms");
 });
 
-test("after a run it shows how long each node took and what became of it", () => {
+test("after a run it shows the duration and the outcome of each node", () => {
   const timings = new Map<string, NodeTiming>([
     ["a", { state: "done", startedMs: 0, durationMs: 1500 }],
     ["b", { state: "done", startedMs: 1500, durationMs: 0 }],

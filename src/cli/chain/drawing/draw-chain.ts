@@ -1,4 +1,4 @@
-// A chain as a picture: boxes, the ways between them, and after a run when each node worked and what became of it.
+// A chain as a picture: boxes, the edges between them, and after a run the time and outcome of each node.
 import type { Edge, Plan, PlannedNode } from "../../../caps/chains/plan/plan.ts";
 import { type LayoutSizes, layOut, type Point } from "./layout.ts";
 
@@ -174,7 +174,7 @@ function round(value: number): number {
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
 
-/** Ids and names come from anybody; control characters are no XML at all. */
+/** Ids and names are untrusted; control characters are not valid in XML. */
 function escapeXml(text: string): string {
   return text
     .replace(/\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu, " ")

@@ -1,5 +1,5 @@
-// Where the nodes of a graph go: in columns by the step at which they can run, as few crossings as a few sweeps find,
-// and each as near to the height of its neighbours as the others in its column allow.
+// Places the nodes of a graph: in columns by the step at which they can run, with as few crossings as a few sweeps
+// find, and each as near to the height of its neighbours as the others in its column allow.
 
 export interface GraphToLayOut {
   readonly levels: readonly (readonly number[])[];
@@ -28,7 +28,7 @@ export interface LayoutSizes {
   readonly margin: number;
 }
 
-/** A node, or the place where an edge crosses a column that it passes. */
+/** A node, or the point at which an edge crosses a column that it passes. */
 interface Slot {
   readonly node: number | undefined;
   readonly column: number;
@@ -61,7 +61,7 @@ export function layOut({ levels, edges }: GraphToLayOut, sizes: LayoutSizes): La
         { x: xOf(column) - nodeWidth / 2, y },
         { x: xOf(column) + nodeWidth / 2, y },
       ];
-      // An edge ends at the side of a box, and passes a column as straight as one.
+      // An edge ends at the side of a box, and crosses a column horizontally.
       return node === undefined ? [left, right] : index === 0 ? [right] : [left];
     }),
   );
@@ -90,7 +90,7 @@ function addRoute(from: Slot, to: Slot, columns: Slot[][]): Slot[] {
   return route;
 }
 
-/** Puts each slot where its neighbours in the column before (or after) are on average. */
+/** Sorts the slots by the average position of their neighbours in the previous (or next) column. */
 function orderColumns(columns: Slot[][], isForward: boolean): void {
   const order = isForward ? columns : columns.toReversed();
   columns.forEach(rank);
@@ -139,7 +139,7 @@ function heightOf({ node }: Slot, nodeHeight: number): number {
   return node === undefined ? 4 : nodeHeight;
 }
 
-/** Moves slots towards their neighbours; where they would touch, all that do move together. */
+/** Moves slots towards their neighbours; slots that would touch move together. */
 function straighten(column: Slot[], gapOf: (one: Slot, other: Slot) => number): void {
   const blocks: { slots: Slot[]; offsets: number[]; wish: number }[] = [];
   for (const slot of column) {
@@ -153,7 +153,7 @@ function straighten(column: Slot[], gapOf: (one: Slot, other: Slot) => number): 
       const shift = lastOffset + gap;
       const [many, few] = [above.slots.length, block.slots.length];
       above.wish = (above.wish * many + (block.wish - shift) * few) / (many + few);
-      // The one above takes the other in, as it is mostly the larger.
+      // The upper block absorbs the other, since it is mostly the larger.
       block.slots.forEach((taken, index) => {
         above.slots.push(taken);
         above.offsets.push((block.offsets[index] ?? 0) + shift);
