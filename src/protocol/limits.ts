@@ -10,7 +10,7 @@ export const defaultLimits = {
   /** Largest body of a POST /send. */
   maxBodyBytes: 32 * 1024 * 1024,
   /** Received lines are handled for this long in one turn of the event loop; the rest waits for the next turn. */
-  intakeSliceMs: 10,
+  intakeSliceMs: 5,
   /** Bytes of answers of one session that no reader has taken; beyond it, its further lines wait. */
   maxUnsentBytes: 1024 * 1024,
   /** Bytes of received lines of one session that wait; beyond it, its connection is not read. */
