@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Runs a script as its reader would, against the source instead of an installed package; returns what it prints. */
+/** Runs a script as its reader would, against the source instead of an installed package; returns its output. */
 async function runScript(path: string, env: Record<string, string>): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", path], {
     cwd: root,
@@ -140,7 +140,7 @@ test("a chain writes, reads and counts in one request, and asks before it writes
   expect(output).toMatch(/^report: brown, dog, fox, jumps, lazy, over, quick, the, the$/m);
 });
 
-test("an agent uses an MCP server through a host, and answers what it asks", async () => {
+test("an agent uses an MCP server through a host, and answers its question", async () => {
   const config = await loadHostConfig(pathOf("mcp-servers/a2e.yaml"), { env: {} });
   await using running = await startConfiguredServer({
     ...config,

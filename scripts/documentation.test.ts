@@ -1,4 +1,4 @@
-// What the README and the guide show is true: blocks run, examples are the files they name, configs are valid.
+// Tests that the README and the guide are correct: blocks run, examples equal the files they name, configs are valid.
 
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";

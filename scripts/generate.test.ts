@@ -1,4 +1,5 @@
-// Proves that adding a capability is adding a folder: in a copy of the tree, one folder is put in and `generate` run.
+// Proves that adding a capability means adding a folder: a folder is added to a copy of the tree, and `generate` is
+// run.
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -74,7 +75,7 @@ beforeAll(async () => {
     await cp(join(root, name), join(copy, name), { recursive: true });
   }
   await symlink(join(root, "node_modules"), join(copy, "node_modules"));
-  // What the tree looks like before: up to date.
+  // Brings the tree up to date first.
   await generate();
 });
 

@@ -1,4 +1,4 @@
-// Derives from the tables what people and other languages read. `--check` only says what is out of date.
+// Generates the reference, schema and lists from the tables. `--check` only reports outdated files.
 import { fileURLToPath } from "node:url";
 import { createOutputs, findOutdated, writeOutputs } from "./generate/outputs.ts";
 

@@ -79,7 +79,7 @@ module.exports = {
     },
     {
       name: "examples-use-the-package",
-      comment: "An example shows what a stranger can do, so it imports a2e by name.",
+      comment: "An example uses only what a user of the package can use, so it imports a2e by name.",
       severity: "error",
       from: { path: "^examples/" },
       to: { path: "^src/", pathNot: "^src/(entries/|caps/[^/]+/index\\.ts$)" },
@@ -99,7 +99,7 @@ module.exports = {
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
     {
       name: "no-unlisted-package",
-      comment: "What the product imports is in dependencies, not merely installed.",
+      comment: "Every package that the product imports is in dependencies, not merely installed.",
       severity: "error",
       from: { path: "^src/", pathNot: tests },
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown", "undetermined"] },

@@ -1,4 +1,5 @@
-// Runs the conformance suite against our host and writes the score into the README. A test says when it is out of date.
+// Runs the conformance suite against our host and writes the score into the README. A test fails if the score is out of
+// date.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { ConformanceReport } from "../src/conformance/index.ts";

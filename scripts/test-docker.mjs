@@ -1,5 +1,5 @@
-// `npm run test:docker`: the tests of the docker sandbox, on a machine that has no daemon. Installs docker, runs a daemon of
-// its own beside whatever runs already, makes the image from Debian's packages, and takes all but the packages away again.
+// `npm run test:docker`: the tests of the docker sandbox on a machine without a daemon. Installs docker, runs a
+// separate daemon, builds the image from Debian's packages, and removes everything but the packages afterwards.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "a2e-docker-"));
 const socket = `unix://${folder}/docker.sock`;
 const env = { DOCKER_HOST: socket, A2E_TEST_DOCKER: "required" };
 const daemon = startDaemon();
-// One that cannot be started does not exit either.
+// A daemon that cannot be started emits an error instead of exit.
 const exited = new Promise((resolve) => daemon.once("exit", resolve).once("error", resolve));
 let code = 1;
 try {
@@ -39,7 +39,7 @@ try {
 }
 process.exit(code);
 
-/** Without any network: nothing of this machine's own is touched. */
+/** Without any network, so that the machine's own network settings are not changed. */
 function startDaemon() {
   const paths = ["--data-root", `${folder}/data`, "--exec-root", `${folder}/run`, "--pidfile", `${folder}/pid`];
   const network = ["--host", socket, "--iptables=false", "--ip6tables=false", "--bridge=none"];
@@ -60,7 +60,7 @@ async function isReady() {
   }
 }
 
-/** What the tests need of the image that the sandbox uses by default: Debian, Node and Python. */
+/** The parts of the default sandbox image that the tests need: Debian, Node and Python. */
 async function makeImage() {
   say(`Making the image ${image} from Debian's packages (takes about a minute) …`);
   const system = `${folder}/system`;
@@ -79,7 +79,7 @@ async function must(command, args) {
   if ((await run(command, args, { env, stdout: "ignore" })) !== 0) throw new Error(`${command} failed`);
 }
 
-/** Where this machine gets its own packages from. */
+/** The package source of this machine. */
 function mirror() {
   const filters = ["--format", "$(SITE)", "Created-By: Packages", "Codename: bookworm"];
   const [site] = execFileSync("apt-get", ["indextargets", ...filters], { encoding: "utf8" }).split("\n");

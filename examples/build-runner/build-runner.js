@@ -34,7 +34,7 @@ client.onPush("proc/read/event", ({ stream_type, data }) => {
 });
 const { proc_id } = await client.proc.spawn({ cmd: ["sh", "-c", build], timeout: 60 });
 
-// A cursor counts bytes: whoever has it reads on where it stopped, in this connection or in the next.
+// A cursor counts bytes: a reader with the cursor continues at the same place, in this connection or in the next.
 let output = "";
 let cursor = 0;
 while (!output.includes("deploy?")) {
@@ -44,7 +44,7 @@ while (!output.includes("deploy?")) {
 }
 await client.proc.write({ proc_id, data: "yes\n" });
 
-// Another connection of the same agent: detached, the build outlives the first one.
+// Another connection of the same agent: a detached build outlives the first connection.
 await client.proc.detach({ proc_id });
 await client.disconnect();
 const again = await connectEmbedded(host, { agentId: "builder" });
@@ -59,7 +59,7 @@ const warnings = await again.proc.read({ proc_id, stream: "stderr" });
 console.log(`warnings: ${warnings.chunks[0]?.text.trim()}`);
 console.log(`build: ${end.status}, exit code ${end.exit_code}`);
 
-// Whatever a process starts ends with it.
+// The child processes of a process end with it.
 const { proc_id: server } = await again.proc.spawn({ cmd: ["sh", "-c", "sleep 300 & sleep 300"] });
 const { state } = await again.proc.kill({ proc_id: server, signal: "SIGKILL" });
 const { signal } = await again.proc.status({ proc_id: server });

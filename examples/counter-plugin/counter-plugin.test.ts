@@ -17,7 +17,7 @@ test("each session counts for itself", async () => {
   expect(await other.counter.get()).toEqual({ value: 0 });
 });
 
-test("passing the threshold is told once", async () => {
+test("passing the threshold is reported once", async () => {
   await using testHost = await startHost(createCounter({ threshold: 3 }));
   const told: unknown[] = [];
   testHost.client.onPush("counter/threshold", ({ value, threshold }) => told.push({ value, threshold }));
@@ -27,7 +27,7 @@ test("passing the threshold is told once", async () => {
   expect(told).toEqual([{ value: 4, threshold: 3 }]);
 });
 
-test("a restore puts the value back to what it was in the snapshot", async () => {
+test("a restore resets the value to that of the snapshot", async () => {
   await using testHost = await startHost(createCounter({}));
   const { client } = testHost;
   await client.counter.add({ amount: 5 });
@@ -53,7 +53,7 @@ test("a fork begins with the value, counts for itself, and is merged into its pa
   expect(await client.counter.get()).toEqual({ value: 7 });
 });
 
-test("a sum beyond what a number can hold is answered with counter_overflow and changes nothing", async () => {
+test("a sum beyond the range of a number is answered with counter_overflow and changes nothing", async () => {
   await using testHost = await startHost(createCounter({}));
   const { client } = testHost;
   await client.counter.add({ amount: Number.MAX_SAFE_INTEGER });

@@ -12,9 +12,9 @@ export interface CapabilityFolder {
   readonly exportName: string;
   readonly capability: Capability;
   readonly hasPlugin: boolean;
-  /** Whether the folder says, in `index.ts`, what programs import from the subpath `a2e/<folder>`. */
+  /** Whether the folder has an `index.ts` with the exports of the subpath `a2e/<folder>`. */
   readonly hasEntry: boolean;
-  /** What a config may set, where the folder has an `options.ts` that exports `optionsSchema`. */
+  /** The options for a config, if the folder has an `options.ts` that exports `optionsSchema`. */
   readonly options: z.ZodObject | undefined;
 }
 

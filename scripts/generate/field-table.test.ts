@@ -21,12 +21,12 @@ test("fields of nested objects and of list items follow under dotted names", () 
   ]);
 });
 
-test("what would break a table is escaped", () => {
+test("characters that would break a table are escaped", () => {
   const schema = z.object({ mode: z.enum(["a|b", "c"]).optional().describe("One\nof two.") });
 
   expect(linesOf(schema)).toEqual(['| `mode` | `"a\\|b"` or `"c"` |  | One of two. |']);
 });
 
-test("a request without fields says so", () => {
+test("a request without fields is described as such", () => {
   expect(renderFields(toJsonSchema(z.object({}), "input"))).toBe("No fields.");
 });

@@ -1,4 +1,4 @@
-// JSON Schema as others should read it: zod's, without what is true of JavaScript only.
+// JSON Schema for other languages: zod's output without the parts that only apply to JavaScript.
 import { z } from "zod";
 
 export interface JsonSchema {
@@ -23,16 +23,16 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** `input` is what a sender may leave out; `output` is what a receiver can rely on. */
+/** `input` describes the fields that a sender may leave out; `output` those that a receiver can rely on. */
 export function toJsonSchema(schema: z.ZodType, io: "input" | "output"): JsonSchema {
   const { $schema: _, ...body } = z.toJSONSchema(schema, {
     io,
     unrepresentable: "any",
     override({ zodSchema, jsonSchema }) {
-      // Every integer of JavaScript is a safe one; other languages need not know.
+      // Every integer of JavaScript is a safe integer; other languages need no such limit.
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-      // A message may carry fields that a peer does not know; only what the table itself closes is closed.
+      // A message may carry unknown fields; only objects that the table closes are closed.
       const isClosed = zodSchema instanceof z.ZodObject && zodSchema.def.catchall instanceof z.ZodNever;
       if (jsonSchema.additionalProperties === false && !isClosed) delete jsonSchema.additionalProperties;
     },

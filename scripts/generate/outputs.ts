@@ -12,7 +12,7 @@ import { renderVectors } from "./vectors.ts";
 
 const referenceDir = "docs/reference";
 const vectorsDir = "src/conformance/vectors";
-/** Folders in which every file is generated: what no table stands behind any more is removed. */
+/** Folders in which every file is generated: files without a table are removed. */
 const ownedDirs = [referenceDir, vectorsDir];
 
 export type Outputs = ReadonlyMap<string, string>;
@@ -35,7 +35,7 @@ export async function createOutputs(root: string): Promise<Outputs> {
   return outputs;
 }
 
-/** Paths that differ from what they should be, and files that should not be there. */
+/** Paths whose content is outdated, and files that should not exist. */
 export async function findOutdated(root: string, outputs: Outputs): Promise<string[]> {
   const outdated: string[] = [];
   for (const [path, content] of outputs) {

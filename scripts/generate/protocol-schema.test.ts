@@ -33,7 +33,7 @@ describe("the JSON Schema of the protocol", () => {
     },
   );
 
-  test("tells one message type from another", () => {
+  test("distinguishes message types", () => {
     const [ping] = messages.filter(({ type }) => type === "ping");
     expect(validateAs("ping")?.(ping)).toBe(true);
     expect(validateAs("pong")?.(ping)).toBe(false);
@@ -54,12 +54,12 @@ describe("the JSON Schema of the protocol", () => {
     expect(validate?.({ type: "tool/call/req" })).toBe(true);
   });
 
-  test("takes fields that it does not know", () => {
+  test("accepts unknown fields", () => {
     expect(validate?.({ type: "ping", trace: "abc" })).toBe(true);
   });
 });
 
-test("each vector is one line that decodes to the message it was made from", () => {
+test("each vector is a line that decodes to its original message", () => {
   for (const capability of capabilities) {
     const lines = renderVectors(capability).trimEnd().split("\n");
     const decoded = lines.map((line) => decodeLine(line, defaultLimits, () => "none").message);

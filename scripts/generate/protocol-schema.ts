@@ -1,4 +1,4 @@
-// One JSON Schema for the whole protocol: what other languages generate their types from.
+// A JSON Schema for the whole protocol, from which other languages generate their types.
 import type { Call, Capability, Push } from "../../src/protocol/capability.ts";
 import { coreEventType } from "../../src/protocol/capability.ts";
 import { core, errorPayload, eventPayload, shutdownPayload } from "../../src/protocol/core.ts";

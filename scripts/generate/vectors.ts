@@ -1,5 +1,5 @@
-// Conformance vectors: every message of a table as it travels, one per line. A request is followed by its answer, an
-// alias by the answer in its own family; both sides of any implementation can be checked against them.
+// Conformance vectors: every message of a table as sent, one per line. A request is followed by its answer, an alias by
+// the answer in its own family; both sides of any implementation can be checked against them.
 import { type Call, type Capability, coreEventType } from "../../src/protocol/capability.ts";
 import { createMessage, encodeMessage } from "../../src/protocol/codec.ts";
 import { core, errorPayload, eventPayload, shutdownPayload } from "../../src/protocol/core.ts";
@@ -8,7 +8,7 @@ import type { Message } from "../../src/protocol/envelope.ts";
 import { A2EError, coreErrors } from "../../src/protocol/errors.ts";
 import type { JsonObject } from "../../src/protocol/json.ts";
 
-/** Some moment: vectors must not change from one run to the next. */
+/** A fixed time: vectors must not change from run to run. */
 const sentAtMs = 1_789_000_000_000;
 
 export function renderVectors(capability: Capability): string {
@@ -32,7 +32,7 @@ export function messagesOf(capability: Capability): Message[] {
     }
   }
   for (const [name, call] of Object.entries(capability.calls)) {
-    // A request under the name of its answer is understood, and nothing that anybody should write.
+    // A request under the name of its answer is accepted, but should not be written, so it gets no vector.
     const aliases = Object.entries(call.aliases).filter(([alias]) => alias !== call.responseType);
     const spellings = [[call.type, call.responseType], ...aliases] as [string, string][];
     for (const [index, [type, responseType]] of spellings.entries()) {

@@ -1,9 +1,9 @@
-// Programs of strangers are tested where they run: in bubblewrap, which npm does not bring.
+// Untrusted programs are tested in bubblewrap, which npm does not install.
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { installWithApt } from "./apt.mjs";
 
-/** The path of bubblewrap, installed with apt-get where that is possible; undefined where there is none. */
+/** The path of bubblewrap, installed with apt-get if possible; undefined if it is not available. */
 export async function ensureBubblewrap() {
   if (process.platform !== "linux") return undefined;
   const found = findBubblewrap();

@@ -1,8 +1,8 @@
-// Builds dist from src, and knows whether that is needed.
+// Builds dist from src if it is out of date.
 import { chmodSync, cpSync, existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { root, runTool, say } from "./run-command.mjs";
 
-/** Written after each build: what is newer than it has not been built. */
+/** Written after each build: newer files have not been built. */
 const stamp = `${root}/dist/.built`;
 
 export async function buildIfStale() {
@@ -35,7 +35,7 @@ export function isStale() {
   return sources.some((path) => statSync(`${root}/${path}`).mtimeMs > builtAt);
 }
 
-/** The compiler leaves behind what it once made of files that are gone, and a package would ship it. */
+/** The compiler leaves the output of removed files behind, and the package would contain it. */
 function removeOrphans() {
   for (const path of filesIn("dist")) {
     const source = path.replace(/^dist/, "src").replace(/(\.d\.ts|\.js)$/, ".ts");

@@ -1,11 +1,11 @@
-// The client is tested in a real browser, which is the one thing that npm does not bring.
+// The client is tested in a real browser, which npm does not install.
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { installWithApt } from "./apt.mjs";
 
 const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-/** The path of a Chromium, installed with apt-get where that is possible; undefined where there is none. */
+/** The path of a Chromium, installed with apt-get if possible; undefined if it is not available. */
 export async function ensureChromium() {
   const found = findChromium();
   if (found !== undefined) return found;

@@ -1,4 +1,4 @@
-// Installs what is missing, and nothing where all is there: then no network is needed.
+// Installs missing dependencies; needs no network if all are installed.
 import { existsSync, readFileSync } from "node:fs";
 import { root, run, say } from "./run-command.mjs";
 
@@ -9,11 +9,11 @@ const flags = [
   "--no-fund",
   "--prefer-offline",
   "--loglevel=error",
-  // Without a network, npm would try for more than a minute before it says so.
+  // Without a network, npm would retry for more than a minute before it fails.
   "--fetch-retry-maxtimeout=10000",
 ];
 
-/** The benchmarks have dependencies that nobody else needs: they are installed only when asked for. */
+/** The benchmarks have dependencies of their own, which are installed only on request. */
 export async function installMissing({ withBench = false } = {}) {
   const hasBench = existsSync(`${root}/node_modules/a2e-bench`);
   const scope = withBench || hasBench ? [] : ["--workspaces=false"];
@@ -28,7 +28,7 @@ export async function installMissing({ withBench = false } = {}) {
   process.exit(1);
 }
 
-/** True where what is installed has the versions of the lockfile, and every dependency of the package is among it, and there. */
+/** True if the installed packages have the versions of the lockfile and include every dependency of the package. */
 function isComplete() {
   const installed = readPackages("node_modules/.package-lock.json");
   if (installed === undefined) return false;

@@ -1,4 +1,4 @@
-// Runs a program and waits for it, its output straight through. Plain Node: nothing may be installed yet.
+// Runs a program and waits for it, with its output passed through. Uses Node only: nothing may be installed yet.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -1,9 +1,9 @@
-// How requirements say no. Messages name what was expected first, then what came.
+// Assertions of requirements. Messages name the expected value first, then the actual one.
 import { isDeepStrictEqual } from "node:util";
 import type { Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 
-/** The host does not do what the requirement says. */
+/** The host does not meet the requirement. */
 export class Failure extends Error {}
 
 /** The requirement cannot be asked of this host. */
@@ -22,20 +22,20 @@ export function checkEqual(actual: unknown, expected: unknown, what: string): vo
     throw new Failure(`${what}: expected ${show(expected)}, got ${show(actual)}`);
 }
 
-/** Asserts an answer of one type, and returns it. */
+/** Asserts the type of an answer, and returns the answer. */
 export function checkType(message: Message, type: string): Message {
   if (message.type !== type) throw new Failure(`expected ${type}, got ${show(message)}`);
   return message;
 }
 
-/** Asserts an error of one of these codes, and returns it. */
+/** Asserts an error with one of these codes, and returns it. */
 export function checkError(message: Message, ...codes: string[]): Message {
   const isOne = message.type === "error" && codes.includes(String(message.code));
   if (!isOne) throw new Failure(`expected an error with code ${codes.join(" or ")}, got ${show(message)}`);
   return message;
 }
 
-/** The one element there must be. */
+/** Asserts that there is exactly one element, and returns it. */
 export function only<Item>(items: readonly Item[], what: string): Item {
   const [first] = items;
   if (first === undefined || items.length !== 1)

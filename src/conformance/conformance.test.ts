@@ -49,7 +49,7 @@ describe.each(["direct", "http", "websocket"] as const)("over %s", (transport) =
     expect(passed.map(({ id }) => id)).toEqual([]);
   });
 
-  test("nothing is skipped: the reference host offers all that requirements need", () => {
+  test("nothing is skipped: the reference host offers everything that requirements need", () => {
     const skipped = reports.get(transport)?.results.filter(({ status }) => status === "skipped") ?? [];
     expect(skipped.map(({ id, message }) => `${id}: ${message}`)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// What a requirement works with: sessions of the host under test, and what is known about it.
+// The context of a requirement: sessions of the host under test, and facts about the host.
 
 import { protocolCapabilities } from "../protocol/dialects.ts";
 import type { Message } from "../protocol/envelope.ts";
@@ -12,7 +12,7 @@ import { Peer } from "./peer.ts";
 import { referenceFile } from "./reference-data.ts";
 import type { Traffic } from "./traffic.ts";
 
-/** What the host offers, asked once per transport. */
+/** The features of the host, queried once per transport. */
 export interface Survey {
   readonly maxParallel: number;
   /** Canonical names of capabilities. */
@@ -76,7 +76,7 @@ export class SessionPool {
     }
   }
 
-  /** Runs one requirement with sessions of its own; those it borrowed go back where it did well. */
+  /** Runs a requirement with sessions of its own; borrowed sessions are returned to the pool if it passes. */
   async lend(survey: Survey, run: (context: Context) => Promise<void>): Promise<void> {
     const target = this.#target;
     const own: Peer[] = [];
@@ -190,7 +190,7 @@ async function takeSurvey(peer: Peer, token: string): Promise<Survey> {
   };
 }
 
-/** A host that says less than it could is asked less, not failed. */
+/** A host that does not list its environments is asked less, and does not fail. */
 async function environmentsOf(peer: Peer): Promise<string[]> {
   const { environments } = await peer.request("env/space/req");
   return Array.isArray(environments) ? environments.map((entry) => String(asObject(entry, "environments[]").name)) : [];

@@ -2,9 +2,9 @@
 
 export interface HostileLine {
   readonly line: string;
-  /** The id that a host can recover; undefined where it cannot. */
+  /** The id that a host can recover; undefined if it cannot. */
   readonly id: string | undefined;
-  /** No message at all, or one whose id cannot be carried back: its error must have no req_id. */
+  /** Not a message, or a message whose id cannot be returned: its error must have no req_id. */
   readonly isNobodys: boolean;
 }
 
@@ -113,7 +113,7 @@ const strangeNumbers = [
   "5e-324",
 ];
 
-/** Makes lines one by one. Most are JSON with something wrong; the rest is not even that. */
+/** Creates lines one by one. Most are JSON with a fault; the rest is not JSON. */
 export function createHostileLines(
   random: () => number,
   { maxLineLength, maxIdLength }: HostileOptions,
@@ -212,7 +212,7 @@ export function createHostileLines(
 
   function make(): { line: string; id: string | undefined } {
     const kind = random();
-    // Python's tokens: the one kind that JSON.parse cannot judge, so its id is known beforehand.
+    // Python's tokens: the only kind that JSON.parse cannot judge, so the id is passed in.
     if (kind < 0.02) {
       const known = `h${++counter}`;
       return {

@@ -25,7 +25,7 @@ interface Channel {
   answers(count: number): Promise<Message[]>;
 }
 
-/** Defines a test in process with 80,000 lines and one over HTTP with 24,000, each times `factor`. */
+/** Defines a test in process with 80,000 lines and a test over HTTP with 24,000, each times `factor`. */
 export function testHostileLines(factor: number): void {
   describe("hostile lines", () => {
     let host: A2EHost;

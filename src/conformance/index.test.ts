@@ -1,4 +1,4 @@
-// The suite must be able to say no: hosts with one defect each, and the requirement that finds it.
+// The suite must be able to fail: hosts with one defect each, and the requirement that finds it.
 import { expect, test } from "vitest";
 import type { Message } from "../protocol/envelope.ts";
 import { type ConformanceResult, runConformance } from "./index.ts";
@@ -52,7 +52,7 @@ test.each<[string, string, (message: Message, deliver: Deliver) => void]>([
   ["ERR-3", "does not answer an array", (message, deliver) => message.code !== "invalid_message" && deliver(message)],
   [
     "ERR-5",
-    "says parse_error to an unknown type",
+    "answers an unknown type with parse_error",
     (message, deliver) => deliver(message.code === "unknown_type" ? { ...message, code: "parse_error" } : message),
   ],
   [
@@ -97,7 +97,7 @@ test.each<[string, string, (message: Message, deliver: Deliver) => void]>([
   ],
   [
     "MEM-6",
-    "says runtime_error for an unknown memory",
+    "answers an unknown memory with runtime_error",
     (message, deliver) =>
       deliver(message.code === "memory_not_found" ? { ...message, code: "runtime_error" } : message),
   ],
@@ -114,7 +114,7 @@ test.each<[string, string, (message: Message, deliver: Deliver) => void]>([
   ],
   [
     "SESS-15",
-    "does not say what became of a capability",
+    "does not report how a capability was handled",
     (message, deliver) => deliver(message.type === "session/fork/resp" ? { ...message, capabilities: {} } : message),
   ],
   ["TOOL-5", "measures in fractions of milliseconds", (message, deliver) => deliver(withFractions(message))],
@@ -129,7 +129,7 @@ test.each<[string, (message: Message) => Message]>([
     "ERR-12",
     (message) => (message.type === "error" ? { ...message, code: String(message.code).toUpperCase() } : message),
   ],
-])("a review of the whole traffic finds what %s forbids", async (id, change) => {
+])("a review of the whole traffic finds a violation of %s", async (id, change) => {
   const chosen = requirements.filter((requirement) => requirement.id === id || requirement.id === "ERR-1");
   const target = withDefect((message, deliver) => deliver(change(message)));
   const { results } = await runConformance({ target, token: referenceToken, requirements: chosen, deadlineMs: 8_000 });
@@ -154,7 +154,7 @@ test("a host without the reference tools is asked less, and each omission is nam
   for (const { message } of skipped) expect(message).toMatch(/the host has no tool "conformance_\w+"/);
 });
 
-test("each result is told as it comes", async () => {
+test("each result is reported as soon as it is known", async () => {
   const told: ConformanceResult[] = [];
   const report = await runConformance({
     target: startDirectReferenceHost,

@@ -13,17 +13,20 @@ import { requirements as allRequirements } from "./requirements/all.ts";
 import { createTraffic, type Traffic } from "./traffic.ts";
 
 export interface ConformanceOptions {
-  /** `http://…` or `ws://…` for a host that runs, a command line for one to start, a factory for one in this process. */
+  /**
+   * `http://…` or `ws://…` for a running host, a command line to start a host, or a factory for a host in this
+   * process.
+   */
   target: string | HostFactory;
-  /** What the host asks for in the handshake. */
+  /** The token for the handshake. */
   token?: string;
   /** Only requirements with this text in their id or title, in any case. */
   filter?: string;
   transports?: readonly TransportKind[];
   onResult?(result: ConformanceResult): void;
-  /** How long the host may take to say something that it should say at once. */
+  /** How long the host may take for an answer that it should send at once. */
   deadlineMs?: number;
-  /** All that was said over one transport, once its requirements are done. */
+  /** Receives all messages of a transport, once its requirements are done. */
   onTraffic?(transport: TransportKind, traffic: Traffic): void;
   /** For tests of the suite itself. */
   requirements?: readonly Requirement[];
@@ -36,7 +39,7 @@ export interface ConformanceResult {
   level: Level;
   transport: TransportKind;
   status: "passed" | "failed" | "skipped";
-  /** What was expected and what came, or why it was skipped. */
+  /** The expected and the actual value, or why it was skipped. */
   message?: string;
 }
 
@@ -45,7 +48,7 @@ export interface ConformanceReport {
   score: { passed: number; failed: number; skipped: number };
 }
 
-/** Requirements run side by side where sessions are cheap. */
+/** How many requirements run at the same time, by the cost of a session. */
 const parallelRuns: Record<TransportKind, number> = { direct: 8, http: 8, websocket: 8, stdio: 2 };
 
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
@@ -96,7 +99,7 @@ async function createTarget(
   }
   if (transport === "stdio")
     return { target: { ...shared, openLink: createStdioLinks(to, traffic), command: to }, close: async () => {} };
-  // The door is one address, whichever way it is named.
+  // The same server, whether it is named by http or ws.
   const url = to.replace(/^ws/, "http").replace(/\/ws\/?$/, "");
   const web = createWeb(url, traffic, deadlineMs);
   const openLink = transport === "http" ? createHttpLinks(web) : createWebSocketLinks(url, deadlineMs);
@@ -142,12 +145,14 @@ async function runOver(
   }
 }
 
-/** What the host offers, or why it could not be asked: then every requirement fails for that reason. */
+/**
+ * The features of the host, or the reason why it could not be queried: then every requirement fails with that reason.
+ */
 async function surveyOf(pool: SessionPool): Promise<Survey | string> {
   try {
     return await pool.survey();
   } catch (error) {
-    return `the host could not be asked what it offers: ${(error as Error).message}`;
+    return `the features of the host could not be queried: ${(error as Error).message}`;
   }
 }
 

@@ -1,27 +1,27 @@
-// The port under a raw peer: one session of the host, bytes or lines, no meaning.
+// The port under a raw peer: a session of the host as bytes or lines, without interpretation.
 
 export type TransportKind = "direct" | "http" | "websocket" | "stdio";
 
-/** Those over which several sessions have one host: what they share, and what they must not, can be asked there. */
+/** Transports over which several sessions share a host, so that sharing and isolation can be tested. */
 export const sharedHost: readonly TransportKind[] = ["direct", "http", "websocket"];
 
 export interface LinkEvents {
-  /** One line from the host, as it came. */
+  /** A line from the host, unchanged. */
   line(line: string): void;
   /** The host has ended the link, or it broke. Called once; not after `close`. */
   ended(reason: string): void;
 }
 
 export interface Link {
-  /** The id by which the transport itself knows the session; undefined where it has none. */
+  /** The session's id on the transport itself; undefined if the transport has none. */
   readonly sessionId: string | undefined;
-  /** Sends text as it is: a line, several lines, or half of one. Keeps the order of calls. */
+  /** Sends text unchanged: a line, several lines, or half a line. Keeps the order of calls. */
   write(text: string): void;
-  /** Sends these pieces one after the other, each in a write of its own; absent where the transport has no byte stream. */
+  /** Sends these pieces one after the other, each in a write of its own; absent if the transport has no byte stream. */
   writePieces?(pieces: readonly Uint8Array[]): Promise<void>;
-  /** Ends the link and what belongs to it. Closing twice is closing once. */
+  /** Ends the link and its resources. Calling it twice is allowed. */
   close(): Promise<void>;
 }
 
-/** Opens a new session, or joins the one of this id; a transport of one session per process has none to join. */
+/** Opens a new session, or joins the session of this id; a transport with one session per process cannot join. */
 export type OpenLink = (events: LinkEvents, sessionId?: string) => Promise<Link>;

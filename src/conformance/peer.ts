@@ -1,4 +1,4 @@
-// One raw session: sends what it is told, keeps what comes, and waits for nothing longer than its deadline.
+// A raw session: sends the given lines, stores the received ones, and waits for nothing longer than its deadline.
 import type { Message } from "../protocol/envelope.ts";
 import { Failure, show } from "./check.ts";
 import type { Link, LinkEvents } from "./link.ts";
@@ -56,7 +56,7 @@ export class Peer<OpenedLink extends Link = Link> {
     return JSON.stringify({ type, id: this.nextId(), version: "1.0", ts: Date.now() / 1000, ...fields });
   }
 
-  /** Sends lines together, in one write. */
+  /** Sends lines together, in a single write. */
   send(...lines: string[]): void {
     for (const line of lines) noteSent(this.#options.traffic, line);
     this.link.write(lines.join("\n"));
@@ -78,7 +78,7 @@ export class Peer<OpenedLink extends Link = Link> {
     return this.request("tool/call/req", { tool_name, arguments: args, ...fields });
   }
 
-  /** The answer to a request: the first message with its req_id that is no event. */
+  /** The answer to a request: the first message with its req_id that is not an event. */
   answerTo(id: string): Promise<Message> {
     return this.find((message) => message.req_id === id && !isEvent(message), `answer to "${id}"`);
   }
@@ -98,8 +98,8 @@ export class Peer<OpenedLink extends Link = Link> {
   }
 
   /**
-   * Sends lines, then a ping, and returns what came before its pong: all that the host had to say to those lines at
-   * once. Nothing is waited for that may never come.
+   * Sends lines, then a ping, and returns the messages before its pong: everything that the host answers to those
+   * lines at once. It never waits for a message that may not come.
    */
   async exchange(...lines: string[]): Promise<Message[]> {
     const start = this.received.length;
@@ -124,7 +124,7 @@ export function isEvent(message: Message): boolean {
   return message.type.endsWith("/event");
 }
 
-/** A key that no other session has used with this host. A host that is one session per process has seen none at all. */
+/** A key that no other session has used with this host. A host with one session per process has seen no key at all. */
 export function uniqueKey(peer: Peer): string {
   return `${peer.link.sessionId ?? "sole session"} ${peer.nextId()}`;
 }

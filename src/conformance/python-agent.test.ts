@@ -1,4 +1,4 @@
-// A real Python agent against a real host: what the suite only imitates.
+// A real Python agent against a real host, which the suite only imitates.
 import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -68,12 +68,12 @@ describeWith(program("python3"))("an agent in Python", () => {
     expect(seen.not_a_number).toEqual([null, null, null]);
   });
 
-  test("is told of an unknown tool in an error that it can decode", () => {
+  test("receives an unknown tool as an error that it can decode", () => {
     expect(seen.unknown_tool).toMatchObject({ type: "error", code: "unknown_tool", retryable: false });
     expect(decodeAsSdk(JSON.stringify(seen.unknown_tool)).kind).toBe("message");
   });
 
-  test("finds skills and calls one, in answers and events that it can decode", () => {
+  test("finds skills and calls one of them, with answers and events that it can decode", () => {
     const { skills } = seen.skills as { skills: { name: string }[] };
     expect(skills.map(({ name }) => name)).toContain("conformance-script");
     expect(seen.skill).toMatchObject({

@@ -42,7 +42,7 @@ export async function createReferenceFolder(): Promise<string> {
   return folder;
 }
 
-/** Whoever starts it with a folder removes the folder. */
+/** The caller removes the folder. */
 export async function startReferenceHost(folder: string): Promise<A2EHost> {
   const baseline = join(folder, "baseline");
   return A2EHost.start({
@@ -57,7 +57,7 @@ export async function startReferenceHost(folder: string): Promise<A2EHost> {
       // The host may be bundled elsewhere than those who name the server.
       mcpPlugin({ registration: { commands: [[referenceMcpCommand[0], "*/reference-mcp-server.mjs", "..."]] } }),
       chainsPlugin(),
-      // Unconfined, so that it can be asked on every machine: what confines is asked in src/sandboxes.
+      // Not confined, so that it runs on every machine: confinement is tested in src/sandboxes.
       procPlugin({ sandbox: "none", allowed_commands: ["cat", "echo", "sh", "sleep"], max_procs: 8 }),
       skillPlugin({ project: [join(folder, "skills")], user: [], builtin: false, watch: false }),
     ],

@@ -1,4 +1,4 @@
-// The MCP server that hosts are asked to bridge: a little of everything, and nothing that another package must be there for.
+// The MCP server that hosts are asked to bridge: a little of every feature, without a dependency on another package.
 import { createInterface } from "node:readline";
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);

@@ -1,4 +1,4 @@
-// Our own host against the whole suite, over every transport: what the tests assert and the README shows.
+// Our own host against the whole suite, over every transport: asserted by the tests and shown in the README.
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,12 +15,14 @@ import {
 
 export const allTransports: readonly TransportKind[] = ["direct", "http", "websocket", "stdio"];
 
-/** Requirements that our host does not meet yet, each with the reason. One that passes must leave this list. */
+/**
+ * Requirements that our host does not meet yet, each with the reason. A requirement that passes must leave this list.
+ */
 export const knownFailures = new Map<string, string>();
 
 type RunOptions = Pick<ConformanceOptions, "onTraffic" | "filter">;
 
-/** Runs over one transport against a host that lives as long as the run. */
+/** Runs over a transport against a host that lives as long as the run. */
 export async function runReferenceHost(transport: TransportKind, options: RunOptions = {}): Promise<ConformanceReport> {
   const run = (target: ConformanceOptions["target"]) =>
     // Generous, since the machine may be busy with other work.
@@ -51,7 +53,10 @@ async function withServer<Result>(folder: string, use: (url: string) => Promise<
   }
 }
 
-/** One file starts in a fraction of the time that a tree of TypeScript takes, and the suite starts it dozens of times. */
+/**
+ * A single file starts in a fraction of the time of a tree of TypeScript files, and the suite starts it dozens of
+ * times.
+ */
 async function withBundledHost<Result>(use: (path: string) => Promise<Result>): Promise<Result> {
   const { build } = await import("esbuild");
   const folder = await mkdtemp(join(tmpdir(), "a2e-conformance-"));
@@ -72,7 +77,7 @@ async function withBundledHost<Result>(use: (path: string) => Promise<Result>): 
       format: "esm",
       target: "node20",
       logLevel: "error",
-      // They find their compiled parts beside themselves, so they are left where they are.
+      // These packages find their compiled parts beside themselves, so they are not bundled.
       external: ["@photostructure/sqlite", "@jitl/quickjs-wasmfile-release-sync"],
       // Dependencies written for CommonJS ask for `require`.
       banner: {

@@ -1,15 +1,15 @@
-// A toolkit by which a host can be asked about toolkits. One without it is asked less. `modules: [a2e/conformance]` of
-// the toolkits plugin brings it in.
+// A toolkit for requirements about toolkits. A host without it is asked less. `modules: [a2e/conformance]` of the
+// toolkits plugin adds it.
 import { z } from "zod";
 import { defineToolkit } from "../caps/toolkits/define-toolkit.ts";
 
 export const referenceToolkit = defineToolkit({
   name: "conformance",
-  description: "Greets, and can be told a secret.",
+  description: "Greets, and accepts a secret.",
   category: "conformance",
   tags: ["conformance", "greeting"],
   config: z.object({
-    greeting: z.string().min(2).describe("What it says before a name."),
+    greeting: z.string().min(2).describe("The greeting before a name."),
     times: z.int().min(1).max(9).default(1),
     key: z.string().min(4).optional().meta({ format: "password" }),
   }),
@@ -19,7 +19,7 @@ export const referenceToolkit = defineToolkit({
   },
   tools: {
     greet: {
-      description: "Greets somebody.",
+      description: "Greets a person by name.",
       input: z.object({ name: z.string() }),
       run: ({ name }, { config }) => ({
         text: `${config.greeting} ${name}`.repeat(config.times),

@@ -1,5 +1,5 @@
-// Tools by which a host can be asked about calls, events, time and errors. A host that lists them is asked more; one that
-// does not is asked less, and the score says what was left out. `modules: [a2e/conformance]` brings them in.
+// Tools for requirements about calls, events, time and errors. A host without them is asked less, and the score shows
+// what was left out. `modules: [a2e/conformance]` adds them.
 import { z } from "zod";
 import { defineTool, toolOutput } from "../caps/tools/definition/define-tool.ts";
 import type { CatalogueTool } from "../host/tool-catalogue.ts";
@@ -31,7 +31,7 @@ export function createReferenceTools(): CatalogueTool[] {
     }),
     defineTool({
       name: "conformance_wait",
-      description: "Says that it has started, waits, and returns.",
+      description: "Sends an event when it starts, waits, and returns.",
       tags,
       streaming: true,
       input: z.object({ ms: z.int().min(0).max(600_000) }),
@@ -55,7 +55,7 @@ export function createReferenceTools(): CatalogueTool[] {
       input: z.object({
         count: z.int().min(0).max(1000),
         kind: z.string().default("progress"),
-        data: z.json().optional().describe("What each event carries instead of its number."),
+        data: z.json().optional().describe("The data of each event, instead of its number."),
       }),
       async run({ count, kind, data }, context) {
         for (let index = 1; index <= count; index++) {

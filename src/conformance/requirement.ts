@@ -1,11 +1,11 @@
-// What a requirement is. Each stands alone: it opens its own session or borrows one, and leaves nothing behind.
+// A requirement. Each stands alone: it opens its own session or borrows one, and leaves nothing behind.
 import type { Context, Survey } from "./context.ts";
 import type { TransportKind } from "./link.ts";
 import { type ReferenceEnvironment, referenceFile } from "./reference-data.ts";
 import type { ReferenceTool } from "./reference-tools.ts";
 import type { Traffic } from "./traffic.ts";
 
-/** `extension`: ours on top of the protocol; a host without it is no less a host. */
+/** `extension`: our addition to the protocol, which a conforming host need not have. */
 export type Level = "must" | "should" | "extension";
 
 export interface Needs {
@@ -28,20 +28,20 @@ interface Described {
   readonly id: string;
   /** A sentence about behaviour. */
   readonly title: string;
-  /** Where the rule comes from: a row of docs/reference/dialects.md, a test of the SDK, the FAQ. */
+  /** The origin of the rule: a row of docs/reference/dialects.md, a test of the SDK, the FAQ. */
   readonly source: string;
   readonly level: Level;
-  /** All of them where absent. */
+  /** All transports if absent. */
   readonly transports?: readonly TransportKind[];
   readonly needs?: Needs;
 }
 
-/** Does something to the host and looks at what comes back; rejects with what was expected and what came. */
+/** Sends messages to the host and checks its answers; rejects with the expected and the actual value. */
 export interface ActiveRequirement extends Described {
   run(context: Context): Promise<void>;
 }
 
-/** Looks at everything the host said to all other requirements over one transport. */
+/** Checks all messages that the host sent to the other requirements over a transport. */
 interface ReviewRequirement extends Described {
   review(traffic: Traffic): void;
 }

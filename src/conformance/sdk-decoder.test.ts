@@ -9,11 +9,11 @@ function problemsOf(message: object): readonly string[] {
 }
 
 describe("the SDK's decoder", () => {
-  test("takes a message without id, ts and whatever has a default", () => {
+  test("accepts a message without id, ts and fields with a default", () => {
     expect(decodeAsSdk('{"type":"handshake/resp"}').kind).toBe("message");
   });
 
-  test("ignores fields that it does not know", () => {
+  test("ignores unknown fields", () => {
     expect(problemsOf({ type: "pong", a2e: "1.0", whatever: [null] })).toEqual([]);
   });
 
@@ -22,7 +22,7 @@ describe("the SDK's decoder", () => {
     expect(decodeAsSdk('{"type":"toString"}').kind).toBe("generic");
   });
 
-  test("refuses null where a field is not optional", () => {
+  test("rejects null if a field is not optional", () => {
     expect(problemsOf({ type: "error", code: "x", message: null, detail: null })).toEqual([
       "message: expected string, got null",
       "detail: expected object, got null",
@@ -45,12 +45,12 @@ describe("the SDK's decoder", () => {
     ]);
   });
 
-  test("drops a whole handshake over one foreign capability", () => {
+  test("drops a whole handshake over a single foreign capability", () => {
     const accepted_caps = [{ capability: "tools" }, { capability: "skills" }];
     expect(problemsOf({ type: "handshake/resp", accepted_caps })).toHaveLength(1);
   });
 
-  test("refuses event data that is no object", () => {
+  test("rejects event data that is not an object", () => {
     for (const data of ["text", 1, null, []]) expect(problemsOf({ type: "tool/event", data })).toHaveLength(1);
   });
 

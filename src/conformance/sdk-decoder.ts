@@ -1,5 +1,5 @@
-// Decodes a line as strictly as the Python SDK does. What it refuses, an agent on the SDK drops without a word and waits
-// for until its timeout; so every line of a host should pass.
+// Decodes a line as strictly as the Python SDK does. An agent on the SDK drops a line that it cannot decode without an
+// error and then waits until its timeout, so every line of a host should pass.
 import { type Model, sdkEnums, sdkEnvelope, sdkMessages, sdkModels } from "./sdk-models.ts";
 
 export type SdkDecoded =
@@ -106,8 +106,8 @@ function nameOf(value: unknown): string {
 const pythonLineEnds = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/;
 
 /**
- * The data lines of a stream as the SDK's client reads them: text split as Python splits it, `data:` taken off, anything
- * else skipped. `encoding` is Latin-1 where the server names no charset.
+ * The data lines of a stream as the SDK's client reads them: text split as Python splits it, `data:` removed, all
+ * other lines skipped. `encoding` is Latin-1 if the server names no charset.
  */
 export function readStreamAsSdk(stream: Uint8Array, encoding: "utf-8" | "latin1"): string[] {
   const text = Buffer.from(stream).toString(encoding === "latin1" ? "latin1" : "utf8");

@@ -1,5 +1,6 @@
-// The messages of the Python SDK (0.1.2) that a host sends for core, tools, env, memory, planning and proc, as its decoder sees them. Facts, as data:
-// a field is required where it has no default, and null is refused unless the type says so.
+// The messages of the Python SDK (0.1.2) that a host sends for core, tools, env, memory, planning and proc, as its
+// decoder sees them. Facts, as data: a field is required if it has no default, and null is rejected unless the type
+// allows it.
 
 type Field = readonly [type: string, isRequired?: "required"];
 export type Model = Readonly<Record<string, Field>>;
@@ -92,7 +93,7 @@ export const sdkMessages: Readonly<Record<string, Model>> = {
     namespace: ["string", "required"],
     success: ["boolean"],
   },
-  // Decoded as objects; what reads them makes entries of them.
+  // Decoded as objects; the SDK's client converts them to entries.
   "memory/store/resp": { req_id: ["string"], stored: ["list[MemoryEntry]"], errors: ["list[string]"] },
   "memory/retrieve/resp": { req_id: ["string"], entries: ["list[MemoryEntry]"], total: ["integer"] },
   "memory/forget/resp": { req_id: ["string"], deleted: ["integer"] },

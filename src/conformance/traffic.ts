@@ -1,11 +1,11 @@
-// All that was said over one transport during a run, for the requirements that judge the whole of it.
+// All messages over a transport during a run, for the requirements that check all of them.
 import type { Message } from "../protocol/envelope.ts";
 
 interface ReceivedLine {
   /** Which session it belongs to: a number of this run, not the session's id. */
   readonly session: number;
   readonly line: string;
-  /** Undefined where the line is no JSON object. */
+  /** Undefined if the line is not a JSON object. */
   readonly message: Message | undefined;
 }
 
@@ -14,7 +14,7 @@ export interface Traffic {
   readonly received: ReceivedLine[];
   /** The bytes of each stream of server-sent events, as they came. */
   readonly streams: Uint8Array[][];
-  /** What each child process wrote to stderr, and with what it ended. */
+  /** The amount of stderr and the exit code of each child process. */
   readonly children: { stderrBytes: number; exitCode: number | null | undefined }[];
 }
 
@@ -24,13 +24,13 @@ export function createTraffic(): Traffic {
 
 const typeField = /"type"\s*:\s*"((?:[^"\\]|\\.){1,128})"/;
 
-/** Notes the type of a line that a requirement sends, also where the line is deliberately broken. */
+/** Records the type of a line that a requirement sends, also if the line is deliberately invalid. */
 export function noteSent(traffic: Traffic, line: string): void {
   const type = typeField.exec(line.length > 65_536 ? line.slice(0, 65_536) : line)?.[1];
   if (type !== undefined) traffic.sentTypes.add(type);
 }
 
-/** Notes a line of the host and returns its message, undefined where it is none. */
+/** Records a line of the host and returns its message, undefined if it is not a message. */
 export function noteReceived(traffic: Traffic, session: number, line: string): Message | undefined {
   const message = parseMessage(line);
   traffic.received.push({ session, line, message });

@@ -56,7 +56,7 @@ test("no way of writing the message keeps the secret in it", () => {
     '{"type":"vault/put","content":"hunter2","content":{"again":"hunter2"}}',
     '{"type":"vault/put","content":"hunter2","number":NaN}',
     '  {"content":["hunter2"],"type":"vault/put"}  ',
-    // Nobody takes these as they are, and they were meant for somebody.
+    // These types do not exist, but a misspelled request may contain a secret.
     '{"type":"vault/putt","content":"hunter2"}',
     '{"content":"hunter2"}',
     '{"type":7,"content":"hunter2"}',
@@ -80,12 +80,12 @@ test("a field that the request does not have is emptied as well, and those of ev
   expect(JSON.parse(conceal(line))).toEqual({ ...rest, contnet: {} });
 });
 
-test("other messages, and what is none, come back as they are", () => {
+test("other messages, and lines that are not messages, are returned unchanged", () => {
   for (const line of ['{"type":"ping","content":"\\u0041"}', "no JSON with content", "null", "[1]", '"content"', ""])
     expect(conceal(line)).toBe(line);
 });
 
-test("a line that is no JSON is still broken at the same place", () => {
+test("a line that is not JSON is still invalid at the same position", () => {
   for (const line of [
     '{"content":"hunter2"',
     '{"content":"hunter2",}',
@@ -122,7 +122,7 @@ test.each<JsonObject>([
   expect(vault.calls.put.parseRequest(shown)).toBeInstanceOf(Error);
 });
 
-test("a request that is no line is concealed by its type, and is not changed itself", () => {
+test("a request that is not a line is concealed by its type, and is not changed itself", () => {
   const request = { label: "content", content: { key: "hunter2" } };
   for (const type of ["vault/put/req", "vault/put", "vault/putt"])
     expect(ofRequest(type, request)).toEqual({ label: "content", content: {} });

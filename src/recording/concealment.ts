@@ -1,11 +1,11 @@
-// Secrets do not belong into recordings. What came of them is recorded instead: who a token stood for, how a config was
-// taken. So a replay needs no secret, and a recording can be passed on.
+// Secrets do not belong into recordings. Their results are recorded instead: the agent that a token stood for, the
+// outcome of a config. So a replay needs no secret, and a recording can be passed on.
 import type { Call } from "../protocol/capability.ts";
 import { type JsonObject, parseJson } from "../protocol/json.ts";
 import type { TypeRegistry } from "../protocol/registry.ts";
 import { concealRefused, emptyLike, refusalOf } from "./refused-request.ts";
 
-/** Takes secrets out of what is written down; what has none comes back as it is. */
+/** Removes secrets from lines and requests before they are recorded; those without secrets are returned unchanged. */
 export interface Concealment {
   /** Of a line as it came. */
   ofLine(line: string): string;
@@ -24,15 +24,16 @@ export function createConcealment(registry: TypeRegistry): Concealment {
   }
   const names = new Set([...concealing.values()].flatMap(({ concealed }) => concealed));
   const isConcealed = (type: unknown, name: string): boolean => {
-    // What nobody takes may still have been meant for somebody: a handshake whose type is misspelled has a token in it.
+    // A message of an unknown type may be a misspelled request: a handshake whose type is misspelled contains a token.
     if (typeof type !== "string" || !registry.has(type)) return names.has(name);
     const call = concealing.get(type);
     if (call === undefined || envelopeFields.has(name)) return false;
-    // A field that the request does not have may be a misspelled one that it has. Nobody reads it, so nobody misses it.
+    // A field that the request does not declare may be a misspelled secret. The handler does not read it, so a replay
+    // does not need it.
     return call.concealed.includes(name) || !Object.hasOwn(call.request.shape, name);
   };
   const ofRequest = (type: unknown, request: JsonObject): JsonObject => {
-    // What a plugin sends may be no object, and is refused later.
+    // A plugin may pass a value that is not an object; it is rejected later.
     const found = Object.keys(request ?? {}).filter((name) => isConcealed(type, name));
     const shown =
       found.length === 0
@@ -57,8 +58,8 @@ export function createConcealment(registry: TypeRegistry): Concealment {
 }
 
 /**
- * A line that is no JSON was refused then, and will be in a replay, with the same words as long as it is broken at the same
- * place: so the texts that come after a name or a type keep their length.
+ * A line that is not JSON was rejected in the recording and is rejected in a replay, with the same error text as long
+ * as it is invalid at the same position. Therefore the masked texts keep their length.
  */
 function maskTexts(line: string, marks: readonly string[]): string {
   const starts = marks.flatMap((mark) => (line.includes(mark) ? [line.indexOf(mark) + mark.length] : []));
@@ -84,7 +85,7 @@ function parse(line: string): JsonObject | undefined {
     const message = parseJson(line);
     return typeof message === "object" && message !== null && !Array.isArray(message) ? message : undefined;
   } catch {
-    // What is no JSON was refused then, and will be in a replay.
+    // A line that is not JSON was rejected, and is rejected again in a replay.
     return undefined;
   }
 }

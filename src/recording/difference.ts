@@ -1,19 +1,19 @@
-// Where two lines part.
+// The first difference between two lines.
 import type { JsonValue } from "../protocol/json.ts";
 
 export interface Difference {
   /** As in `data.items[2].name`; "" for the whole message. */
   readonly field: string;
-  /** Absent where there is no such field. */
+  /** Absent if there is no such field. */
   readonly expected?: JsonValue;
   readonly found?: JsonValue;
 }
 
-/** The first field that differs; undefined where the lines are the same to the byte. */
+/** The first field that differs; undefined if the lines are identical to the byte. */
 export function findDifference(expected: string, found: string): Difference | undefined {
   if (expected === found) return undefined;
   const parsed = [JSON.parse(expected), JSON.parse(found)] as [JsonValue, JsonValue];
-  // The same fields in another order, or a number spelled in another way: the lines themselves are what differs.
+  // The same fields in another order, or another spelling of a number: only the lines as text differ.
   return compare(...parsed, "") ?? { field: "", expected, found };
 }
 

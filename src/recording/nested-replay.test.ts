@@ -9,7 +9,7 @@ import { askTool, identical, readFixture, record, replay } from "./replayed-sess
 const input = { type: "object" };
 const toolCall = tools.calls.call.type;
 
-/** Tools whose results nobody can foresee, one that takes a while and one that does not. */
+/** Tools with unpredictable results, one asynchronous and one synchronous. */
 function drawing() {
   const atOnce = defineTool({ name: "at_once", description: "Draws.", input, run: () => ({ chance: Math.random() }) });
   const slow = defineTool({
@@ -24,7 +24,7 @@ function drawing() {
   return [atOnce, slow];
 }
 
-test("a handler that calls others at once is replayed, whatever it gets: a result, a promise or an error", async () => {
+test("a handler that makes several calls at once is replayed with their results, promises and errors", async () => {
   const calling = probePlugin(async (_request, { callNow, clock }) => {
     const isAtOnce: boolean[] = [];
     const values: unknown[] = [];
@@ -47,7 +47,7 @@ test("a handler that calls others at once is replayed, whatever it gets: a resul
   expect(await replay(recorded, plugins())).toEqual(identical);
 });
 
-test("a tool that calls others at once does so again, with what those calls got", async () => {
+test("a tool that makes several calls at once makes them again, with their recorded results", async () => {
   const chaining = defineTool({
     name: "chaining",
     description: "Calls the session.",
@@ -65,7 +65,7 @@ test("a tool that calls others at once does so again, with what those calls got"
   ];
   const recorded = await record(plugins(), async (peer) => {
     await Promise.all([askTool(peer, "1", "chaining"), askTool(peer, "2", "chaining")]);
-    // What the calls of a tool did to the session shows in what comes after.
+    // The effect of the tool's calls on the session is visible in later answers.
     expect(await peer.ask("3")).toMatchObject({ value: "counted 3" });
   });
   count = 0;
@@ -94,7 +94,7 @@ test("a tool that called others and was cut off before its end does so again up 
   expect(await replay(recorded, plugins(), { waitMs: 1_000 })).toEqual(identical);
 });
 
-test("calls within calls that run again under their own id each get what they had got", async () => {
+test("nested calls that run again under their own ids each get their recorded result", async () => {
   let drawn = 0;
   const draw = () =>
     toolsPlugin({

@@ -1,4 +1,4 @@
-// What reaches out of a session, or is said from out there: a replay has it without reaching for it.
+// Effects outside of a session, and messages from outside: a replay takes both from the recording.
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { type Plugin, plugin, type SessionContext } from "../host/plugin.ts";
@@ -17,7 +17,7 @@ function probing(create: (context: SessionContext) => Run): Plugin {
   });
 }
 
-test("what reaches out is not done again: its result or its failure comes from the recording, at once or later", async () => {
+test("an effect is not run again: its result or failure comes from the recording, synchronously or later", async () => {
   let reached = 0;
   const reaching = () =>
     probing(({ outside }) => async ({ name }) => {
@@ -41,7 +41,7 @@ test("what reaches out is not done again: its result or its failure comes from t
   expect(reached).toBe(before);
 });
 
-test("what is done outside by what is outside itself is left alone, with all that came of it", async () => {
+test("an effect within another effect is not replayed, nor is anything that it caused", async () => {
   let reached = 0;
   const reaching = () =>
     probing(({ outside, fromOutside }) => async () => {
@@ -62,7 +62,7 @@ test("what is done outside by what is outside itself is left alone, with all tha
   expect(reached).toBe(before);
 });
 
-test("what comes unasked from outside comes again when it came, and nothing else does", async () => {
+test("a message that arrived from outside is delivered at the same point, and no other message is", async () => {
   const receiving = () =>
     probing(({ fromOutside }) => {
       const heard: number[] = [];
@@ -116,7 +116,7 @@ const quiz = capability("quiz", {
   pushes: { told: { type: "quiz/told", doc: "Tells.", aliases: [], payload: told, example: { text: "!" } } },
 });
 
-/** Asks and tells in the middle of what a replay does not run, as a skill that needs a model does. */
+/** Asks and sends in the middle of an effect that a replay does not run, as a skill that needs a model does. */
 function asking(onRun: () => void = () => {}): Plugin {
   return plugin(quiz, {
     session: ({ ask, push, outside }) => ({
@@ -166,7 +166,7 @@ async function answerQuestions(peer: RawPeer, calls_back: boolean): Promise<void
 test.each([
   ["that is not run again is not asked", false],
   ["that calls the session, and so is run again, is asked and gets the same answer", true],
-])("an agent who was asked by something outside %s", async (_, callsBack) => {
+])("an agent that was asked by an effect %s", async (_, callsBack) => {
   const recorded = await record([asking()], (peer) => answerQuestions(peer, callsBack));
   let runs = 0;
   const report = await replay(recorded, [

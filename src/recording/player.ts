@@ -1,4 +1,5 @@
-// Gives a session what a recording holds, in place of what lies outside, and gathers what the session says.
+// Gives a session the recorded values and results instead of those from outside, and collects the lines that the
+// session sends.
 
 import { type CallContext, replaceIn } from "../host/call-context.ts";
 import type { Expirable } from "../host/calls/deadlines.ts";
@@ -44,7 +45,7 @@ export interface PendingEffect {
 interface PlayerOptions {
   recording: Recording;
   scopes: Scopes;
-  /** What is drawn where the recording has nothing: the real ones. */
+  /** The real sources, used for values that the recording lacks. */
   sources: Omit<Sources, "startedAt">;
   mustRunTools: boolean;
 }
@@ -58,13 +59,13 @@ export class Player implements Tape {
   readonly #mustRunTools: boolean;
   readonly #session = scopeOfCall(this, "");
   readonly #callScopes = new CallScopes();
-  /** Questions that the session is made to ask in place of an effect that is not run, and the id of the next one. */
+  /** Questions that the session asks in place of an effect that is not run, and the id of the next such question. */
   readonly #aside = scopeOfCall(this, "aside");
   #asideId: string | undefined;
   readonly #asides = new Map<string, AbortController>();
   readonly #expiring = new Map<string, Expirable>();
   #context: SessionContext | undefined;
-  /** By scope and kind; the next one is at the end of its list. */
+  /** By scope and kind; the next value is at the end of its list. */
   readonly #values = new Map<string, RecordedValue[]>();
   readonly #effects = new Map<string, RecordedEffect>();
   /** Those that effects sent as they began. */
@@ -73,9 +74,9 @@ export class Player implements Tape {
   readonly #receivers = new Map<string, (message: JsonValue) => void>();
   /** Lines by the request they belong to: those of calls that ran at once may come in another order. */
   readonly #said = new Map<string, string[]>();
-  /** Ids of the lines that effects said which run again. */
+  /** Ids of the lines sent by effects that run again. */
   readonly #saidAside = new Set<string>();
-  /** What others offered when the session first looked at its tools. */
+  /** The tools of other plugins when the session first listed its tools. */
   readonly #firstTools: RecordedTools | undefined;
   #tools: ToolsFromRecord | undefined;
   #wake = () => {};
@@ -103,7 +104,7 @@ export class Player implements Tape {
     this.#scopes.run(scope, work);
   }
 
-  /** Calls end when the recording says so, whatever the time is here. */
+  /** Calls expire when the recording says so, regardless of the current time. */
   expiring(item: Expirable): undefined {
     this.#expiring.set(this.#callScopes.of(item), item);
   }
@@ -120,8 +121,8 @@ export class Player implements Tape {
   }
 
   /**
-   * An effect that is not run again sent this line. If it was a question, its answer is still to come, and the session
-   * must take it: so the same question is asked, under its id, by no one.
+   * An effect that is not run again sent this line. If the line was a question, the session must accept its recorded
+   * answer: so the same question is asked under its id, without a caller that waits for it.
    */
   recallAside(message: Message, registry: TypeRegistry): void {
     const entry = registry.get(message.type);
@@ -156,7 +157,10 @@ export class Player implements Tape {
     return recorded.value as Value;
   }
 
-  /** Time and ids can be made up, and then show in the answer; what a database holds cannot. */
+  /**
+   * A missing time or id can be generated, and then shows as a difference in the answer; a missing database result
+   * cannot.
+   */
   #drawMissing<Value>(kind: string, { id }: Scope, produce: () => Value): Value {
     const what = kind.startsWith("sql ") ? "a look into the database" : `a value of kind "${kind}"`;
     this.#miss(`${what}${id === "" ? "" : ` in the call ${id}`}`);
@@ -193,12 +197,15 @@ export class Player implements Tape {
     return (kind === "tool" && this.#mustRunTools) || (recorded !== undefined && "again" in recorded.outcome);
   }
 
-  /** Whether the session waits for this effect until the recording goes on. One without an end was a tool's, cut off. */
+  /**
+   * Whether the session waits for this effect until the recording continues. An effect without an end belongs to a
+   * tool that was cut off.
+   */
   isWaitedFor(id: string): boolean {
     return this.isReached(id) && !this.isRunAgain(id) && this.#effects.get(id)?.isAtOnce !== true;
   }
 
-  /** False for what is within an effect that is not run again. */
+  /** False for effects within an effect that is not run again. */
   isReached(id: string): boolean {
     const outer = outerEffect(id);
     return outer === undefined || (this.isRunAgain(outer) && this.isReached(outer));
@@ -213,7 +220,7 @@ export class Player implements Tape {
     return () => {};
   }
 
-  /** Who receives what came unasked to the effect of this id. */
+  /** The receiver of messages from outside to the effect of this id. */
   receiver(id: string): ((message: JsonValue) => void) | undefined {
     return this.#receivers.get(id);
   }
@@ -224,17 +231,23 @@ export class Player implements Tape {
     this.#tools.show(this.#firstTools ?? []);
   }
 
-  /** Others offered these from then on. It is nobody's doing, so that what the session says of it is not compared. */
+  /**
+   * From here on the other plugins offered these tools. It runs outside of any scope, so the lines that the session
+   * sends about it are not compared.
+   */
   changeTools(tools: RecordedTools): void {
     if (tools !== this.#firstTools) this.#scopes.run(undefined, () => this.#tools?.show(tools));
   }
 
-  /** Whether an effect that is run again has said the line of this id. */
+  /** Whether an effect that is run again has sent the line of this id. */
   hasSaidAside(lineId: string): boolean {
     return this.#saidAside.has(lineId);
   }
 
-  /** Whether this effect is run again. Of one without an end only those know what it is that wait for it. */
+  /**
+   * Whether this effect is run again. The kind of an effect without an end is not recorded: it counts as a tool unless
+   * the session waits for it.
+   */
   isRunAgain(id: string): boolean {
     const recorded = this.#effects.get(id);
     return !this.#pending.has(id) && this.#mustRun(recorded?.kind ?? "tool", recorded);
@@ -244,18 +257,18 @@ export class Player implements Tape {
     return this.#pending.get(id);
   }
 
-  /** The next line that answers this request; "" stands for lines that answer none. */
+  /** The next line that answers this request; "" stands for lines that are not answers. */
   nextLine(stream: string): string | undefined {
     return this.#said.get(stream)?.shift();
   }
 
-  /** A line that nobody has asked for, leaving these requests aside. */
+  /** A sent line that the recording does not have, apart from answers to the requests in `except`. */
   leftLine(except: ReadonlySet<string>): string | undefined {
     for (const [stream, [line]] of this.#said) if (line !== undefined && !except.has(stream)) return line;
     return undefined;
   }
 
-  /** Resolves when the session has said or asked for something, or when the time is over. */
+  /** Resolves when the session has sent or requested something, or after `withinMs`. */
   async changed(withinMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {

@@ -57,7 +57,7 @@ function mergeFork(tape: Tape, forks: Forks, next: CallFn, call: InterceptedCall
   return next(call);
 }
 
-/** Runs the recording of a session once more, elsewhere: the session itself and its neighbours see nothing of it. */
+/** Replays the recording of a session in a separate host: the session itself and other sessions are not affected. */
 async function replaySession(tape: Tape, runRecording: RunRecording | undefined): Promise<JsonObject> {
   const report = tape.effect("replay", async (): Promise<ResultInputOf<typeof replay>> => {
     const recording = await tape.read();

@@ -1,5 +1,5 @@
-// Wraps the options of a host, so that its sessions are recorded, or that one of them is played from a recording. The kernel
-// knows nothing of it: everything goes through its public ports, the interceptors and the tap.
+// Wraps the options of a host, so that its sessions are recorded or one of them is played from a recording. The kernel
+// has no code for it: everything goes through its public ports, the interceptors and the tap.
 import { createTokenAuthentication } from "../host/authentication.ts";
 import { createDeadlines, type Deadlines, type Expirable } from "../host/calls/deadlines.ts";
 import { type HostOptions, toLoaded } from "../host/host.ts";
@@ -22,7 +22,7 @@ import { createScopes, type Scopes, type Tape, type Tapes } from "./tape.ts";
 export interface RecordHostOptions {
   /** Closed with the host. */
   recordings: Recordings;
-  /** Replays a recording apart from this host: what `session/replay` asks for. */
+  /** Replays a recording in a separate host, for `session/replay`. */
   replay?: RunRecording;
 }
 
@@ -60,7 +60,7 @@ export function recordHost(options: HostOptions, { recordings, replay }: RecordH
   };
 }
 
-/** Options for a host in which one session, the one of this id, is played. */
+/** Options for a host in which a single session, with this id, is played. */
 export function replayHost(
   options: HostOptions,
   sessionId: string,

@@ -45,7 +45,7 @@ function recordContext(context: SessionContext, scopes: Scopes, tape: Tape | und
       tape?.showTools(tools);
       return tools;
     },
-    // Other sessions may do something on behalf of this call: so the scope decides, and not the session.
+    // Other sessions may act on behalf of this call: so the current scope decides, not the session.
     outside: ((work: (call?: CallContext) => unknown, call?: CallContext) => {
       const current = scopes.getStore()?.tape;
       if (current === undefined) return work(call);

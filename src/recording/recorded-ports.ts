@@ -1,5 +1,5 @@
-// The ports of a host, such that what they return to a session goes through its tape. Code that runs on nobody's behalf
-// reaches them as they are.
+// The ports of a host, wrapped so that their results for a session go through its tape. Code that runs outside of any
+// session uses them directly.
 import { createHash } from "node:crypto";
 import type { Database, SqlRow, SqlStatement, SqlValue } from "../host/ports/database.ts";
 import type { SnapshotStore } from "../host/ports/snapshot-store.ts";
@@ -23,7 +23,10 @@ export function recordTool(tool: CatalogueTool, scopes: Scopes): CatalogueTool {
   };
 }
 
-/** What checks the arguments is not there in a replay. Most take them as they are, and then nothing else is to be said. */
+/**
+ * The code that checks the arguments does not exist in a replay. Most checks accept the arguments unchanged, and then
+ * nothing is recorded.
+ */
 function checkOutside(tool: CatalogueTool, args: JsonObject, tape: Tape): ReturnType<CatalogueTool["check"]> {
   const checked = tape.value("check", () => {
     const outcome = tool.check(args);
@@ -45,8 +48,8 @@ export function recordSnapshots(store: SnapshotStore, scopes: Scopes): SnapshotS
 }
 
 /**
- * Results are found again by the statement and its values and not by their order: what other sessions had to look up
- * for this one's sake, such as whether they may see a change, is missing in a replay.
+ * Results are found by statement and values, not by order: lookups that other sessions made for this session, such as
+ * whether they may see a change, are missing in a replay.
  */
 export function recordDatabase(database: Database, scopes: Scopes): Database {
   return {
@@ -84,7 +87,7 @@ function digest(sql: string, values: readonly SqlValue[]): string {
   return createHash("sha1").update(text).digest("base64url");
 }
 
-/** Cells of a row are never objects, so these stand for what JSON has no form for. */
+/** Cells of a row are never objects, so these objects stand for values without a JSON form. */
 type PackedCell = { bytes: string } | { integer: string };
 
 function packCell(cell: unknown): unknown {

@@ -18,7 +18,7 @@ const tool = (name: string, isOutside: boolean): CatalogueTool => ({
   run: () => ({ data: {} }) as never,
 });
 
-test("the tools that others offer are written down when there are others, whoever changed that", () => {
+test("the tools of other plugins are recorded whenever they have changed, regardless of who changed them", () => {
   const host = new ToolCatalogue();
   const session = new ToolCatalogue(host);
   const remove = session.add([tool("same", false)]);

@@ -1,4 +1,4 @@
-// The tools that others offer to a session, as they stand in a recording: what they were, and whenever they changed.
+// The tools that other plugins offer to a session, as a recording stores them: the list, and each change of it.
 import { z } from "zod";
 import type { CatalogueTool, ToolCatalogue } from "../host/tool-catalogue.ts";
 import { A2EError } from "../protocol/errors.ts";
@@ -21,30 +21,30 @@ const recordedTool = z.object({
   timeoutMs: z.number().optional(),
 });
 
-/** All of them in their order; a name stands for one that was on the list before and is the same. */
+/** All tools in their order; a name stands for a tool that was in the previous list and is unchanged. */
 export const recordedTools = z.array(z.union([z.string(), recordedTool]));
 
 type RecordedTool = z.output<typeof recordedTool>;
 export type RecordedTools = z.output<typeof recordedTools>;
 
-/** Follows the tools of a session, and writes them down before whatever comes after a change of them. */
+/** Follows the tools of a session, and records them before the next entry after a change. */
 export class ToolsOnRecord {
   readonly #catalogue: ToolCatalogue;
   readonly #stop: () => void;
-  /** What stands there; undefined before there is anything. */
+  /** The recorded tools; undefined before the first. */
   #known: readonly CatalogueTool[] | undefined;
-  /** A server may change many of its tools one by one: nobody sees that before the next thing happens. */
+  /** A server may change many of its tools one by one: only the state before the next entry is recorded. */
   #isChanged = true;
 
   constructor(catalogue: ToolCatalogue) {
     this.#catalogue = catalogue;
     this.#stop = catalogue.onChange(() => {
-      // Whosever it was: a tool of the session's own that goes may have covered one that others offer.
+      // For every change: removing a tool of the session itself may uncover a tool of the same name from outside.
       this.#isChanged = true;
     });
   }
 
-  /** What there is to write down; undefined where nothing has changed. */
+  /** The tools to record; undefined if nothing has changed. */
   take(): RecordedTools | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = false;
@@ -84,7 +84,7 @@ function toCatalogueTool(recorded: RecordedTool): CatalogueTool {
     check: (value) => ({ value }),
     // Never called: the recording has the results of its calls.
     run() {
-      throw new A2EError("runtime_error", `what offered "${recorded.name}" is not there in a replay`);
+      throw new A2EError("runtime_error", `the provider of "${recorded.name}" does not exist in a replay`);
     },
   };
 }

@@ -1,5 +1,5 @@
-// Writes down what a session is told, what it says, and what it draws from outside. Never fails or delays a call: what
-// cannot be recorded ends the recording.
+// Records the lines that a session receives and sends, and the values it takes from outside. Never fails or delays a
+// call: a value that cannot be recorded ends the recording.
 
 import { type CallContext, replaceIn } from "../host/call-context.ts";
 import type { Expirable } from "../host/calls/deadlines.ts";
@@ -25,9 +25,9 @@ import {
   type Tape,
 } from "./tape.ts";
 
-/** Where recordings are kept, one per session and life of the host. */
+/** The storage of recordings, one per session and run of the host. */
 export interface Recordings {
-  /** Never throws: one that cannot be written loses what is put into it, and says so in the log. */
+  /** Never throws: a recording that cannot be written is lost, and the log says so. */
   create(sessionId: string): RecordingFile;
   /** Resolves when everything is written. */
   close(): Promise<void>;
@@ -36,7 +36,7 @@ export interface Recordings {
 export interface RecordingFile {
   /** Takes whole lines and returns at once. */
   write(lines: string): void;
-  /** Everything written so far; undefined where some of it is lost. */
+  /** Everything written so far; undefined if a part of it is lost. */
   read(): Promise<string | undefined>;
   close(): void;
 }
@@ -60,7 +60,7 @@ export class Recorder implements Tape {
   readonly #callScopes = new CallScopes();
   #bytesLeft: number;
   #tools: ToolsOnRecord | undefined;
-  /** Whether something has come in, and whether all that was begun since then has gone as far as it could. */
+  /** Whether a line has arrived, and whether all work that it started has proceeded as far as it could. */
   #turn: "none" | "begun" | "over" = "none";
   #isEnded = false;
 
@@ -136,7 +136,7 @@ export class Recorder implements Tape {
     const settle = (outcome: Outcome) => {
       if (!mustRunAgain) this.#write(() => ["effect", id, kind, isAtOnce, outcome]);
     };
-    // Said when it shows and not at the end, which one that is cut off never reaches.
+    // Recorded when the call is made, not at the end of the effect, which a tool that is cut off never reaches.
     const callingBack = () => {
       settle({ again: true });
       mustRunAgain = true;
@@ -158,7 +158,7 @@ export class Recorder implements Tape {
         },
       });
     try {
-      // In a scope of its own: what it draws is not drawn again where its result is taken from the recording.
+      // In a scope of its own: values drawn inside are not needed if a replay takes the result from the recording.
       const result = this.#scopes.run(inner, () => run(watched() as CallContext));
       if (!isThenable(result)) {
         settle({ value: result as JsonValue });
@@ -219,7 +219,7 @@ export class Recorder implements Tape {
     });
   }
 
-  /** The scope that runs, where it is one of this session. */
+  /** The current scope, if it belongs to this session. */
   get #scope(): Scope | undefined {
     const scope = this.#scopes.getStore();
     return scope?.tape === this ? scope : undefined;
@@ -251,7 +251,7 @@ export class Recorder implements Tape {
       if (this.#bytesLeft < 0) return this.#end("maxRecordingBytes was reached");
       this.#file.write(line);
     } catch (error) {
-      this.#end(`something had no JSON form: ${error instanceof Error ? error.message : String(error)}`);
+      this.#end(`a value had no JSON form: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 }

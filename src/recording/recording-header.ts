@@ -1,4 +1,4 @@
-// The beginning of a recording: what a replay must know of the host and of the session.
+// The header of a recording: the facts about the host and the session that a replay needs.
 import type { HostOptions } from "../host/host.ts";
 import type { LoadedPlugin } from "../host/loaded-plugin.ts";
 import type { SessionOrigin } from "../host/ports/journal.ts";

@@ -28,7 +28,7 @@ test("a whole recording has its entries and is not cut", () => {
   expect(parseRecording(textOf(header, ...entries, ["end", "closed"]))).toEqual({ header, entries, cut: undefined });
 });
 
-test("what is missing at the end is said", () => {
+test("the reason of a missing end is reported", () => {
   expect(parseRecording(textOf(header, ["in", "{}"])).cut).toBe("the session went on");
   expect(parseRecording(`${textOf(header)}["in","{`)).toMatchObject({ entries: [], cut: "its last line is torn" });
   expect(parseRecording(textOf(header, ["end", "a limit"])).cut).toBe("a limit");
@@ -53,7 +53,7 @@ test.each([
   expect(() => parseRecording(text)).toThrow(problem);
 });
 
-test("a recording of format 1 is read, and what its session began with is in the form of today", () => {
+test("a recording of format 1 is read, and the origin of its session is converted to the current form", () => {
   const about = {
     principal: { id: "ada", isAuthenticated: true },
     granted: ["memory"],

@@ -1,4 +1,4 @@
-// A recording as text: a header line, then one JSON array per line, in the order in which things happened.
+// A recording as text: a header line, then a JSON array per line, in the order of the events.
 import { z } from "zod";
 import type { SessionRecord } from "../host/session/session-record.ts";
 import { type JsonValue, jsonObject } from "../protocol/json.ts";
@@ -6,7 +6,7 @@ import { type RecordedError, recordedError } from "./recorded-error.ts";
 import { type RecordedTools, recordedTools } from "./recorded-tools.ts";
 import type { EffectKind } from "./tape.ts";
 
-/** Raise it if a reader of the old format would misread the new one. */
+/** Raise it if a reader of the old format would misread the new format. */
 export const recordingFormat = 2;
 const readableFormats = [1, recordingFormat];
 
@@ -53,7 +53,7 @@ export const recordingHeader = z.object({
     limits: z.record(z.string(), z.number()),
     plugins: z.array(z.object({ name: z.string(), capability: z.string() })),
   }),
-  /** What the session began with, if it was recovered from the journal or forked. */
+  /** The state that the session began with, if it was recovered from the journal or forked. */
   origin: z.preprocess(fromFormat1, recordedOrigin.optional()),
   /** The snapshot that it was restored from. */
   restore_from: z.object({ snapshot_id: z.string(), state: jsonObject }).optional(),
@@ -61,13 +61,19 @@ export const recordingHeader = z.object({
 
 export type RecordingHeader = z.output<typeof recordingHeader>;
 
-/** How an effect ended: with a result, an error, or `again` for one that called the session itself and must do so again. */
+/**
+ * How an effect ended: with a result, an error, or `again` for an effect that called the session itself and must do so
+ * again.
+ */
 export type Outcome = { value?: JsonValue } | { error: RecordedError } | { again: true };
 
 export type RecordingEntry =
-  /** Before what came in once everything that was begun had gone as far as it could: lines that came together have none between. */
+  /**
+   * Precedes a line that arrived after all earlier work had proceeded as far as it could; there is none between lines
+   * that arrived together.
+   */
   | ["turn"]
-  /** A line from the agent; null for one that was too long. */
+  /** A line from the agent; null for a line that was too long. */
   | ["in", string | null]
   /** The time of a call was over. */
   | ["expire", string]
@@ -78,11 +84,11 @@ export type RecordingEntry =
   /** Scope, kind, and the value, absent for undefined. */
   | ["value", string, string, JsonValue?]
   | ["thrown", string, string, RecordedError]
-  /** Effect, whether it came before anybody could wait, kind, data: sent by a tool on its way. */
+  /** An event of a tool that runs: the effect, whether the event came synchronously, its kind and data. */
   | ["event", string, boolean, string, JsonValue]
   /** Effect, kind, whether it ended at once, and how. */
   | ["effect", string, EffectKind, boolean, Outcome]
-  /** What came unasked to the effect of this id, which receives it. */
+  /** A message from outside to the effect of this id, which receives it. */
   | ["message", string, JsonValue]
   /** The tools that others offer to the session: first as it looks at its tools, then whenever they have changed. */
   | ["tools", RecordedTools]
@@ -90,7 +96,7 @@ export type RecordingEntry =
   | ["end", string];
 
 const json = z.custom<JsonValue>((value) => value !== undefined);
-/** A message as the session said it. */
+/** A message as the session sent it. */
 const line = z.string().refine((text) => {
   try {
     const message: unknown = JSON.parse(text);
@@ -128,16 +134,16 @@ const shapes: Record<RecordingEntry[0], z.ZodType> = {
 export interface Recording {
   readonly header: RecordingHeader;
   readonly entries: readonly RecordingEntry[];
-  /** Why the end is missing; undefined where the recording goes to the end of its session. */
+  /** Why the end is missing; undefined if the recording reaches the end of its session. */
   readonly cut: string | undefined;
 }
 
-/** The text is no recording that can be replayed; the message says what is wrong with it. */
+/** The text is not a recording that can be replayed; the message contains the reason. */
 export class RecordingError extends Error {
   override readonly name = "RecordingError";
 }
 
-/** A torn last line is what a killed host leaves, and is no damage; anything else that cannot be read is. */
+/** A torn last line is left by a killed host and is not damage; any other line that cannot be read is. */
 export function parseRecording(text: string): Recording {
   const lines = text.split("\n");
   const torn = lines.pop() ?? "";
@@ -153,7 +159,7 @@ function parseHeader(line: string): RecordingHeader {
   const value = parseLine(line, 1);
   const format = (value as { a2e_recording?: unknown } | null)?.a2e_recording;
   if (typeof format !== "number")
-    throw new RecordingError("this is no recording of a session: its first line is no header");
+    throw new RecordingError("this is not a recording of a session: its first line is not a header");
   if (!readableFormats.includes(format)) {
     const by = format > recordingFormat ? "was written by a newer release" : "is no longer read";
     throw new RecordingError(

@@ -1,10 +1,10 @@
-// A request that its table refuses may have a secret in any field: somebody mistook one for another. So nothing of it is
-// written down, beyond what makes a replay refuse it with the same words.
+// A request that its table rejects may have a secret in any field, because the sender may have confused two fields. So
+// only as much of it is recorded as a replay needs to reject it with the same error text.
 import type { Call } from "../protocol/capability.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../protocol/json.ts";
 
-/** Why it is refused; undefined where it is taken. */
+/** The error text; undefined if the request is accepted. */
 export function refusalOf(call: Call, request: JsonObject): string | undefined {
   const parsed = call.parseRequest(request);
   return parsed instanceof A2EError ? parsed.message : undefined;
@@ -12,7 +12,10 @@ export function refusalOf(call: Call, request: JsonObject): string | undefined {
 
 type Way = (value: JsonValue | undefined) => JsonValue;
 
-/** From what tells least; the later ones keep what a table may complain about: the length of texts, and what they are made of. */
+/**
+ * From the least revealing way on; the later ways keep properties that a table may reject: the length of texts, and
+ * their characters.
+ */
 const ways: readonly Way[] = [emptyLike, (value) => maskTexts(value, "x"), (value) => maskTexts(value, "?")];
 
 /** With these fields concealed, each in the first way that leaves the refusal as it is. */
@@ -21,7 +24,7 @@ export function concealRefused(call: Call, request: JsonObject, names: readonly 
   let shown = request;
   for (const name of names) {
     const candidate = (conceal: Way): JsonObject => ({ ...shown, [name]: conceal(request[name]) });
-    // Where none does, the replay says that it is refused differently.
+    // If no way produces the same error text, the replay reports the difference.
     const way = ways.find((conceal) => refusalOf(call, candidate(conceal)) === refusal) ?? emptyLike;
     shown = candidate(way);
   }

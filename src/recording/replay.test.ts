@@ -58,7 +58,7 @@ test("a plugin that answers differently is found, with the message and the field
   });
 });
 
-test("a plugin that fails, says more or says nothing is found", async () => {
+test("a plugin that fails, sends more lines or sends none is detected", async () => {
   const recorded = await record([probePlugin()], async (peer) => void (await peer.ask("1", "a")));
   const failing = await replay(recorded, [
     probePlugin(() => {
@@ -79,7 +79,7 @@ test("a plugin that fails, says more or says nothing is found", async () => {
   expect(silent.divergence).toMatchObject({ field: "", note: "nothing was said in time", expected: { req_id: "1" } });
 });
 
-describe("a call that goes on while others come in", () => {
+describe("a call that runs while other requests arrive", () => {
   /** Keeps a name a little later, and then waits for the world outside. */
   const late = plugin(side, {
     session: ({ state, outside }) => ({
@@ -96,7 +96,7 @@ describe("a call that goes on while others come in", () => {
   });
   const read = { type: "env/run/req", name: "read" };
 
-  test("has not gone on where they came together with it", async () => {
+  test("has not proceeded if they arrived in the same turn", async () => {
     const recorded = await record([late], async (peer) => {
       peer.send({ id: "late", type: "env/run/req", name: "kept" });
       for (const id of ["first", "second"]) {
@@ -109,7 +109,7 @@ describe("a call that goes on while others come in", () => {
     expect(await replay(recorded, [late])).toEqual(identical);
   });
 
-  test("has gone on where they came later", async () => {
+  test("has proceeded if they arrived in a later turn", async () => {
     const recorded = await record([late], async (peer) => {
       peer.send({ id: "late", type: "env/run/req", name: "kept" });
       await new Promise((resolve) => setImmediate(resolve));
@@ -193,7 +193,7 @@ describe("tools", () => {
     expect(again.divergence?.field).toMatch(/^data\.(data\.chance|events)/);
   });
 
-  test("that call the session do so again, with what those calls got", async () => {
+  test("that call the session make their calls again, with the recorded results", async () => {
     let count = 0;
     const counting = () => probePlugin(() => ({ value: `counted ${++count}` }));
     const recorded = await record([...all(), counting()], async (peer) => {
@@ -226,7 +226,7 @@ describe("tools", () => {
   });
 });
 
-test("snapshots, forks and what is merged of them are replayed", async () => {
+test("snapshots, forks and merges are replayed", async () => {
   const counting = (): Plugin => ({
     capability: probe,
     session: ({ state }) => {
@@ -292,7 +292,7 @@ test("an agent replays its own session, and the answer to that is replayed as we
   expect(await replay({ text: recordings.texts[0] ?? "" }, plugins())).toEqual({ messages: 4, is_identical: true });
 });
 
-test("a session that is not recorded says so when asked to replay", async () => {
+test("a session that is not recorded rejects session/replay", async () => {
   await using raw = await startRawHost();
   const peer = await raw.open();
   expect(await peer.ask("1", "", "session/replay/req")).toMatchObject({ code: "runtime_error", retryable: false });
@@ -311,7 +311,7 @@ test("a token does not get into the recording, and is not needed to replay it", 
   expect(await replay({ text }, [probePlugin()])).toEqual({ messages: 3, is_identical: true });
 });
 
-test("a recording ends at its limit, and what it has is replayed", async () => {
+test("a recording ends at its limit, and the recorded part is replayed", async () => {
   const recorded = await record(
     [probePlugin()],
     async (peer) => {
@@ -336,7 +336,7 @@ test("a recording that was cut anywhere is replayed up to there", async () => {
   }
 });
 
-test("a session without a recording has the host's own sources and nothing in between", async () => {
+test("a session without a recording uses the host's own sources directly", async () => {
   const clock = createFakeClock();
   await using raw = await startRawHost([probePlugin()], { clock });
   const { session } = await raw.open();
@@ -344,7 +344,7 @@ test("a session without a recording has the host's own sources and nothing in be
   expect(session.sources.clock).toBe(clock);
 });
 
-test("what the agent was asked, and what came of it, is replayed: answers, refusals and silence", async () => {
+test("questions to the agent are replayed with their answers, refusals and timeouts", async () => {
   const question = call("quiz/question/req", "quiz/question/resp", {
     doc: "Asks.",
     request: z.object({ text: z.string() }),

@@ -25,8 +25,8 @@ import { afterMicrotasks, callOfEffect, createScopes } from "./tape.ts";
 
 export interface ReplayOptions {
   /**
-   * Starts a host with the plugins of the recorded one and nothing to lose, as by
-   * `A2EHost.start(prepare({ plugins, snapshots }))`. It is closed at the end.
+   * Starts a host with the plugins of the recorded host and empty stores, as by `A2EHost.start(prepare({ plugins,
+   * snapshots }))`. It is closed at the end.
    */
   startHost(prepare: (options: HostOptions) => HostOptions): Promise<A2EHost>;
   /** Runs tools again, with all they do, in place of taking their results from the recording. */
@@ -35,7 +35,7 @@ export interface ReplayOptions {
   waitMs?: number;
 }
 
-/** Rejects with a RecordingError where the text cannot be replayed. */
+/** Rejects with a RecordingError if the text cannot be replayed. */
 export async function replayRecording(text: string, options: ReplayOptions): Promise<ReplayReport> {
   const { startHost, mustRunTools = false, waitMs = 10_000 } = options;
   const recording = parseRecording(text);
@@ -82,7 +82,7 @@ const unlimited = {
   maxUnsentBytes: Number.POSITIVE_INFINITY,
 };
 
-/** What playing an entry came to. */
+/** The result of playing an entry. */
 type Played = Divergence | undefined;
 
 class Replay {
@@ -115,15 +115,18 @@ class Replay {
     };
   }
 
-  /** What came from outside is given in the order of the recording, and not before what the session had said by then. */
+  /**
+   * Entries from outside are played in the order of the recording, each after the lines that the session had sent
+   * before it.
+   */
   async #findDivergence(): Promise<Divergence | undefined> {
     for (const entry of this.#recording.entries) {
       const played = this.#play(entry);
-      // What came in together is handled together: nothing else happens between lines of one turn.
+      // Lines that arrived in the same turn are played in the same turn, without an await in between.
       const divergence = played instanceof Promise ? await played : played;
       if (divergence !== undefined) return divergence;
     }
-    // A recording that was cut may lack what the session said to its last requests.
+    // A recording that was cut may lack the answers to its last requests.
     return this.#recording.cut === undefined ? this.#findLeftLine() : undefined;
   }
 
@@ -169,11 +172,13 @@ class Replay {
       const { id, type } = JSON.parse(line) as { id?: unknown; type?: unknown };
       if (typeof id === "string" && typeof type === "string") this.#requestTypes.set(id, type);
     } catch {
-      // What is no JSON was refused then, and will be now.
+      // A line that is not JSON was rejected in the recording, and is rejected now.
     }
   }
 
-  /** What others said, or an effect. Where that runs again, it says so before anything comes in that may answer it. */
+  /**
+   * A line sent by other sessions or by an effect. An effect that runs again must send it before its answer is played.
+   */
   #hearAside(line: string, effectId: string | undefined): Promise<undefined> | undefined {
     const message = JSON.parse(line) as Message;
     const stream = streamOf(line);
@@ -189,21 +194,21 @@ class Replay {
 
   async #deliver(id: string, message: JsonValue): Promise<Divergence | undefined> {
     if (!this.#player.isReached(id)) return undefined;
-    // Whoever is at something goes on first.
+    // Running code of the session continues first.
     await nextTurn();
     const receive = await this.#waitFor(() => this.#player.receiver(id));
     if (receive === undefined) return this.#diverge(callOfEffect(id), { field: "" }, "nobody received what had come");
     try {
       receive(message);
     } catch {
-      // What made no sense then makes none now.
+      // The receiver threw in the recording too.
     }
     await nextTurn();
     return undefined;
   }
 
   async #changeTools(tools: RecordedTools): Promise<undefined> {
-    // As above, with what there was until now.
+    // As above, with the tools as they were until now.
     await nextTurn();
     this.#player.changeTools(tools);
   }
@@ -237,7 +242,7 @@ class Replay {
     if (effect === undefined)
       return this.#diverge(callOfEffect(id), { field: "" }, "the call did not use what it had used");
     go(effect);
-    // Whoever waited goes on before anything else comes in.
+    // The code that waited for the effect continues before the next entry.
     await nextTurn();
     return undefined;
   }

@@ -14,7 +14,9 @@ export interface Tape extends SessionTap {
   value<Value>(kind: string, produce: () => Value): Value;
   /** Drawing a value failed before `value` was asked for it; a replay throws the error when the value is drawn. */
   failed(kind: string, error: unknown): void;
-  /** Something that happens outside and may take a while. Events that it sends by its context come from outside too. */
+  /**
+   * Work outside of the session that may take a while. Events that it sends through its context come from outside too.
+   */
   effect<Result>(kind: EffectKind, run: () => Result): Result;
   effect<Result>(kind: EffectKind, run: (context: CallContext) => Result, context: CallContext): Result;
   /** For JSON that comes from outside without being asked for; returns the function to call with it. */
@@ -23,7 +25,7 @@ export interface Tape extends SessionTap {
   expiring(item: Expirable): Expirable | undefined;
   /** A plugin opens its part of the session. */
   opening(context: SessionContext): void;
-  /** A plugin looks at the tools of the session. Of those that others offer, a replay has the recorded ones. */
+  /** A plugin lists the tools of the session. In a replay, the tools of other plugins are the recorded ones. */
   showTools(catalogue: ToolCatalogue): void;
   /** Capabilities whose answers come from outside. */
   readonly outside: Set<string>;
@@ -55,7 +57,7 @@ export function scopeOfCall(tape: Tape, callId: string): Scope {
   return { tape, id: callId.replaceAll("/", "//"), isEffect: false, effectCount: 0 };
 }
 
-/** The scope of the next effect in another one. */
+/** The scope of the next effect within another scope. */
 export function scopeOfEffect(scope: Scope): Scope {
   scope.effectCount += 1;
   return { tape: scope.tape, id: `${scope.id}/${scope.effectCount}`, isEffect: true, effectCount: 0 };

@@ -1,8 +1,8 @@
-// A session in this process. What is JSON goes in as a message, as over the direct transport; the rest goes in as text.
+// A session in this process. JSON is passed as a message, as over the direct transport; other text is passed as a line.
 import type { Message } from "../../protocol/envelope.ts";
 import type { OpenLink } from "../link.ts";
 
-/** What the suite needs of a session; `Session` of the host is one. */
+/** The members of a session that the suite needs; `Session` of the host has them. */
 export interface DirectSession {
   readonly id: string;
   receiveLine(line: string): void;
@@ -11,7 +11,7 @@ export interface DirectSession {
   close(reason?: string): Promise<void>;
 }
 
-/** A host in this process, made for one run. */
+/** A host in this process, created for a single run. */
 export interface DirectHost {
   openSession(): DirectSession;
   /** A session of this host that is open: by its id a fork is joined. */

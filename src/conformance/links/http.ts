@@ -1,4 +1,4 @@
-// A session over HTTP: POST /session, lines by POST /send one after the other, answers from one GET /stream.
+// A session over HTTP: POST /session, lines by POST /send one after the other, answers from a GET /stream.
 import type { Link, OpenLink } from "../link.ts";
 import type { Web } from "./web.ts";
 

@@ -1,18 +1,18 @@
-// A session with a host that is our child: lines on its stdin, lines on its stdout, one session per process.
+// A session with a host that is our child process: lines on its stdin, lines on its stdout, one session per process.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createLineSplitter } from "../../protocol/framing/ndjson.ts";
 import type { Link, LinkEvents, OpenLink } from "../link.ts";
 import type { Traffic } from "../traffic.ts";
 
 export interface StdioLink extends Link {
-  /** Ends the input; the host should answer what it has and leave. */
+  /** Ends the input; the host should answer the requests it has and exit. */
   endInput(): void;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves with the exit code, null after a signal, undefined where it did not leave in time. */
+  /** Resolves with the exit code, null after a signal, undefined if it did not exit in time. */
   exited(timeoutMs: number): Promise<number | null | undefined>;
 }
 
-/** How much of stderr is shown where a host has died. */
+/** How much of stderr is shown if a host has died. */
 const maxLastWords = 400;
 
 export function createStdioLinks(command: string, traffic: Traffic): OpenLink {
@@ -89,7 +89,7 @@ function within<Value>(promise: Promise<Value>, timeoutMs: number): Promise<Valu
 
 const word = /(?:[^\s"']+|"[^"]*"|'[^']*')+/g;
 
-/** Words of a command line; quotes hold words together. No shell, so what is killed is the host itself. */
+/** Splits a command line into words; quotes hold words together. No shell, so that a kill reaches the host itself. */
 export function splitCommandLine(command: string): string[] {
   return [...command.matchAll(word)].map(([text]) => text.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
 }

@@ -1,4 +1,4 @@
-// Plain HTTP requests and raw streams of server-sent events, with a deadline each and nothing done behind the back.
+// Plain HTTP requests and raw streams of server-sent events, each with a deadline and without retries or reconnects.
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as httpsRequest, Agent as SecureAgent } from "node:https";
 import { createSseParser, type SseEvent } from "../../protocol/framing/sse.ts";
@@ -101,7 +101,7 @@ function readEvents(
   const bytes: Uint8Array[] = [];
   const isStream = response.statusCode === 200;
   if (isStream) traffic.streams.push(bytes);
-  // A stream that no peer reads counts as a session of its own: what it repeats is no second answer.
+  // A stream without a peer counts as a session of its own: lines it repeats are not second answers.
   const session = -traffic.streams.length;
   const parser = createSseParser({
     maxDataLength: maxEventLength,

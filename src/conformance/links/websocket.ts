@@ -1,4 +1,4 @@
-// A session over one WebSocket. The host names the session in its first frame.
+// A session over a WebSocket. The host names the session in its first frame.
 import { WebSocket } from "ws";
 import { toSubprotocols } from "../../protocol/framing/websocket.ts";
 import type { Link, LinkEvents, OpenLink } from "../link.ts";

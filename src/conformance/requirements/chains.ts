@@ -1,4 +1,4 @@
-// The chains capability: graphs of tools in both documented shapes, their failures, their events, what is ours on top.
+// The chains capability: graphs of tools in both documented shapes, their failures, their events, and our extensions.
 import type { Message } from "../../protocol/envelope.ts";
 import { isJsonObject } from "../../protocol/json.ts";
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../check.ts";
@@ -93,7 +93,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-3",
-    title: "a join after a fork is no cycle and runs once",
+    title: "a join after a fork is not a cycle and runs once",
     source: "wire facts H7",
     level: "must",
     needs: { capability: "chains", tools: ["conformance_echo", "conformance_count"] },
@@ -115,7 +115,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-4",
-    title: "a branch takes the way that its condition says; the other is passed over with a skip event",
+    title: "a branch follows its condition; the other way is skipped with a skip event",
     source: "wire facts H8, H9",
     level: "must",
     needs,
@@ -194,7 +194,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-7",
-    title: "on_error skip goes on and is no success, without an error; a node as on_error takes over",
+    title: "on_error skip continues without success and without an error; a node as on_error takes over",
     source: "wire facts H10, H11",
     level: "must",
     needs,
@@ -215,7 +215,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-8",
-    title: "a cycle is answered with chain_cycle, a wrong entry with bad_entry, and nothing runs",
+    title: "a cycle is answered with chain_cycle, a wrong entry with bad_entry, and no node runs",
     source: "wire facts H7, H11",
     level: "must",
     needs: { capability: "chains", tools: ["conformance_echo", "conformance_count"] },
@@ -233,7 +233,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-9",
-    title: "the time of the whole chain stops the node that runs, and what had ended is answered",
+    title: "the timeout of the chain stops the running node, and the results of ended nodes are returned",
     source: "wire facts H12",
     level: "must",
     needs: { capability: "chains", tools: ["conformance_echo", "conformance_wait"] },
@@ -246,7 +246,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-10",
-    title: "failed and skipped nodes are listed, and validation alone tells all problems at once",
+    title: "failed and skipped nodes are listed, and validation reports all problems at once",
     source: "an extension: chain/validate, failed, skipped",
     level: "extension",
     needs,
@@ -270,7 +270,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-11",
-    title: "an approval asks the agent and goes on by its answer",
+    title: "an approval asks the agent and continues according to its answer",
     source: "an extension: chain/approve",
     level: "extension",
     needs,
@@ -315,7 +315,7 @@ export const chains: readonly Requirement[] = [
   },
   {
     id: "CHAIN-14",
-    title: "expressions sort numbers as numbers, and one that would take for ever fails its node alone",
+    title: "expressions sort numbers as numbers, and an endless expression fails its node only",
     source: "an extension: bounds of expressions",
     level: "extension",
     needs,

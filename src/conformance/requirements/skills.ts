@@ -76,7 +76,7 @@ export const skills: readonly Requirement[] = [
   },
   {
     id: "SKILL-3",
-    title: "one of the tags and one of the categories will do, and both conditions must hold",
+    title: "any of the tags and any of the categories is enough, and both conditions must hold",
     source: "wire facts S2, S7",
     level: "must",
     needs,
@@ -172,7 +172,7 @@ export const skills: readonly Requirement[] = [
   },
   {
     id: "SKILL-8",
-    title: "an unknown skill is answered with unknown_skill, and a blocked one is refused",
+    title: "an unknown skill is answered with unknown_skill, and a blocked skill is refused",
     source: "wire facts S5",
     level: "must",
     needs,
@@ -224,7 +224,7 @@ export const skills: readonly Requirement[] = [
   },
   {
     id: "SKILL-11",
-    title: "a script that fails, or breaks its output schema, is a skill_error, and the session goes on",
+    title: "a script that fails, or violates its output schema, is a skill_error, and the session continues",
     source: "wire facts S4, S5",
     level: "must",
     needs,
@@ -250,7 +250,7 @@ export const skills: readonly Requirement[] = [
   },
   {
     id: "SKILL-13",
-    title: "the newest version is used unless a call pins one, by its field or behind the name",
+    title: "the newest version is used unless a call pins a version, by its field or behind the name",
     source: "an extension: versions",
     level: "extension",
     needs,
@@ -275,7 +275,7 @@ export const skills: readonly Requirement[] = [
   },
   {
     id: "SKILL-14",
-    title: "one file of a skill is read at a time, and no path leads out of its folder",
+    title: "a single file of a skill is read at a time, and no path leads out of its folder",
     source: "an extension: skill/read",
     level: "extension",
     needs,
@@ -318,7 +318,7 @@ export const skills: readonly Requirement[] = [
   },
   {
     id: "SKILL-16",
-    title: "a script whose question is refused is told so and goes on",
+    title: "a script whose question is refused receives the refusal and continues",
     source: "an extension: skill/llm",
     level: "extension",
     needs,

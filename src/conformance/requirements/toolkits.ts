@@ -21,7 +21,7 @@ async function find(peer: Peer): Promise<JsonObject> {
   return found[0] ?? skip(`the host has no toolkit "${name}" (a2e/conformance exports it)`);
 }
 
-/** A session of its own: what is configured in it stays in it. */
+/** A session of its own: its toolkit configs stay in it. */
 async function open({ connectAs }: Pick<Context, "connectAs">): Promise<Peer> {
   const peer = await connectAs("toolkit-agent");
   await find(peer);
@@ -43,7 +43,7 @@ async function toolNames(peer: Peer): Promise<string[]> {
   return tools.filter(({ toolkit }) => toolkit === name || toolkit === "second").map((tool) => String(tool.name));
 }
 
-/** The name of a tool of the reference toolkit on this host: hosts put something before it, or do not. */
+/** The name of a tool of the reference toolkit on this host: hosts may add a prefix. */
 async function toolNamed(peer: Peer, end: string): Promise<string> {
   return only(
     (await toolNames(peer)).filter((tool) => tool.endsWith(end)),
@@ -59,7 +59,7 @@ async function greet(peer: Peer): Promise<JsonObject> {
 export const toolkits: readonly Requirement[] = [
   {
     id: "KIT-1",
-    title: "a toolkit is listed in the SDK's shape: tools as names, schema as an object, nothing null but the icon",
+    title: "a toolkit is listed in the SDK's shape: tools as names, schema as an object, no null except the icon",
     source: "wire facts K5, 3.13; SDK models",
     level: "must",
     needs,
@@ -127,7 +127,7 @@ export const toolkits: readonly Requirement[] = [
   },
   {
     id: "KIT-5",
-    title: "a config that does not fit is refused with all its problems, and nothing of it holds",
+    title: "an invalid config is rejected with all its problems, and no part of it takes effect",
     source: "toolkits guide (config)",
     level: "must",
     needs,
@@ -143,7 +143,7 @@ export const toolkits: readonly Requirement[] = [
   },
   {
     id: "KIT-6",
-    title: "defaults of the schema are filled in, and a config replaces the earlier one as a whole",
+    title: "defaults of the schema are filled in, and a config replaces the earlier config as a whole",
     source: "toolkits guide (config)",
     level: "must",
     needs,
@@ -157,8 +157,7 @@ export const toolkits: readonly Requirement[] = [
   },
   {
     id: "KIT-7",
-    title:
-      "a secret is never told again: not in answers, not in lists, not in problems, not by the toolkit's own tools",
+    title: "a secret is never returned: not in answers, not in lists, not in problems, not by the toolkit's own tools",
     source: "toolkits guide (secrets)",
     level: "must",
     needs,
@@ -190,7 +189,7 @@ export const toolkits: readonly Requirement[] = [
   },
   {
     id: "KIT-9",
-    title: "toolkits of one session are not those of another",
+    title: "toolkits of a session are separate from those of another",
     source: "sessions are isolated",
     level: "must",
     needs,
@@ -202,7 +201,7 @@ export const toolkits: readonly Requirement[] = [
   },
   {
     id: "KIT-10",
-    title: "installed, configured and running are told apart, and uninstalling takes the tools away",
+    title: "installed, configured and running are distinguished, and uninstalling removes the tools",
     source: "extension: toolkit/install, toolkit/uninstall (wire facts K4)",
     level: "extension",
     needs,
@@ -223,7 +222,8 @@ export const toolkits: readonly Requirement[] = [
   },
   {
     id: "KIT-11",
-    title: "a toolkit that cannot start is partial and has no tools; one that runs goes on with its earlier config",
+    title:
+      "a toolkit that cannot start is partial and has no tools; a running toolkit continues with its earlier config",
     source: "extension: status partial (wire facts K2)",
     level: "extension",
     needs,
@@ -254,7 +254,7 @@ export const toolkits: readonly Requirement[] = [
   },
   {
     id: "KIT-13",
-    title: "an alias that stands for one toolkit is refused to another with toolkit_conflict",
+    title: "an alias of one toolkit is refused to another with toolkit_conflict",
     source: "extension: alias of toolkit/install",
     level: "extension",
     needs,

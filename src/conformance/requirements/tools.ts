@@ -121,7 +121,7 @@ export const tools: readonly Requirement[] = [
   },
   {
     id: "TOOL-6",
-    title: "missing arguments mean none",
+    title: "missing arguments mean no arguments",
     source: "wire facts T3",
     level: "must",
     needs: { tools: ["conformance_echo"] },
@@ -132,7 +132,7 @@ export const tools: readonly Requirement[] = [
   },
   {
     id: "TOOL-7",
-    title: "arguments are checked before the tool runs; every bad one is named with what was expected",
+    title: "arguments are checked before the tool runs; every invalid one is named with the expected value",
     source: "wire facts T3",
     level: "must",
     needs: { tools: ["conformance_wait", "conformance_count"] },
@@ -161,7 +161,7 @@ export const tools: readonly Requirement[] = [
   },
   {
     id: "TOOL-8",
-    title: "an unknown tool is answered with unknown_tool, which names similar ones",
+    title: "an unknown tool is answered with unknown_tool, which names similar tools",
     source: "wire facts T5; tools tests",
     level: "must",
     async run({ agent, survey }) {
@@ -239,7 +239,7 @@ export const tools: readonly Requirement[] = [
   },
   {
     id: "TOOL-13",
-    title: "an error with a code of nobody becomes internal_error, and nothing of it is shown",
+    title: "an error with an undeclared code becomes internal_error, and nothing of it is shown",
     source: "wire facts C12",
     level: "must",
     needs: { tools: ["conformance_fail"] },

@@ -150,7 +150,7 @@ test("a server that is not an A2E host is disconnected", async () => {
   const { sockets, open } = createLink((socket) => socket.onmessage?.({ data: "hello" }));
   const opening = open().catch((error: Error) => error.message);
   await vi.advanceTimersByTimeAsync(0);
-  expect(await opening).toContain("no A2E host");
+  expect(await opening).toContain("not an A2E host");
   expect(sockets[0]?.isTerminated).toBe(true);
 });
 

@@ -1,4 +1,4 @@
-// The life of a call: run once, answered once, bounded in number and time, and stopped when told to.
+// The life of a call: run once, answered once, limited in number and time, and stopped on request.
 import type { Message } from "../../../protocol/envelope.ts";
 import { asObject, check, checkEqual, checkError, checkType, skip } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
@@ -123,7 +123,7 @@ export const calls: readonly Requirement[] = [
   },
   {
     id: "CALL-6",
-    title: "a slow call does not hold up a quick one",
+    title: "a slow call does not delay a quick call",
     source: "wire facts C10",
     level: "must",
     needs: { tools: ["conformance_wait", "conformance_echo"] },
@@ -177,7 +177,7 @@ export const calls: readonly Requirement[] = [
   },
   {
     id: "CALL-9",
-    title: "beyond its queue a host refuses with rate_limited and says in detail.retry_after_ms when to come back",
+    title: "a host whose queue is full answers with rate_limited and a time in detail.retry_after_ms",
     source: "error codes page; wire facts C10",
     level: "should",
     needs: { tools: ["conformance_wait"] },
@@ -258,7 +258,7 @@ export const calls: readonly Requirement[] = [
   },
   {
     id: "CALL-13",
-    title: "cancelling what is not in flight changes nothing and says so",
+    title: "cancelling a call that is not in flight changes nothing and is answered with cancelled false",
     source: "extension: invoke/cancel",
     level: "extension",
     async run({ agent }) {

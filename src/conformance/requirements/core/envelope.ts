@@ -1,4 +1,4 @@
-// What every message looks like, whatever it means, and what a host must put up with.
+// The shape of every message, and the deviations that a host must tolerate.
 import { asObject, check, checkEqual, checkError, checkType, only } from "../../check.ts";
 import type { Requirement } from "../../requirement.ts";
 
@@ -30,7 +30,7 @@ export const envelope: readonly Requirement[] = [
   },
   {
     id: "ENV-3",
-    title: "no two messages of a session share an id, unless one repeats the other whole",
+    title: "no two messages of a session share an id, unless one repeats the other completely",
     source: "base protocol tests",
     level: "must",
     review({ received }) {
@@ -46,7 +46,7 @@ export const envelope: readonly Requirement[] = [
   },
   {
     id: "ENV-4",
-    title: "what a host sends is strict JSON: one object per line, no NaN, no infinity",
+    title: "output of a host is strict JSON: one object per line, no NaN, no infinity",
     source: "wire facts 3.13, C18",
     level: "must",
     review({ received }) {
@@ -66,7 +66,7 @@ export const envelope: readonly Requirement[] = [
   },
   {
     id: "ENV-6",
-    title: "an id is opaque: whatever text it is, the answer carries it back as req_id",
+    title: "an id is opaque: any text is returned as req_id of the answer",
     source: "wire facts C2",
     level: "must",
     async run({ agent }) {
@@ -161,7 +161,7 @@ export const envelope: readonly Requirement[] = [
   },
   {
     id: "ENV-13",
-    title: "text that merely mentions NaN or Infinity comes back unchanged, beside a NaN token too",
+    title: "text that merely mentions NaN or Infinity is returned unchanged, also beside a NaN token",
     source: "wire facts 3.13",
     level: "must",
     needs: { tools: ["conformance_echo"] },
@@ -178,7 +178,7 @@ export const envelope: readonly Requirement[] = [
   },
   {
     id: "ENV-14",
-    title: "blank lines and white space around a line mean nothing",
+    title: "blank lines and white space around a line are ignored",
     source: "subprocess transport tests (empty line not delivered)",
     level: "must",
     async run({ agent }) {
@@ -210,7 +210,7 @@ export const envelope: readonly Requirement[] = [
   },
   {
     id: "ENV-16",
-    title: "numbers, nesting and empty containers come back as they went",
+    title: "numbers, nesting and empty containers are returned unchanged",
     source: "base protocol tests (encode and decode)",
     level: "must",
     needs: { tools: ["conformance_echo"] },

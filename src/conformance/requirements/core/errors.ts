@@ -1,16 +1,16 @@
-// Whatever is wrong with a line, it is answered once, with the code that says what, and the session goes on.
+// Every bad line is answered once, with the matching code, and the session continues.
 import type { Message } from "../../../protocol/envelope.ts";
 import { asArray, asObject, check, checkEqual, checkError, checkType, only } from "../../check.ts";
 import type { Peer } from "../../peer.ts";
 import type { Requirement } from "../../requirement.ts";
 
-/** Sends one bad line and asserts that exactly one error without req_id came of it. */
+/** Sends a bad line and asserts that it causes exactly one error without req_id. */
 async function refusedWithoutId(peer: Peer, line: string, code: string): Promise<void> {
   const error = checkError(only(await peer.exchange(line), `answer to ${line.slice(0, 60)}`), code);
   check(error.req_id === undefined || error.req_id === "", `expected no req_id, got "${error.req_id}"`);
 }
 
-/** Sends one bad message and asserts that exactly one error with its id came of it. */
+/** Sends a bad message and asserts that it causes exactly one error with its id. */
 async function refused(peer: Peer, fields: Record<string, unknown>, ...codes: string[]): Promise<Message> {
   const id = peer.nextId();
   const line = JSON.stringify({ id, version: "1.0", ...fields });
@@ -171,7 +171,7 @@ export const errors: readonly Requirement[] = [
   },
   {
     id: "ERR-9",
-    title: "an id that is no text is answered once, with schema_violation that names it",
+    title: "an id that is not text is answered once, with schema_violation that names it",
     source: "wire facts C2, C11",
     level: "must",
     async run({ agent }) {
@@ -184,7 +184,7 @@ export const errors: readonly Requirement[] = [
   },
   {
     id: "ERR-10",
-    title: "what only a host sends is answered with invalid_message",
+    title: "a message that only a host sends is answered with invalid_message",
     source: "wire facts C12, C13",
     level: "must",
     async run({ agent }) {
@@ -246,7 +246,7 @@ export const errors: readonly Requirement[] = [
   },
   {
     id: "ERR-13",
-    title: "retryable is true for timeout and rate_limited, false for what a repetition cannot mend",
+    title: "retryable is true for timeout and rate_limited, false for errors that a repetition cannot fix",
     source: "wire facts C16; error codes page",
     level: "should",
     review({ received }) {
@@ -265,7 +265,7 @@ export const errors: readonly Requirement[] = [
   },
   {
     id: "ERR-14",
-    title: "a line of a thousand levels is answered with an error, and so is one of a hundred thousand",
+    title: "a line of a thousand levels is answered with an error, and so is a line of a hundred thousand",
     source: "hostile input",
     level: "must",
     needs: { tools: ["conformance_echo"] },
@@ -283,7 +283,7 @@ export const errors: readonly Requirement[] = [
   },
   {
     id: "ERR-15",
-    title: "a hundred bad lines get a hundred answers, in order, and a good one after them its own",
+    title: "a hundred bad lines get a hundred answers in order, and a good line after them its own",
     source: "wire facts C12, C13",
     level: "must",
     async run({ agent }) {
@@ -314,7 +314,7 @@ export const errors: readonly Requirement[] = [
   },
   {
     id: "ERR-17",
-    title: "a shutdown whose timeout is no number is answered with schema_violation, and the session goes on",
+    title: "a shutdown whose timeout is not a number is answered with schema_violation, and the session continues",
     source: "wire facts C11",
     level: "should",
     async run({ connect, token }) {

@@ -30,7 +30,7 @@ export const events: readonly Requirement[] = [
   },
   {
     id: "EVT-2",
-    title: "seq counts the events of one call from 1",
+    title: "seq counts the events of a call from 1",
     source: "wire facts C30",
     level: "must",
     needs: { tools: ["conformance_emit"] },
@@ -56,7 +56,7 @@ export const events: readonly Requirement[] = [
       const answered = new Set<string>();
       for (const { session, message } of received) {
         if (message?.req_id === undefined || message.req_id === "") continue;
-        // A process goes on after the answer to its spawn: PROC-2 says when its events come.
+        // A process continues after the answer to its spawn: PROC-2 checks its events.
         if (message.type === "proc/read/event") continue;
         const key = `${session} ${message.req_id}`;
         if (isEvent(message)) check(!answered.has(key), `an event came after the answer: ${JSON.stringify(message)}`);
@@ -142,7 +142,7 @@ export const events: readonly Requirement[] = [
   },
   {
     id: "EVT-7",
-    title: "event data that is no object is wrapped in one",
+    title: "event data that is not an object is wrapped in an object",
     source: "wire facts 3.13",
     level: "must",
     needs: { tools: ["conformance_emit"] },

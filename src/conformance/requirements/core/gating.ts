@@ -1,4 +1,4 @@
-// What is served when: before the handshake next to nothing, after it what was negotiated.
+// Which messages are served: before the handshake hardly any, after it those of negotiated capabilities.
 import { asObject, check, checkEqual, checkError, checkType, only } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
 import { uniqueKey } from "../../peer.ts";
@@ -82,7 +82,7 @@ export const gating: readonly Requirement[] = [
   },
   {
     id: "GATE-6",
-    title: "a message of a capability that the host lacks is answered once, with an error that says so",
+    title: "a message of a capability that the host lacks is answered once, with an error that names the capability",
     source: "wire facts C6, C11",
     level: "must",
     needs: { missingCapability: true },
@@ -103,7 +103,7 @@ export const gating: readonly Requirement[] = [
   },
   {
     id: "GATE-7",
-    title: "a handshake in one session opens no other",
+    title: "a handshake in a session opens no other session",
     source: "sessions are isolated",
     level: "must",
     async run({ connect, token }) {

@@ -1,4 +1,4 @@
-// Opening a session: who the agent is, what it asks for, what it is granted, in the spelling its kind of peer can read.
+// Opening a session: the agent, the requested and the granted capabilities, in the spelling that the peer can read.
 import { protocolCapabilities } from "../../../protocol/dialects.ts";
 import type { Message } from "../../../protocol/envelope.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
@@ -12,7 +12,7 @@ function acceptedCaps(answer: Message): JsonObject[] {
   return asArray(answer.accepted_caps, "accepted_caps").map((entry) => asObject(entry, "accepted_caps[]"));
 }
 
-/** Shakes hands with these version fields and no others: they tell the dialect. */
+/** Sends a handshake with exactly these version fields, which determine the dialect. */
 async function shakeHandsAs(
   peer: Peer,
   dialect: { version?: string; a2e?: string },
@@ -79,7 +79,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-4",
-    title: "the session id of the handshake is the one by which the transport knows the session",
+    title: "the session id of the handshake is the session id of the transport",
     source: "wire facts C5",
     level: "must",
     transports: ["direct", "http", "websocket"],
@@ -134,7 +134,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-8",
-    title: "where nothing that was asked for can be granted, the handshake fails with no_caps",
+    title: "if no requested capability can be granted, the handshake fails with no_caps",
     source: "wire facts C4; handshake page",
     level: "must",
     needs: { missingCapability: true },
@@ -151,7 +151,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-9",
-    title: "an SDK peer is never told a capability name outside its enum",
+    title: "an SDK peer never receives a capability name outside its enum",
     source: "wire facts C8",
     level: "must",
     async run({ connect, token }) {
@@ -206,7 +206,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-12",
-    title: "a capability asked for twice, in one spelling or two, is answered once",
+    title: "a capability requested twice, in one spelling or two, is answered once",
     source: "wire facts C7",
     level: "must",
     async run({ connect, token }) {
@@ -260,7 +260,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-15",
-    title: "after a failed handshake a right one succeeds",
+    title: "after a failed handshake a correct handshake succeeds",
     source: "wire facts C4, C5",
     level: "must",
     needs: { token: true },
@@ -273,7 +273,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-16",
-    title: "a token in the header Authorization counts as one in the handshake",
+    title: "a token in the header Authorization counts like a token in the handshake",
     source: "wire facts C3",
     level: "must",
     transports: ["http"],
@@ -288,7 +288,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-17",
-    title: "a second handshake adds capabilities to those granted, and takes none away",
+    title: "a second handshake adds capabilities to those granted, and removes none",
     source: "wire facts C5",
     level: "extension",
     async run({ connect, token }) {
@@ -302,7 +302,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-18",
-    title: "an open session is not handed to another agent that knows its id",
+    title: "an open session is not handed to another agent that has its id",
     source: "sessions are isolated",
     level: "should",
     async run({ connect, token }) {
@@ -318,7 +318,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     id: "HS-19",
-    title: "every capability of the protocol is either granted or declined, whichever dialect asks",
+    title: "every capability of the protocol is either granted or declined, in every dialect",
     source: "wire facts C7, C8",
     level: "must",
     async run({ connect, token, survey }) {

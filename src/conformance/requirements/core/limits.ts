@@ -1,4 +1,4 @@
-// Limits are said, not suffered: what is too large is refused in words, and the session goes on.
+// Limits are reported: a message that is too large is rejected with an error, and the session continues.
 import { asObject, check, checkEqual, checkError, checkType, only } from "../../check.ts";
 import type { Requirement } from "../../requirement.ts";
 
@@ -14,7 +14,7 @@ export const limits: readonly Requirement[] = [
       const peer = await agent();
       const answers = await peer.exchange(`{"type":"ping","id":"huge","padding":"${"x".repeat(9 * 1024 * 1024)}"}`);
       const answer = only(answers, "answer");
-      // A host may take lines as long as this one.
+      // A host may accept lines of this length.
       if (answer.type === "pong") return;
       const { max_bytes } = asObject(checkError(answer, "invalid_message").detail, "detail");
       check(Number.isInteger(max_bytes), `detail should name the limit: ${JSON.stringify(answer.detail)}`);

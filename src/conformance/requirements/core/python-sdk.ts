@@ -1,4 +1,4 @@
-// An agent on the Python SDK works unchanged: everything it is sent, it can decode, and it waits for nothing in vain.
+// An agent on the Python SDK works unchanged: it can decode every message, and every request gets an answer.
 import { asObject, check, checkEqual, checkType } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
 import { isEvent } from "../../peer.ts";
@@ -14,7 +14,7 @@ export const pythonSdk: readonly Requirement[] = [
     review({ received }) {
       for (const { line } of received) {
         const decoded = decodeAsSdk(line);
-        // A docs peer is told the spelling it asked in, which the SDK never sees.
+        // A docs peer receives the spelling that it used, which the SDK never sees.
         if (decoded.kind === "refused" && !isForDocsPeer(decoded.problems)) {
           check(false, `the SDK drops ${line.slice(0, 200)}: ${decoded.problems.join("; ")}`);
         }
@@ -87,7 +87,7 @@ export const pythonSdk: readonly Requirement[] = [
   },
   {
     id: "PY-5",
-    title: "a refused handshake decodes too, so that the SDK's client can say why",
+    title: "a refused handshake can be decoded too, so that the SDK's client can report the reason",
     source: "wire facts C4, C8; client tests",
     level: "must",
     async run({ connect, token }) {

@@ -1,4 +1,4 @@
-// What a session keeps can be saved, brought back, forked and merged, across its capabilities.
+// The state of a session can be saved, restored, forked and merged, across its capabilities.
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../../check.ts";
 import type { Context } from "../../context.ts";
 import { sharedHost } from "../../link.ts";
@@ -31,7 +31,7 @@ async function fork(peer: Peer, { join }: Context): Promise<Fork> {
   return { peer: await join(sessionId), sessionId };
 }
 
-/** What was merged and what was not, by capability. */
+/** The merged state and the conflicts, by capability. */
 async function merge(peer: Peer, session_id: string) {
   const answer = checkType(await peer.request("session/merge/req", { session_id }), "session/merge/resp");
   const capabilities = asObject(answer.capabilities, "capabilities");
@@ -71,7 +71,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-11",
-    title: "a restore brings working memory back: what was changed, added and forgotten since",
+    title: "a restore resets working memory: entries changed, added and forgotten since the snapshot",
     needs: { capability: "memory" },
     async run({ connectAs }) {
       const peer = await connectAs("conformance");
@@ -89,7 +89,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-12",
-    title: "any snapshot can be restored, back and forth, and the newest is restored where none is named",
+    title: "any snapshot can be restored, in any order, and the newest is restored by default",
     needs: withEnv,
     async run({ connectAs }) {
       const peer = await connectAs("conformance");
@@ -116,7 +116,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-13",
-    title: "a snapshot says for each capability whether it was saved",
+    title: "a snapshot reports for each capability whether it was saved",
     needs: withEnv,
     async run({ connectAs }) {
       const peer = await connectAs("conformance");
@@ -146,7 +146,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-15",
-    title: "a fork is answered with a session id of its own and what became of each capability",
+    title: "a fork is answered with a session id of its own and how each capability was copied",
     async run({ connectAs, survey }) {
       const peer = await connectAs("conformance");
       const answer = checkType(await peer.request("session/fork/req", { label: "try" }), "session/fork/resp");
@@ -184,7 +184,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-17",
-    title: "what a fork writes to memory, in any tier, neither its parent nor anybody else sees",
+    title: "memory that a fork writes, in any tier, is not visible to its parent or to other agents",
     transports: sharedHost,
     needs: { capability: "memory" },
     async run(context) {
@@ -211,7 +211,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-18",
-    title: "what a fork does to plans stays in the fork",
+    title: "changes of a fork to plans stay in the fork",
     transports: sharedHost,
     needs: { capability: "planning" },
     async run(context) {
@@ -230,7 +230,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-19",
-    title: "a merge takes over what the fork changed; what both changed stays and is reported",
+    title: "a merge takes over the changes of the fork; state that both changed stays and is reported",
     transports: sharedHost,
     needs: { capability: "memory" },
     async run(context) {
@@ -258,7 +258,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-20",
-    title: "a merge brings the episodes and plans of the fork, and may be repeated for what came after the first",
+    title: "a merge brings the episodes and plans of the fork, and may be repeated for later changes",
     transports: sharedHost,
     needs: withEnv,
     async run(context) {
@@ -280,7 +280,7 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-21",
-    title: "a fork of a fork has what that one did, and all three go their own ways",
+    title: "a fork of a fork has the state of its parent, and all three sessions are independent",
     transports: sharedHost,
     needs: withEnv,
     async run(context) {
@@ -315,7 +315,8 @@ export const sessionState: readonly Requirement[] = [
   {
     ...extension,
     id: "SESS-23",
-    title: "a recorded session is replayed with the same answers, and one that is not recorded says so",
+    title:
+      "a recorded session is replayed with the same answers, and a session without a recording answers with an error",
     needs: withEnv,
     async run({ connectAs }) {
       const peer = await connectAs("conformance");

@@ -1,4 +1,4 @@
-// The end of a session, what sessions may not know of each other, and what can be saved of one.
+// The end of a session, the isolation of sessions from each other, and saving a session.
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
 import { isEvent } from "../../peer.ts";
@@ -39,7 +39,7 @@ export const sessions: readonly Requirement[] = [
   },
   {
     id: "SESS-3",
-    title: "one session's bad lines and full slots do not disturb another",
+    title: "bad lines and full slots of a session do not affect another session",
     source: "sessions are isolated",
     level: "must",
     needs: { tools: ["conformance_wait", "conformance_echo"] },
@@ -71,7 +71,7 @@ export const sessions: readonly Requirement[] = [
   },
   {
     id: "SESS-5",
-    title: "what outlasts the timeout of a shutdown is answered with cancelled and named in session/closed",
+    title: "a call that outlasts the timeout of a shutdown is answered with cancelled and named in session/closed",
     source: "wire facts C17; extension: session/closed",
     level: "extension",
     needs: { tools: ["conformance_wait"] },
@@ -158,7 +158,7 @@ export const sessions: readonly Requirement[] = [
   },
   {
     id: "SESS-9",
-    title: "restoring what was never saved is answered with runtime_error that cannot be retried",
+    title: "restoring a session that was never saved is answered with runtime_error that is not retryable",
     source: "extension: session/*",
     level: "extension",
     async run({ connect, token }) {

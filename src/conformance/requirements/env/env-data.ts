@@ -1,4 +1,4 @@
-// `env/data`: files of a task. Names, sizes and checksums travel; bytes only where they are asked for.
+// `env/data`: files of a task. Names, sizes and checksums are sent; bytes only on request.
 import type { Message } from "../../../protocol/envelope.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { asArray, asObject, check, checkEqual, checkError, checkType, only } from "../../check.ts";
@@ -114,7 +114,7 @@ export const envData: readonly Requirement[] = [
   },
   {
     id: "DATA-5",
-    title: "a reset brings the baseline back and takes away what was added; with scope baseline it keeps that",
+    title: "a reset restores the baseline and removes added files; with scope baseline it keeps them",
     source: "wire facts: env data plane (v0.1.3)",
     level: "must",
     needs,
@@ -152,7 +152,7 @@ export const envData: readonly Requirement[] = [
   },
   {
     id: "DATA-7",
-    title: "two sessions share no data, also under one data root",
+    title: "two sessions share no data, even with the same data root",
     source: "wire facts: v0.1.3 tests (two tasks do not share data)",
     level: "must",
     needs,

@@ -1,4 +1,4 @@
-// The env capability beside the life of an episode: what an environment says of itself, many steps at once, experiences.
+// The env capability beside the life of an episode: descriptions of environments, many steps at once, experiences.
 import type { Message } from "../../../protocol/envelope.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { asArray, asObject, asObjects, check, checkEqual, checkError, checkType } from "../../check.ts";
@@ -27,7 +27,7 @@ export const environments: readonly Requirement[] = [
   },
   {
     id: "ENVS-21",
-    title: "a space says which environments there are, their step limit and how they start over",
+    title: "a space lists the environments, their step limit and how they start again",
     source: "extension: env/space",
     level: "extension",
     needs,
@@ -44,7 +44,7 @@ export const environments: readonly Requirement[] = [
   },
   {
     id: "ENVS-22",
-    title: "render shows the state as text, an object as json, and null for a mode that nobody knows",
+    title: "render shows the state as text, an object as json, and null for an unknown mode",
     source: "env plugin tests; wire facts E12",
     level: "must",
     needs,
@@ -82,7 +82,7 @@ export const environments: readonly Requirement[] = [
   },
   {
     id: "ENVS-24",
-    title: "a request typed env/plan/resp, as one SDK spells it, is answered as env/plan/req is",
+    title: "a request typed env/plan/resp, as one SDK spells it, is answered like env/plan/req",
     source: "wire facts E3",
     level: "must",
     needs,
@@ -117,14 +117,14 @@ export const environments: readonly Requirement[] = [
         [undefined, "unknown_action", "runtime_error", undefined],
         "errors",
       );
-      // The SDK cannot read an item without one.
+      // The SDK cannot read an item without an observation.
       for (const { obs } of items) asObject(obs, "obs");
       for (const start of [one, other]) checkEqual((await observe(peer, start)).state, { count: 1 }, "state");
     },
   },
   {
     id: "ENVS-26",
-    title: "batch_step with one episode_id takes the actions one after the other, and unequal lists are refused whole",
+    title: "batch_step with one episode_id performs the actions in order, and lists of unequal length are rejected",
     source: "wire facts E11",
     level: "must",
     needs,
@@ -147,7 +147,7 @@ export const environments: readonly Requirement[] = [
   },
   {
     id: "ENVS-27",
-    title: "what_if tells what actions would bring, leaves the episode untouched, and is right about it",
+    title: "what_if returns the outcome of actions, leaves the episode unchanged, and is correct",
     source: "extension: env/what_if",
     level: "extension",
     needs: { capability: "env", environments: ["FrozenLake-v1"] },
@@ -171,7 +171,7 @@ export const environments: readonly Requirement[] = [
   },
   {
     id: "ENVS-31",
-    title: "a fork of an episode is one of its own with the same chance, and an episode can be put back to it",
+    title: "a fork of an episode is independent with the same random numbers, and an episode can be restored from it",
     source: "extension: env/fork, env/restore",
     level: "extension",
     needs: { capability: "env", environments: ["FrozenLake-v1"] },

@@ -1,4 +1,4 @@
-// The env capability: an episode from its reset to its end. What else an environment can be asked is in environments.ts.
+// The env capability: an episode from its reset to its end. Other requests to an environment are in environments.ts.
 import type { Message } from "../../../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { asArray, asObject, check, checkEqual, checkError, checkType, only } from "../../check.ts";
@@ -6,7 +6,7 @@ import { sharedHost } from "../../link.ts";
 import type { Peer } from "../../peer.ts";
 import type { Requirement } from "../../requirement.ts";
 
-/** The observation in an answer, of which every kind has the same. */
+/** The observation in an answer, which has the same shape in every kind of answer. */
 export function observationOf(answer: Message, type: string): JsonObject {
   return asObject(checkType(answer, type).obs, "obs");
 }
@@ -27,7 +27,7 @@ const needs = { capability: "env", environments: ["counter_env"] } as const;
 const onIce = { capability: "env", environments: ["FrozenLake-v1"] } as const;
 const inc = { type: "inc" };
 
-/** Where a walk of fixed actions leads, square by square. */
+/** The squares that a walk of fixed actions visits. */
 async function walk(peer: Peer, seed: number): Promise<unknown[]> {
   const start = await reset(peer, "FrozenLake-v1", { seed });
   const actions = Array.from({ length: 12 }, (_, at) => ({ value: (at % 2) + 1 }));
@@ -96,7 +96,7 @@ export const episodes: readonly Requirement[] = [
   },
   {
     id: "ENVS-4",
-    title: "every reset is an episode of its own, and episodes of one session go on beside each other",
+    title: "every reset starts an episode of its own, and episodes of a session continue independently",
     source: "env plugin tests; wire facts E10",
     level: "must",
     needs,
@@ -146,7 +146,7 @@ export const episodes: readonly Requirement[] = [
   },
   {
     id: "ENVS-7",
-    title: "the end is done and not truncated, and a step after it is refused and changes nothing",
+    title: "the end is done and not truncated, and a step after it is rejected and changes nothing",
     source: "env plugin tests",
     level: "must",
     needs,
@@ -184,7 +184,7 @@ export const episodes: readonly Requirement[] = [
   },
   {
     id: "ENVS-9",
-    title: "without an episode, step, observe, render and plan are answered with an error that says so",
+    title: "without an episode, step, observe, render and plan are answered with an error that names the problem",
     source: "env plugin tests; wire facts E6",
     level: "must",
     needs,
@@ -213,7 +213,7 @@ export const episodes: readonly Requirement[] = [
   },
   {
     id: "ENVS-11",
-    title: "a closed episode is gone, others go on, and closing again does no harm",
+    title: "a closed episode is removed, others continue, and closing it again is allowed",
     source: "env plugin tests; env client tests",
     level: "must",
     needs,
@@ -231,7 +231,8 @@ export const episodes: readonly Requirement[] = [
   },
   {
     id: "ENVS-12",
-    title: "an action outside the action space is refused with unknown_action and what is allowed, and is no step",
+    title:
+      "an action outside the action space is rejected with unknown_action and the allowed actions, and is not a step",
     source: "error codes page; guide: environments",
     level: "must",
     needs,
@@ -264,7 +265,7 @@ export const episodes: readonly Requirement[] = [
   },
   {
     id: "ENVS-14",
-    title: "a reset with options that make no sense is refused with reset_denied, and the current episode goes on",
+    title: "a reset with invalid options is rejected with reset_denied, and the current episode continues",
     source: "error codes page",
     level: "should",
     needs,
@@ -294,7 +295,7 @@ export const episodes: readonly Requirement[] = [
   },
   {
     id: "ENVS-16",
-    title: "a seed that the host drew is told, and reproduces the episode",
+    title: "a seed chosen by the host is returned, and reproduces the episode",
     source: "extension: metadata.seed",
     level: "extension",
     needs: onIce,

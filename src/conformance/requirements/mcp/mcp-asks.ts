@@ -1,4 +1,4 @@
-// What an MCP server behind the host asks of the agent.
+// Questions of an MCP server behind the host to the agent.
 import type { Message } from "../../../protocol/envelope.ts";
 import { check, checkEqual, checkError } from "../../check.ts";
 import type { Context } from "../../context.ts";
@@ -6,7 +6,7 @@ import type { Peer } from "../../peer.ts";
 import type { Requirement } from "../../requirement.ts";
 import { needsMcp, server_id, textOf, withServer } from "./opened-mcp-server.ts";
 
-/** Has the server ask by one of its tools; returns the question and the id of the call. */
+/** Makes the server ask through one of its tools; returns the question and the id of the call. */
 async function haveAsked(peer: Peer, tool: string, type: string): Promise<{ question: Message; id: string }> {
   const start = peer.received.length;
   const id = peer.post("tool/call/req", { tool_name: `reference__${tool}`, arguments: {} });
@@ -49,7 +49,7 @@ export const mcpAsks: readonly Requirement[] = [
   },
   {
     id: "MCP-11",
-    title: "an agent that answers with an error refuses, and the server is told so",
+    title: "an agent that answers with an error refuses, and the server receives the refusal",
     source: "wire facts 3.10 (mcp_sampling_refused)",
     level: "should",
     needs: needsMcp,

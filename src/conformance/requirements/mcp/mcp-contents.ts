@@ -77,7 +77,7 @@ export const mcpContents: readonly Requirement[] = [
   },
   {
     id: "MCP-9",
-    title: "prompts are listed and rendered; one that there is not is mcp_prompt_not_found",
+    title: "prompts are listed and rendered; an unknown prompt is mcp_prompt_not_found",
     source: "wire facts 3.10 (X5, X6)",
     level: "must",
     needs: needsMcp,

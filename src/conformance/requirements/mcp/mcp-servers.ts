@@ -1,4 +1,5 @@
-// MCP servers of an agent: how they come and go, under every name that calls have, and what is said of those that fail.
+// MCP servers of an agent: adding and removing them, under every name of the calls, and the errors of servers that
+// fail.
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../../check.ts";
 import type { Requirement } from "../../requirement.ts";
 import { needsMcp, referenceServer, register, server_id, withServer } from "./opened-mcp-server.ts";
@@ -61,7 +62,7 @@ export const mcpServers: readonly Requirement[] = [
   },
   {
     id: "MCP-14",
-    title: "a server that there is not is mcp_server_not_found, whatever is wanted of it",
+    title: "an unknown server is mcp_server_not_found, for every request",
     source: "wire facts 3.10 (error codes)",
     level: "must",
     needs: needsMcp,
@@ -92,7 +93,7 @@ export const mcpServers: readonly Requirement[] = [
   },
   {
     id: "MCP-18",
-    title: "what goes wrong at a server has a code of its own: gone tools, refusals, crashes, missing capabilities",
+    title: "each failure of a server has a code of its own: missing tools, refusals, crashes, missing capabilities",
     source: "wire facts 3.10 (error codes)",
     level: "must",
     needs: needsMcp,
@@ -115,7 +116,7 @@ export const mcpServers: readonly Requirement[] = [
   },
   {
     id: "MCP-19",
-    title: "an authorisation that nobody waits for is refused",
+    title: "an authorisation that was not requested is refused",
     source: "extension: mcp/server/authorize",
     level: "extension",
     needs: needsMcp,

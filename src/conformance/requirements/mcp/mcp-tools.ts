@@ -64,7 +64,7 @@ export const mcpTools: readonly Requirement[] = [
   },
   {
     id: "MCP-6",
-    title: "a tool that never answers ends with its timeout, and the server goes on",
+    title: "a tool that never answers ends with its timeout, and the server continues",
     source: "guide: mcp-bridge (timeouts)",
     level: "must",
     needs: needsMcp,

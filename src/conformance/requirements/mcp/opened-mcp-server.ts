@@ -42,7 +42,7 @@ export async function register(
   return answer;
 }
 
-/** What a tool returned. */
+/** The result of a tool. */
 export function resultOf(answer: Message): JsonObject {
   return asObject(checkType(answer, "tool/call/resp").data, "data");
 }

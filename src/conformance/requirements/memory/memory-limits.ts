@@ -9,7 +9,8 @@ const needs = { capability: "memory" } as const;
 export const memoryLimits: readonly Requirement[] = [
   {
     id: "MEM-16",
-    title: "beyond the limits of a tier entries are evicted, or refused with memory_full, but nothing fails in silence",
+    title:
+      "beyond the limits of a tier entries are evicted, or rejected with memory_full, but never lost without an error",
     source: "wire facts M7; error codes page",
     level: "must",
     needs,
@@ -73,7 +74,7 @@ export const memoryLimits: readonly Requirement[] = [
   },
   {
     id: "MEM-19",
-    title: "of several entries the good ones are stored, and each of the others has its error",
+    title: "of several entries the valid ones are stored, and each invalid one gets its error",
     source: "wire facts M7; guide: memory",
     level: "must",
     needs,
@@ -101,7 +102,7 @@ export const memoryLimits: readonly Requirement[] = [
   {
     id: "MEM-20",
     title:
-      "an entry is stored only at the version that if_version names; otherwise version_conflict tells the version now",
+      "an entry is stored only at the version that if_version names; otherwise version_conflict names the current version",
     source: "extension: if_version",
     level: "extension",
     needs,

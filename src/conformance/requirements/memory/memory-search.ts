@@ -50,7 +50,7 @@ export const memorySearch: readonly Requirement[] = [
   },
   {
     id: "MEM-10",
-    title: "total counts what matches before the limit",
+    title: "total counts the matches before the limit",
     source: "wire facts M5 (docs: before)",
     level: "must",
     needs,
@@ -78,7 +78,7 @@ export const memorySearch: readonly Requirement[] = [
   },
   {
     id: "MEM-11",
-    title: "a query finds what has one of its words, best match first, and min_score leaves out the rest",
+    title: "a query finds entries with any of its words, best match first, and min_score leaves out the rest",
     source: "wire facts M5 (query, min_score)",
     level: "must",
     needs,

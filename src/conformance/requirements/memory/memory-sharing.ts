@@ -1,4 +1,4 @@
-// Who may see what: working memory is a session's, episodic an agent's, semantic that of all who share a namespace.
+// Visibility: working memory belongs to a session, episodic to an agent, semantic to all agents of a namespace.
 import { checkEqual, checkError } from "../../check.ts";
 import { sharedHost } from "../../link.ts";
 import { uniqueKey } from "../../peer.ts";
@@ -59,7 +59,7 @@ export const memorySharing: readonly Requirement[] = [
   {
     ...common,
     id: "MEM-24",
-    title: "what another agent stores under the same key in its own tiers stays beside, and does not replace",
+    title: "an entry of another agent under the same key in its own tiers does not replace this agent's entry",
     source: "guide: memory (who sees what)",
     level: "must",
     async run({ agent, connectAs }) {
@@ -78,7 +78,7 @@ export const memorySharing: readonly Requirement[] = [
   {
     ...common,
     id: "MEM-25",
-    title: "memories of one namespace with different scopes share nothing",
+    title: "memories of the same namespace with different scopes share nothing",
     source: "wire facts M9, M10",
     level: "must",
     async run({ agent, connectAs }) {
@@ -96,7 +96,7 @@ export const memorySharing: readonly Requirement[] = [
   {
     ...common,
     id: "MEM-26",
-    title: "the memory_id of another session opens nothing in a session that has not initialised it",
+    title: "the memory_id of another session is not valid in a session that has not initialised it",
     source: "wire facts M3; sessions are isolated",
     level: "must",
     async run({ agent, connectAs }) {
@@ -110,7 +110,7 @@ export const memorySharing: readonly Requirement[] = [
   {
     ...common,
     id: "MEM-27",
-    title: "of two who write at once at one version, one writes and the other is told version_conflict",
+    title: "of two simultaneous writes at the same version, one succeeds and the other gets version_conflict",
     source: "extension: if_version",
     level: "extension",
     async run({ agent, connectAs }) {

@@ -62,7 +62,7 @@ export const memory: readonly Requirement[] = [
   },
   {
     id: "MEM-4",
-    title: "content of any JSON comes back as it was",
+    title: "content of any JSON is returned unchanged",
     source: "SDK models (content: any)",
     level: "must",
     needs,
@@ -78,7 +78,7 @@ export const memory: readonly Requirement[] = [
   },
   {
     id: "MEM-5",
-    title: "a request without a memory_id means the session's memory, also where none was initialised",
+    title: "a request without a memory_id uses the session's memory, even if none was initialised",
     source: "wire facts M2",
     level: "must",
     needs,
@@ -145,7 +145,7 @@ export const memory: readonly Requirement[] = [
   },
   {
     id: "MEM-14",
-    title: "forget deletes by key, text or object, and by tags, all conditions together, and says how many",
+    title: "forget deletes by key, text or object, and by tags, all conditions together, and returns the number",
     source: "wire facts M6",
     level: "must",
     needs,
@@ -167,7 +167,7 @@ export const memory: readonly Requirement[] = [
   },
   {
     id: "MEM-15",
-    title: "forget with a tier alone clears that tier, and without a tier it is the episodic one",
+    title: "forget with only a tier clears that tier, and without a tier the episodic one",
     source: "wire facts M6",
     level: "must",
     needs,

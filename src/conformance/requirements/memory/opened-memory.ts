@@ -10,15 +10,15 @@ export interface OpenMemory {
   readonly id: string;
   /** Stores entries and insists that all were. */
   store(...entries: object[]): Promise<JsonObject[]>;
-  /** Stores entries and returns whatever the answer is. */
+  /** Stores entries and returns the answer, also if it is an error. */
   tryStore(...entries: object[]): Promise<Message>;
   find(fields?: object): Promise<{ entries: JsonObject[]; total: unknown }>;
-  /** Contents of what is found, in its order. */
+  /** Contents of the entries found, in their order. */
   contents(fields?: object): Promise<unknown[]>;
   forget(fields: object): Promise<unknown>;
 }
 
-/** A memory in this session; a namespace that no other requirement has where none is given. */
+/** A memory in this session; by default in a namespace that no other requirement uses. */
 export async function openMemory(peer: Peer, namespace = uniqueKey(peer), scope: object = {}): Promise<OpenMemory> {
   const init = checkType(await peer.request("memory/init/req", { namespace, scope }), "memory/init/resp");
   const memory_id = String(init.memory_id);

@@ -1,4 +1,4 @@
-// The planning capability for several workers: what is ready, who works on it, and who is told of changes.
+// The planning capability for several workers: ready tasks, claims, and notifications of changes.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Message } from "../../../protocol/envelope.ts";
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../../check.ts";
@@ -81,7 +81,7 @@ export const claims: readonly Requirement[] = [
   {
     ...common,
     id: "PLAN-24",
-    title: "of sessions that claim at once, one gets the task and each of the others claim_conflict",
+    title: "of sessions that claim at the same time, one gets the task and each of the others claim_conflict",
     source: "extension: planning/task/claim",
     transports: sharedHost,
     async run({ agent, connectAs }) {
@@ -103,7 +103,7 @@ export const claims: readonly Requirement[] = [
   {
     ...common,
     id: "PLAN-25",
-    title: "workers that each take the first ready task never take the same one",
+    title: "workers that each take the first ready task never take the same task",
     source: "extension: planning/task/claim",
     transports: sharedHost,
     async run({ agent, connectAs }) {
@@ -121,7 +121,7 @@ export const claims: readonly Requirement[] = [
   {
     ...common,
     id: "PLAN-26",
-    title: "a claim ends with its lease: the task is ready again, and its old token is worth nothing",
+    title: "a claim ends with its lease: the task is ready again, and its old token is no longer valid",
     source: "extension: lease_seconds",
     async run({ agent }) {
       const peer = await agent();
@@ -151,7 +151,7 @@ export const claims: readonly Requirement[] = [
   {
     ...common,
     id: "PLAN-28",
-    title: "the history of a task tells who changed what, newest first",
+    title: "the history of a task lists who changed which field, newest first",
     source: "extension: planning/task/history",
     async run({ agent }) {
       const peer = await agent();
@@ -168,7 +168,7 @@ export const claims: readonly Requirement[] = [
   {
     ...common,
     id: "PLAN-29",
-    title: "a session that watches a plan is told what others change in it, until it watches no more",
+    title: "a session that watches a plan receives the changes of others until it stops watching",
     source: "extension: planning/plan/watch, planning/changed",
     transports: sharedHost,
     async run({ agent, connectAs }) {

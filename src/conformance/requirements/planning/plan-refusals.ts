@@ -1,4 +1,4 @@
-// What a plan does not take: unknown places, circles, and more than its limits.
+// Changes that a plan rejects: unknown columns and tasks, cycles, and changes beyond its limits.
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../../check.ts";
 import type { Requirement } from "../../requirement.ts";
 import { createPlan } from "./opened-plan.ts";
@@ -22,7 +22,7 @@ export const planRefusals: readonly Requirement[] = [
   },
   {
     id: "PLAN-10",
-    title: "a status that is no column is refused with unknown_column and those that there are",
+    title: "a status that is not a column is rejected with unknown_column and the existing columns",
     source: "wire facts 3.12 (unknown status accepted)",
     level: "must",
     needs,
@@ -123,7 +123,7 @@ export const planRefusals: readonly Requirement[] = [
   },
   {
     id: "PLAN-18",
-    title: "a plan grows to a limit that is said with plan_full, and what was refused is not in it",
+    title: "a plan grows up to a limit that is reported with plan_full, and the rejected task is not in it",
     source: "limits are said, not suffered",
     level: "should",
     needs,

@@ -1,4 +1,4 @@
-// The planning capability: plans, boards and tasks. Who works on what is in claims.ts, what is refused in plan-refusals.ts.
+// The planning capability: plans, boards and tasks. Claims are in claims.ts, rejected changes in plan-refusals.ts.
 import { asObject, asObjects, check, checkEqual, checkError, checkType, only } from "../../check.ts";
 import { sharedHost } from "../../link.ts";
 import { uniqueKey } from "../../peer.ts";
@@ -72,7 +72,7 @@ export const plans: readonly Requirement[] = [
   },
   {
     id: "PLAN-4",
-    title: "a board has every column of its plan, empty ones too, and each task in its column",
+    title: "a board has every column of its plan, including empty ones, and each task in its column",
     source: "wire facts 3.12",
     level: "must",
     needs,
@@ -98,7 +98,7 @@ export const plans: readonly Requirement[] = [
   },
   {
     id: "PLAN-5",
-    title: "what is said of a task is told again: description, assignee, deps, metadata",
+    title: "the fields of a task are returned: description, assignee, deps, metadata",
     source: "wire facts 3.12 (stored but not returned)",
     level: "must",
     needs,
@@ -130,7 +130,7 @@ export const plans: readonly Requirement[] = [
   },
   {
     id: "PLAN-7",
-    title: "an update of nothing is answered with success and changes nothing",
+    title: "an update without fields is answered with success and changes nothing",
     source: "wire facts 3.12 (no reply)",
     level: "must",
     needs,
@@ -218,7 +218,7 @@ export const plans: readonly Requirement[] = [
   },
   {
     id: "PLAN-20",
-    title: "plans outlast their session, private ones are seen by their agent alone and shared ones by all",
+    title: "plans outlast their session; private plans are visible to their agent only, shared plans to all",
     source: "wire facts 3.12 (one DB shared by all sessions)",
     level: "must",
     needs,

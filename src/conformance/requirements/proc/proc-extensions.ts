@@ -1,4 +1,4 @@
-// Processes beyond the protocol: reading by a cursor, terminals, processes that go on after their session.
+// Processes beyond the protocol: reading by a cursor, terminals, processes that outlive their session.
 import type { Message } from "../../../protocol/envelope.ts";
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../../check.ts";
 import { sharedHost } from "../../link.ts";
@@ -18,7 +18,7 @@ export const procExtensions: readonly Requirement[] = [
   {
     ...common,
     id: "PROC-17",
-    title: "output is read from a byte offset, of one stream or of both, as often as one likes",
+    title: "output is read from a byte offset, of either stream or of both, any number of times",
     source: "extension: proc/read/req",
     async run({ agent }) {
       const peer = await agent();
@@ -73,7 +73,7 @@ export const procExtensions: readonly Requirement[] = [
   {
     ...common,
     id: "PROC-19",
-    title: "a process on a terminal knows its size and that of its resizing, and what it writes last is not lost",
+    title: "a process on a terminal sees its size and each resize, and its last output is not lost",
     source: "extension: pty, proc/resize/req",
     async run({ agent }) {
       const peer = await agent();

@@ -1,4 +1,4 @@
-// The proc capability: starting programs, what they write, how they end.
+// The proc capability: starting programs, their output, and their end.
 import { asArray, asObject, check, checkEqual, checkError, checkType } from "../../check.ts";
 import type { Requirement } from "../../requirement.ts";
 import { dataOf, readEventType, startProcess } from "./processes.ts";
@@ -58,7 +58,8 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-4",
-    title: "what cannot be started is answered with ok false and a reason: nothing, a line, no program, no folder",
+    title:
+      "a command that cannot be started is answered with ok false and a reason: nothing, a line, no program, no folder",
     source: "wire facts 3.5 P4; proc tests of the SDK (Empty command, not a list)",
     level: "must",
     needs,
@@ -81,7 +82,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-5",
-    title: "a program that is not on the list is not allowed, under whatever path it is named",
+    title: "a program that is not on the list is not allowed, under any path",
     source: "proc tests of the SDK (not allowed)",
     level: "must",
     needs,
@@ -108,7 +109,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-7",
-    title: "what is written reaches the input of a process, until its end",
+    title: "written text reaches the input of a process, until its end",
     source: "wire facts 3.5 P1, P3",
     level: "must",
     needs,
@@ -134,7 +135,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-9",
-    title: "a process that is not known is unknown_proc, and not_found in a status",
+    title: "an unknown process is unknown_proc, and not_found in a status",
     source: "wire facts 3.5 P5, C15; proc tests of the SDK (not found)",
     level: "must",
     needs,
@@ -151,7 +152,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-10",
-    title: "a signal ends a process, and what is asked of it afterwards is proc_dead",
+    title: "a signal ends a process, and later requests to it are answered with proc_dead",
     source: "wire facts 3.5 P1, P2",
     level: "must",
     needs,
@@ -167,7 +168,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-11",
-    title: "the signal is the one that was asked for, and proc/signal is another name of kill",
+    title: "the requested signal is sent, and proc/signal is another name of kill",
     source: "wire facts 3.5 P2, P9",
     level: "should",
     needs,
@@ -189,7 +190,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-12",
-    title: "a status is told in both documented shapes, while a process runs and after it",
+    title: "a status has both documented shapes, while a process runs and after it",
     source: "wire facts 3.5 P5",
     level: "must",
     needs,
@@ -213,7 +214,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-13",
-    title: "without proc_id all processes of the session are listed, and none of another's",
+    title: "without proc_id all processes of the session are listed, and none of another session",
     source: "wire facts 3.5 P5",
     level: "must",
     needs,
@@ -236,7 +237,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-14",
-    title: "a process whose time is over is ended, and its status says so",
+    title: "a process that times out is ended, and its status shows it",
     source: "wire facts 3.5 P3, P5 (timedout)",
     level: "must",
     needs,
@@ -249,7 +250,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-15",
-    title: "more processes at once than a session may have are refused with proc_limit, and the others go on",
+    title: "processes beyond the limit of a session are refused with proc_limit, and the others continue",
     source: "wire facts 3.5 P8, C15",
     level: "should",
     needs,
@@ -268,7 +269,7 @@ export const proc: readonly Requirement[] = [
   },
   {
     id: "PROC-16",
-    title: "characters are not cut in events, and bytes that are none come as base64",
+    title: "characters are not split between events, and bytes that are not text are sent as base64",
     source: "wire facts 3.13 (event data); guide: processes (output)",
     level: "should",
     needs,

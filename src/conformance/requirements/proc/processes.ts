@@ -1,4 +1,4 @@
-// What requirements about processes have in common.
+// Shared code of the requirements about processes.
 import type { Message } from "../../../protocol/envelope.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { asObject, check, checkType, skip } from "../../check.ts";
@@ -9,13 +9,13 @@ export const readEventType = "proc/read/event";
 export interface OpenProcess {
   readonly id: string;
   readonly answer: Message;
-  /** What it has written so far. */
+  /** Its output so far. */
   text(stream?: string): string;
   /** Its events so far. */
   events(): Message[];
   /** The first of its events that fits, among those that have come or will. */
   event(fits: (event: Message) => boolean, what: string): Promise<Message>;
-  /** Data of the event that tells its end. */
+  /** Data of the event that reports its end. */
   end(): Promise<JsonObject>;
   request(type: string, fields?: object): Promise<Message>;
 }

@@ -1,4 +1,4 @@
-// The HTTP door: routes, status codes, and a stream that loses nothing.
+// The HTTP server: routes, status codes, and a stream that loses no line.
 import type { SseEvent } from "../../../protocol/framing/sse.ts";
 import { check, checkEqual, checkType, skip } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
@@ -57,7 +57,7 @@ export const http: readonly Requirement[] = [
   },
   {
     id: "HTTP-3",
-    title: "POST /send without X-Session-Id answers 400, with an unknown one 404",
+    title: "POST /send without X-Session-Id answers 400, with an unknown id 404",
     source: "wire facts C22",
     level: "must",
     transports,
@@ -73,7 +73,7 @@ export const http: readonly Requirement[] = [
   },
   {
     id: "HTTP-4",
-    title: "GET /stream without X-Session-Id answers 400, with an unknown one 404",
+    title: "GET /stream without X-Session-Id answers 400, with an unknown id 404",
     source: "wire facts C22",
     level: "must",
     transports,
@@ -138,7 +138,7 @@ export const http: readonly Requirement[] = [
   },
   {
     id: "HTTP-8",
-    title: "several lines in one POST are several messages",
+    title: "several lines in a POST are several messages",
     source: "wire facts C14",
     level: "must",
     transports,
@@ -166,7 +166,7 @@ export const http: readonly Requirement[] = [
   },
   {
     id: "HTTP-10",
-    title: "any content type is taken: text/plain, NDJSON, JSON, none",
+    title: "any content type is accepted: text/plain, NDJSON, JSON, none",
     source: "wire facts C22",
     level: "must",
     transports,
@@ -211,7 +211,7 @@ export const http: readonly Requirement[] = [
   },
   {
     id: "HTTP-12",
-    title: "Last-Event-ID resumes after that event: nothing is lost, nothing comes twice",
+    title: "Last-Event-ID resumes after that event: no line is lost or repeated",
     source: "wire facts C21",
     level: "must",
     transports,
@@ -240,7 +240,7 @@ export const http: readonly Requirement[] = [
   },
   {
     id: "HTTP-13",
-    title: "what was said before anyone listened is there for the first who does",
+    title: "lines sent before the first reader connects are delivered to it",
     source: "wire facts C21",
     level: "must",
     transports,
@@ -262,7 +262,7 @@ export const http: readonly Requirement[] = [
   },
   {
     id: "HTTP-14",
-    title: "a reader that leaves and comes back without Last-Event-ID has lost nothing",
+    title: "a reader that reconnects without Last-Event-ID has lost no line",
     source: "wire facts C21 (message popped, then lost)",
     level: "must",
     transports,

@@ -1,17 +1,17 @@
-// A host as a child process: lines on stdin, lines on stdout, and gone when it is told to.
+// A host as a child process: lines on stdin, lines on stdout, and an exit on request.
 import { check, checkEqual, checkType } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
 import type { Requirement } from "../../requirement.ts";
 
 const transports = ["stdio"] as const;
 
-/** What a stopping process may take before it counts as hanging. */
+/** The time that a stopping process may take before it counts as hanging. */
 const exitMs = 8_000;
 
 export const stdio: readonly Requirement[] = [
   {
     id: "STDIO-1",
-    title: "stdout carries NDJSON and nothing else",
+    title: "stdout carries only NDJSON",
     source: "wire facts C18",
     level: "must",
     transports,
@@ -46,7 +46,7 @@ export const stdio: readonly Requirement[] = [
   },
   {
     id: "STDIO-4",
-    title: "the end of input is a goodbye: what was asked is answered, and the host leaves with exit code 0",
+    title: "the end of input is a goodbye: pending requests are answered, and the host exits with code 0",
     source: "subprocess transport tests",
     level: "must",
     transports,

@@ -1,4 +1,4 @@
-// A session over one WebSocket, alone or beside HTTP.
+// A session over a WebSocket, alone or beside HTTP.
 import { check, checkEqual, checkType } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
 import type { Requirement } from "../../requirement.ts";
@@ -8,7 +8,7 @@ const transports = ["websocket"] as const;
 export const websocket: readonly Requirement[] = [
   {
     id: "WS-1",
-    title: "the first frame names the session and the line before the next one",
+    title: "the first frame names the session and the line before the next line",
     source: "extension: session/resumed",
     level: "extension",
     transports,
@@ -33,7 +33,7 @@ export const websocket: readonly Requirement[] = [
   },
   {
     id: "WS-3",
-    title: "a session that was cut is joined again by its id and goes on after the line that is named",
+    title: "a session whose link was cut is joined again by its id and continues after the named line",
     source: "extension: resumption by sequence number",
     level: "extension",
     transports,
@@ -88,7 +88,7 @@ export const websocket: readonly Requirement[] = [
   },
   {
     id: "WS-6",
-    title: "a session created over HTTP can be joined by WebSocket, and both readers hear everything",
+    title: "a session created over HTTP can be joined by WebSocket, and both readers receive every line",
     source: "extension: one session, several readers",
     level: "extension",
     transports,
