@@ -152,7 +152,7 @@ async function surveyOf(pool: SessionPool): Promise<Survey | string> {
   try {
     return await pool.survey();
   } catch (error) {
-    return `the features of the host could not be queried: ${(error as Error).message}`;
+    return `the host could not be asked for its features: ${(error as Error).message}`;
   }
 }
 

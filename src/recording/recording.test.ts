@@ -37,8 +37,8 @@ test("the reason of a missing end is reported", () => {
 test.each([
   ["", /line 1 is damaged: not JSON/],
   ["hello\n", /line 1 is damaged: not JSON/],
-  ["null\n", /no recording of a session/],
-  ['{"a2e":"1.0"}\n', /no recording of a session/],
+  ["null\n", /not a recording of a session/],
+  ['{"a2e":"1.0"}\n', /not a recording of a session/],
   [textOf({ ...header, a2e_recording: recordingFormat + 1 }), /was written by a newer release; this release reads 1/],
   [textOf({ ...header, a2e_recording: 0 }), /is no longer read/],
   [textOf({ ...header, session_id: 7 }), /line 1 is damaged: session_id/],

@@ -66,7 +66,7 @@ test("tools are run again only on request", async () => {
 
 test.each([
   ["", "line 1 is damaged"],
-  ["{}\n", "no recording of a session"],
+  ["{}\n", "not a recording of a session"],
   ['{"a2e_recording":99}\n', "written by a newer release"],
 ])("a file that is not a recording exits with 2: %j", async (content, problem) => {
   const { code, stderr } = await run(content);

@@ -57,7 +57,7 @@ describe("new", () => {
     for (const name of ["Upper", "../up", "a--b", "x".repeat(65)])
       expect(await skills("new", name)).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining("no name of a skill"),
+        stderr: expect.stringContaining("not a name of a skill"),
       });
     expect(readFileSync(join(folder, "skills/there/SKILL.md"), "utf8")).toBe("mine");
     expect(readdirSync(join(folder, "skills"))).toEqual(["there"]);

@@ -46,7 +46,7 @@ export const stdio: readonly Requirement[] = [
   },
   {
     id: "STDIO-4",
-    title: "the end of input is a goodbye: pending requests are answered, and the host exits with code 0",
+    title: "the end of input is a goodbye: pending requests are answered, and the host exits with exit code 0",
     source: "subprocess transport tests",
     level: "must",
     transports,
