@@ -72,9 +72,9 @@ test("a wrong token ends in handshake_failed and leaves no session", async () =>
 });
 
 test.each([
-  ["ftp://127.0.0.1", "no address of a host"],
-  ["127.0.0.1:8765", "no address of a host"],
-  ["", "no address of a host"],
+  ["ftp://127.0.0.1", "not an address of a host"],
+  ["127.0.0.1:8765", "not an address of a host"],
+  ["", "not an address of a host"],
   ["stdio:  ", "needs a command"],
 ])("%j is refused with advice", (target, message) => {
   expect(() => connect(target)).toThrow(message);
