@@ -5,7 +5,7 @@
 const below = {
   protocol: [],
   machinery: ["protocol"],
-  host: ["protocol", "durability"],
+  host: ["protocol"],
   client: ["protocol"],
   durability: ["protocol", "host"],
   recording: ["protocol", "host", "durability"],
@@ -38,14 +38,6 @@ const layerRules = Object.entries(below).map(([folder, allowed]) => ({
 module.exports = {
   forbidden: [
     ...layerRules,
-    {
-      name: "kernel-knows-the-journal-by-its-port",
-      comment:
-        "src/host makes sessions durable through src/host/ports/journal.ts; which journal that is, its caller decides.",
-      severity: "error",
-      from: { path: "^src/host/", pathNot: tests },
-      to: { path: "^src/durability/journal/" },
-    },
     {
       name: "capabilities-stand-alone",
       comment: "A capability uses another through the executor or the tool catalogue, never by import.",

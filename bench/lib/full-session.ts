@@ -5,7 +5,7 @@ import { memoryPlugin } from "../../src/caps/memory/plugin.ts";
 import { memory } from "../../src/caps/memory/protocol.ts";
 import { A2EClient } from "../../src/client/client.ts";
 import type { A2EHost } from "../../src/host/host.ts";
-import type { Session } from "../../src/host/session/session.ts";
+import type { Session } from "../../src/host/session.ts";
 import { createDirectTransport } from "../../src/transports/direct.ts";
 import { startAuditedHost } from "../servers/audited-host.ts";
 import { createCorpus } from "./corpus.ts";
@@ -54,7 +54,7 @@ export async function openFullSession(storage: "database" | "durable"): Promise<
         return found;
       }),
     async data() {
-      await session.saving.saveSnapshot();
+      await session.saveSnapshot();
       const saved = await snapshots.load(session.id);
       return (saved?.state as { plugins?: unknown } | undefined)?.plugins;
     },

@@ -1,9 +1,11 @@
 // Our side of every comparison: a host with its audit log on, as it would be run.
+
 import { createReadStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSqlJournal } from "../../src/durability/journal/sql-journal-store.ts";
+import { keepSessions } from "../../src/durability/keep-sessions.ts";
 import { A2EHost } from "../../src/host/host.ts";
 import type { Plugin } from "../../src/host/plugin.ts";
 import { noSandboxes, type Sandboxes } from "../../src/host/ports/sandbox.ts";
@@ -48,6 +50,7 @@ export async function startAuditedHost(options: AuditedHostOptions): Promise<Aud
   const isDurable = storage === "durable" || storage === "power";
   const host = await A2EHost.start({
     plugins,
+    keeping: keepSessions,
     snapshots,
     snapshotMode: "host",
     // Never rotated and never dropped, so that entries can be counted in the end.

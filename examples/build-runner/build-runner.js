@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { A2EHost, connectEmbedded, createMemorySnapshotStore } from "a2e";
+import { A2EHost, connectEmbedded, createMemorySnapshotStore, keepSessions } from "a2e";
 import { createSandboxes } from "a2e/host";
 import { procPlugin } from "a2e/proc";
 
@@ -16,6 +16,7 @@ const host = await A2EHost.start({
   plugins,
   workspaceDir,
   sandboxes: createSandboxes(),
+  keeping: keepSessions,
   snapshots: createMemorySnapshotStore(),
 });
 const client = await connectEmbedded(host, { agentId: "builder" });

@@ -2,7 +2,7 @@
 // Learns to balance a pole: the cross-entropy method on a policy of four numbers. All candidates of a generation act at
 // once, one batch per step. Run it with a file name for the reward curve: `node learn-cartpole.js curve.svg`.
 import { writeFile } from "node:fs/promises";
-import { A2EHost, connectEmbedded, createMemorySnapshotStore } from "a2e";
+import { A2EHost, connectEmbedded, createMemorySnapshotStore, keepSessions } from "a2e";
 import { envPlugin, SeededRandom } from "a2e/env";
 import { toSvg } from "./reward-curve.js";
 
@@ -11,7 +11,11 @@ const candidates = 24;
 const elite = 6;
 const random = new SeededRandom(7);
 
-const host = await A2EHost.start({ plugins: [envPlugin()], snapshots: createMemorySnapshotStore() });
+const host = await A2EHost.start({
+  plugins: [envPlugin()],
+  keeping: keepSessions,
+  snapshots: createMemorySnapshotStore(),
+});
 const client = await connectEmbedded(host, { capabilities: ["env"] });
 const { max_steps } = await client.env.space({ env_name: "CartPole-v1" });
 

@@ -1,7 +1,7 @@
 // @ts-check
 // Tree search by forks: every node is a session of its own, copied from its parent's. From each the agent tries all
 // moves, keeps the best few and lets the others go. The first session stays where it was until the way is known.
-import { A2EHost, connectEmbedded, createMemorySnapshotStore } from "a2e";
+import { A2EHost, connectEmbedded, createMemorySnapshotStore, keepSessions } from "a2e";
 import { envPlugin } from "a2e/env";
 import { core } from "a2e/protocol";
 
@@ -11,7 +11,11 @@ const names = ["left", "down", "right", "up"];
 /** How many nodes are kept of each depth. */
 const width = 6;
 
-const host = await A2EHost.start({ plugins: [envPlugin()], snapshots: createMemorySnapshotStore() });
+const host = await A2EHost.start({
+  plugins: [envPlugin()],
+  keeping: keepSessions,
+  snapshots: createMemorySnapshotStore(),
+});
 const capabilities = ["env"];
 const root = await connectEmbedded(host, { capabilities });
 // The ice is slippery: a move goes astray two times out of three.

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import { probe, probePlugin } from "../host/session/raw-session.suite.ts";
 import { A2EError } from "../protocol/errors.ts";
@@ -8,7 +9,11 @@ import { A2EClient, type ClientOptions } from "./client.ts";
 import type { ClientInterceptor } from "./client-interceptors.ts";
 
 async function start(options: Partial<ClientOptions>, plugin = probePlugin()) {
-  const host = await A2EHost.start({ plugins: [plugin], snapshots: createMemorySnapshotStore() });
+  const host = await A2EHost.start({
+    plugins: [plugin],
+    keeping: keepSessions,
+    snapshots: createMemorySnapshotStore(),
+  });
   const client = await A2EClient.connect({
     transport: createDirectTransport(() => host.sessions.create()),
     capabilities: ["test"],

@@ -7,6 +7,7 @@ import { chainsPlugin } from "../caps/chains/plugin.ts";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
@@ -29,6 +30,7 @@ const work = defineTool({
 const database = await createSqliteDatabase({ path: join(folder, "a2e.sqlite"), durability: "process" });
 const host = await A2EHost.start({
   plugins: [toolsPlugin({ builtin: false, tools: [work] }), chainsPlugin()],
+  keeping: keepSessions,
   snapshots: createMemorySnapshotStore(),
   database,
   journal: createSqlJournal(database),

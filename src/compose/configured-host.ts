@@ -7,6 +7,7 @@ import { loadPlugins } from "../config/plugin-loading.ts";
 import { toSandboxLimits } from "../config/sandbox.ts";
 import type { A2EHostConfig } from "../config/schema.ts";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
 import { type Logger, silentLogger } from "../host/logger.ts";
 import type { PluginFactory } from "../host/plugin.ts";
@@ -82,6 +83,7 @@ export async function startConfiguredHost(
       limits,
       audit,
       auditSessionIdSource: config.audit.session_id_source,
+      keeping: keepSessions,
       snapshots,
       snapshotMode: config.snapshot_mode,
       snapshotSchedule: toSchedule(config.snapshot_schedule),

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EConnectionError } from "../client/errors.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import { plugin } from "../host/plugin.ts";
 import { call, capability } from "../protocol/capability.ts";
@@ -35,7 +36,7 @@ const clockPlugin = plugin(clockTable, { session: () => ({ handlers: { read: () 
 
 function startEchoHost(authToken = "") {
   const plugins = [toolsPlugin({ builtin: false, tools: [echo] }), clockPlugin];
-  return A2EHost.start({ plugins, snapshots: createMemorySnapshotStore(), authToken });
+  return A2EHost.start({ plugins, keeping: keepSessions, snapshots: createMemorySnapshotStore(), authToken });
 }
 
 test.each([

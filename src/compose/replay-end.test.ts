@@ -7,7 +7,7 @@ import { env } from "../caps/env/protocol.ts";
 import { A2EClient } from "../client/client.ts";
 import { toHostConfig } from "../config/parsing.ts";
 import type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 import { core } from "../protocol/core.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { createDirectTransport } from "../transports/direct.ts";
@@ -73,10 +73,13 @@ test("of a session that the host has saved by itself", async () => {
   const config = recordingConfig({});
   const host = await startConfiguredHost(config);
   const session = host.sessions.create();
-  await A2EClient.connect({ transport: createDirectTransport(() => session), agentId: "agent", capabilities: ["env"] });
-  await session.saving.saveAutomatically("auto:schedule", 1);
-  await leave(session);
-  await host.close(0);
+  const client = await A2EClient.connect({
+    transport: createDirectTransport(() => session),
+    agentId: "agent",
+    capabilities: ["env"],
+  });
+  await client.use(env).reset({ env_name: "counter_env" });
+  await host.close(10_000);
 
   await expectIdentical(config, 1);
 });

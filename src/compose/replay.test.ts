@@ -11,7 +11,7 @@ import { A2EClient } from "../client/client.ts";
 import { toHostConfig } from "../config/parsing.ts";
 import type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 
 import { core } from "../protocol/core.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";

@@ -1,10 +1,12 @@
 // Replays a recording in a host of its own, made from the config and gone afterwards.
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtinPlugins } from "../caps/plugins.generated.ts";
 import { loadPlugins } from "../config/plugin-loading.ts";
 import type { A2EHostConfig } from "../config/schema.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import { type Logger, silentLogger } from "../host/logger.ts";
 import type { PluginFactory } from "../host/plugin.ts";
@@ -40,6 +42,7 @@ export async function replayConfigured(
             prepare({
               hostId: config.host_id,
               plugins: loaded,
+              keeping: keepSessions,
               snapshots: createMemorySnapshotStore(),
               database,
               log,

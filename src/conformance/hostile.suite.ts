@@ -1,8 +1,10 @@
 // Bad lines through a live host: no crash, no hang, and one answer to each line.
+
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { defaultLimits } from "../protocol/limits.ts";
@@ -42,6 +44,7 @@ export function testHostileLines(factor: number): void {
             deny: [deniedToolName],
           }),
         ],
+        keeping: keepSessions,
         snapshots: createMemorySnapshotStore(),
       });
       server = await startServer(host, { port: 0 });

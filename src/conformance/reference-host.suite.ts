@@ -1,4 +1,5 @@
 // A host of ours set up to be asked everything: reference tools and data, a token, and limits low enough to be reached.
+
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { procPlugin } from "../caps/proc/plugin.ts";
 import { skillPlugin } from "../caps/skill/plugin.ts";
 import { toolkitsPlugin } from "../caps/toolkits/plugin.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
@@ -62,6 +64,7 @@ export async function startReferenceHost(folder: string): Promise<A2EHost> {
       skillPlugin({ project: [join(folder, "skills")], user: [], builtin: false, watch: false }),
     ],
     sandboxes: createSandboxes(),
+    keeping: keepSessions,
     snapshots: createMemorySnapshotStore(),
     database: await createSqliteDatabase({ path: ":memory:" }),
     dataDir: join(folder, "data"),

@@ -1,4 +1,5 @@
 // The client as a web page gets it: one bundle without Node, in a real browser, against a real host.
+
 import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
 import { toolsPlugin } from "../caps/tools/plugin.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
@@ -120,7 +122,12 @@ describeWith(chromiumProgram)("in Chromium", () => {
       },
     });
     const plugins = [toolsPlugin({ builtin: false, tools: [steps] })];
-    await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore(), authToken: "secret" });
+    await using host = await A2EHost.start({
+      plugins,
+      keeping: keepSessions,
+      snapshots: createMemorySnapshotStore(),
+      authToken: "secret",
+    });
     const server = await startServer(host, { port: 0, corsOrigins: [origin] });
     await using proxy = await startCuttableProxy(server.port);
     const page = await browser.newPage();
@@ -155,7 +162,7 @@ describeWith(chromiumProgram)("in Chromium", () => {
 
   test("a page of an origin that the host does not list is refused", async () => {
     const plugins = [toolsPlugin({ builtin: false })];
-    await using host = await A2EHost.start({ plugins, snapshots: createMemorySnapshotStore() });
+    await using host = await A2EHost.start({ plugins, keeping: keepSessions, snapshots: createMemorySnapshotStore() });
     const server = await startServer(host, { port: 0, corsOrigins: [origin] });
     const page = await browser.newPage();
     await page.goto(origin.replace("127.0.0.1", "page.test"));

@@ -5,6 +5,7 @@ export { A2EClient } from "../client/client.ts";
 export { A2EClientError, A2EConnectionError } from "../client/errors.ts";
 export type { ConnectedClient, ConnectOptions } from "../compose/connect.ts";
 export { connect, connectEmbedded } from "../compose/connect-node.ts";
+export { keepSessions } from "../durability/keep-sessions.ts";
 export { A2EHost } from "../host/host.ts";
 export { plugin } from "../host/plugin.ts";
 export { call, capability, push } from "../protocol/capability.ts";

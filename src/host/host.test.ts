@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { capability } from "../protocol/capability.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
@@ -11,7 +12,7 @@ import { type Plugin, plugin } from "./plugin.ts";
 import { createGate, echo, probe, probePlugin, side, sidePlugin, startRawHost } from "./session/raw-session.suite.ts";
 
 function start(plugins: readonly Plugin[]) {
-  return A2EHost.start({ plugins, snapshots: createMemorySnapshotStore() });
+  return A2EHost.start({ plugins, keeping: keepSessions, snapshots: createMemorySnapshotStore() });
 }
 
 test("two plugins of one name are refused by name", async () => {
@@ -21,7 +22,9 @@ test("two plugins of one name are refused by name", async () => {
 test("a second table for one capability is refused: it must be the same value, not a copy", async () => {
   const copy = plugin({ ...probe }, { session: probePlugin().session });
   const plugins = [probePlugin(), { plugin: copy, name: "copy" }];
-  await expect(A2EHost.start({ plugins, snapshots: createMemorySnapshotStore() })).rejects.toThrow("second table");
+  await expect(
+    A2EHost.start({ plugins, keeping: keepSessions, snapshots: createMemorySnapshotStore() }),
+  ).rejects.toThrow("second table");
 });
 
 test("two capabilities that claim one message type are refused", async () => {
@@ -59,7 +62,7 @@ test.each(["throws", "rejects"])(
       { name: "failing", plugin: failing },
       { name: "never", plugin: { ...probePlugin(), setup: never } },
     ];
-    const starting = A2EHost.start({ plugins, snapshots: createMemorySnapshotStore() });
+    const starting = A2EHost.start({ plugins, keeping: keepSessions, snapshots: createMemorySnapshotStore() });
     await expect(starting).rejects.toThrow('plugin "failing" failed to start: port is taken');
     await expect(starting).rejects.toMatchObject({ cause: expect.objectContaining({ message: "port is taken" }) });
     expect(closed).toEqual(["two", "one"]);
@@ -78,6 +81,7 @@ test("plugins are set up in their order, with their name and the folders of the 
       { plugin: looking, name: "first" },
       { plugin: looking, name: "second" },
     ],
+    keeping: keepSessions,
     snapshots: createMemorySnapshotStore(),
     dataDir: "/data",
     workspaceDir: "/work",
@@ -96,6 +100,7 @@ test("a plugin that takes long to start is named in the log while it does", asyn
     const setup = () => new Promise<void>((resolve) => (finish = resolve));
     const starting = A2EHost.start({
       plugins: [{ plugin: { ...probePlugin(), setup }, name: "sluggish" }],
+      keeping: keepSessions,
       snapshots: createMemorySnapshotStore(),
       log,
     });

@@ -18,10 +18,12 @@ import type { Journal } from "./ports/journal.ts";
 import { noDatabase } from "./ports/no-database.ts";
 import { noSandboxes, type Sandboxes } from "./ports/sandbox.ts";
 import { createKey, createSecrets, type Secrets } from "./ports/secrets.ts";
+import type { CreateKeeping } from "./ports/session-keeping.ts";
 import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStore } from "./ports/snapshot-store.ts";
 import type { Principal } from "./principal.ts";
 import { SessionManager } from "./session/session-manager.ts";
 import type { CreateTap } from "./session/session-origin.ts";
+import type { Sessions } from "./session.ts";
 import { warnWhileSlow } from "./slow-work.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
 
@@ -43,6 +45,8 @@ export interface HostOptions {
   limits?: Partial<Limits>;
   audit?: AuditLog;
   auditSessionIdSource?: "uuid" | "host_id";
+  /** Saves, restores and forks sessions: `keepSessions`. */
+  keeping: CreateKeeping;
   snapshots: SnapshotStore;
   snapshotMode?: SnapshotMode;
   /** When sessions are saved without anybody asking; never where this is left out. */
@@ -78,11 +82,12 @@ export class A2EHost {
   /** Another one each time the host is started: what an earlier run had taken and not answered is lost to this one. */
   readonly bootId = randomUUID();
   readonly limits: Limits;
-  readonly sessions: SessionManager;
+  readonly sessions: Sessions;
   readonly tools: ToolCatalogue;
   readonly log: Logger;
   readonly plugins: readonly LoadedPlugin[];
   readonly #kernel: Kernel;
+  readonly #sessions: SessionManager;
   readonly #database: Database | undefined;
   readonly #sandboxes: Sandboxes;
   #closing: Promise<void> | undefined;
@@ -90,7 +95,7 @@ export class A2EHost {
   private constructor(
     kernel: Kernel,
     plugins: readonly LoadedPlugin[],
-    { createSessionId = randomUUID, tap, database, sandboxes = noSandboxes }: HostOptions,
+    { createSessionId = randomUUID, keeping, tap, database, sandboxes = noSandboxes }: HostOptions,
   ) {
     this.#kernel = kernel;
     this.#database = database;
@@ -100,7 +105,8 @@ export class A2EHost {
     this.tools = kernel.tools;
     this.log = kernel.log;
     this.plugins = plugins;
-    this.sessions = new SessionManager(kernel, createSessionId, tap);
+    this.#sessions = new SessionManager(kernel, createSessionId, keeping, tap);
+    this.sessions = this.#sessions;
   }
 
   /** Sets up every plugin; where one fails, those already up are closed and its name is in the error. */
@@ -162,13 +168,13 @@ export class A2EHost {
    */
   close(drainMs: number = this.limits.drainMs): Promise<void> {
     if (this.#closing === undefined) this.#closing = this.#close(drainMs);
-    else void this.sessions.close(drainMs);
+    else void this.#sessions.close(drainMs);
     return this.#closing;
   }
 
   async #close(drainMs: number): Promise<void> {
     this.#kernel.isStopping = true;
-    await this.sessions.close(drainMs);
+    await this.#sessions.close(drainMs);
     await closePlugins(this.plugins, this.log);
     try {
       await this.#sandboxes.close();

@@ -4,7 +4,7 @@ import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { tools } from "../caps/tools/protocol.ts";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { probePlugin, RawPeer, startRawHost } from "../host/session/raw-session.suite.ts";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 import { identical, record, replay } from "../recording/replayed-session.suite.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { createIsolatedFolder, type IsolatedFolder } from "./isolated-host.suite.ts";

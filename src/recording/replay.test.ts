@@ -339,9 +339,9 @@ test("a recording that was cut anywhere is replayed up to there", async () => {
 test("a session without a recording uses the host's own sources directly", async () => {
   const clock = createFakeClock();
   await using raw = await startRawHost([probePlugin()], { clock });
-  const { session } = await raw.open();
-  expect(session.tap).toBeUndefined();
-  expect(session.sources.clock).toBe(clock);
+  const { scope } = raw.inside((await raw.open()).session);
+  expect(scope.tap).toBeUndefined();
+  expect(scope.sources.clock).toBe(clock);
 });
 
 test("questions to the agent are replayed with their answers, refusals and timeouts", async () => {

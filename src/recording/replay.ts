@@ -1,10 +1,10 @@
 // Runs a recorded session again, apart from everything real, and finds the first line in which it differs.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SessionSnapshot } from "../durability/snapshots/session-snapshots.ts";
 import type { A2EHost, HostOptions } from "../host/host.ts";
+import type { SessionSnapshot } from "../host/ports/snapshot-store.ts";
 import { LayeredState } from "../host/session/layered-state.ts";
-import type { Session } from "../host/session/session.ts";
 import type { SessionBeginning } from "../host/session/session-origin.ts";
+import type { Session } from "../host/session.ts";
 import { createIdSource, type Message, systemClock } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { Limits } from "../protocol/limits.ts";

@@ -1,7 +1,9 @@
 // Records a session and replays it, for the tests of this folder.
+
 import { readFile } from "node:fs/promises";
 import { expect } from "vitest";
 import { tools } from "../caps/tools/protocol.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
 import type { Plugin } from "../host/plugin.ts";
 import { type RawPeer, startRawHost } from "../host/session/raw-session.suite.ts";
@@ -39,7 +41,9 @@ export function replay(
   return replayRecording(text, {
     ...options,
     startHost: (prepare) =>
-      A2EHost.start(prepare({ snapshots: createMemorySnapshotStore(), ...options.host, plugins })),
+      A2EHost.start(
+        prepare({ keeping: keepSessions, snapshots: createMemorySnapshotStore(), ...options.host, plugins }),
+      ),
   });
 }
 

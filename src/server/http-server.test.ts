@@ -166,7 +166,7 @@ test("a session that ends sends its last line and ends its streams", async () =>
   const { server, host } = await start();
   const session = host.sessions.create();
   const stream = ask(server, "GET", "/stream", { "x-session-id": session.id });
-  await expect.poll(() => session.isAttached).toBe(true);
+  await expect.poll(() => session.readerCount > 0).toBe(true);
   expect(await ask(server, "DELETE", `/session/${session.id}`)).toMatchObject({ status: 200, text: '{"ok":true}' });
   expect((await stream).text).toContain('"type":"session/closed"');
   expect(await ask(server, "DELETE", "/session", { "x-session-id": session.id })).toMatchObject({ status: 404 });
@@ -330,7 +330,7 @@ test("a draining server is not ready and accepts no new sessions, but answers th
   const { server, host } = await start();
   const session = host.sessions.create();
   const stream = ask(server, "GET", "/stream", { "x-session-id": session.id });
-  await expect.poll(() => session.isAttached).toBe(true);
+  await expect.poll(() => session.readerCount > 0).toBe(true);
   expect((await ask(server, "GET", "/ready")).status).toBe(200);
   const closing = server.close(10_000);
   expect((await ask(server, "GET", "/ready")).status).toBe(503);

@@ -1,7 +1,7 @@
 // POST /send: the hot path of the door. One body, one pass over its lines, one prebuilt answer. A body is either taken
 // whole, and then answered with 200, or refused whole: a peer that repeats it after a refusal runs nothing twice.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 import { isThenable } from "../host/thenable.ts";
 import { bootHeader } from "../protocol/framing/sse.ts";
 import { bearerToken, type Door, parseSeq, readUpTo } from "./door.ts";
@@ -89,7 +89,7 @@ function replyGone(response: ServerResponse): void {
 const retryAfterMs = 1_000;
 
 function replyBusy(response: ServerResponse, session: Session): void {
-  const hint = session.isAttached ? "read the stream faster" : "open GET /stream and read the answers";
+  const hint = session.readerCount > 0 ? "read the stream faster" : "open GET /stream and read the answers";
   const detail = { limit: "maxIntakeBytes", retry_after_ms: retryAfterMs };
   replyJson(
     response,

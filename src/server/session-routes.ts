@@ -1,7 +1,7 @@
 // Sessions over HTTP: create, end, save, restore, list. A session's id is the secret that opens it.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { shortId } from "../host/logger.ts";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { bearerToken, type Door, isOperator } from "./door.ts";
 import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";
@@ -49,7 +49,7 @@ export async function saveSnapshot(
   const { label = "" } = await readFields(request);
   if (typeof label !== "string" || label.length > 128)
     return replyError(response, 400, "label: expected at most 128 characters");
-  replyJson(response, 200, await session.saving.saveSnapshot(label));
+  replyJson(response, 200, await session.saveSnapshot(label));
 }
 
 /** A session that is not live is restored under its id, and its agent completes the restoration with a handshake. */
@@ -64,7 +64,7 @@ export async function restoreSnapshot(
   const { snapshot_id = "" } = await readFields(request);
   if (typeof snapshot_id !== "string") return replyError(response, 400, "snapshot_id: expected a string");
   if (live !== undefined)
-    return replyJson(response, 200, { session_id: sessionId, ...(await live.saving.restoreSnapshot(snapshot_id)) });
+    return replyJson(response, 200, { session_id: sessionId, ...(await live.restoreSnapshot(snapshot_id)) });
   const restored = await door.host.sessions.restore(sessionId, snapshot_id);
   if (restored === undefined) return replyError(response, 404, "nothing was saved of this session");
   replyJson(response, 200, { session_id: restored.id });

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 import { isThenable } from "../host/thenable.ts";
 import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../protocol/framing/sse.ts";
 import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";

@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 import { isThenable } from "../host/thenable.ts";
 import { createMessage, encodeMessage } from "../protocol/codec.ts";
 import { resumed } from "../protocol/core.ts";

@@ -2,6 +2,7 @@
 
 import { A2EClient, type ClientOptions } from "../client/client.ts";
 import { type WithApis, withApis } from "../client/with-apis.ts";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
 import type { Plugin } from "../host/plugin.ts";
 import type { Capability } from "../protocol/capability.ts";
@@ -72,7 +73,7 @@ async function start({
   ...options
 }: TestHostOptions<readonly AnyPlugin[]>): Promise<TestHost<readonly AnyPlugin[]>> {
   const log = createCapturedLog();
-  const given: HostOptions = { snapshots: createMemorySnapshotStore(), ...options, log };
+  const given: HostOptions = { keeping: keepSessions, snapshots: createMemorySnapshotStore(), ...options, log };
   const host = await A2EHost.start(recordings === undefined ? given : recordHost(given, { recordings }));
   const capabilities = host.plugins.map(({ plugin }) => plugin.capability);
   const apis = Object.fromEntries(capabilities.map((capability) => [capability.name, capability]));

@@ -1,5 +1,6 @@
 // The host that transports are tested against: it echoes requests in several ways.
 import { z } from "zod";
+import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
 import { plugin } from "../host/plugin.ts";
 import { call, capability, push } from "../protocol/capability.ts";
@@ -94,5 +95,10 @@ export function startEchoHost({
       };
     },
   });
-  return A2EHost.start({ plugins: [echoPlugin], snapshots: createMemorySnapshotStore(), ...options });
+  return A2EHost.start({
+    plugins: [echoPlugin],
+    keeping: keepSessions,
+    snapshots: createMemorySnapshotStore(),
+    ...options,
+  });
 }

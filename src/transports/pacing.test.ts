@@ -8,7 +8,7 @@ import { WebSocket } from "ws";
 import { A2EClient } from "../client/client.ts";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import type { A2EHost } from "../host/host.ts";
-import type { Session } from "../host/session/session.ts";
+import type { Session } from "../host/session.ts";
 import type { Clock, Message } from "../protocol/envelope.ts";
 import { toSubprotocols } from "../protocol/framing/websocket.ts";
 import { startServer } from "../server/http-server.ts";

@@ -1,4 +1,5 @@
 // A killed host leaves its database file; a copy of it, taken during a run, is equivalent.
+
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AskHandler } from "../../client/ask-handlers.ts";
 import { A2EClient, type ClientOptions } from "../../client/client.ts";
 import { createSqlJournal } from "../../durability/journal/sql-journal-store.ts";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { A2EHost } from "../../host/host.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
@@ -27,6 +29,7 @@ async function openHost(name: string) {
   const database = await createSqliteDatabase({ path: join(folder, name), durability: "process" });
   const host = await A2EHost.start({
     plugins: [toolsPlugin({ builtin: false, tools }), chainsPlugin({ max_inline_bytes: 64 })],
+    keeping: keepSessions,
     snapshots: createMemorySnapshotStore(),
     database,
     journal: createSqlJournal(database),

@@ -1,7 +1,9 @@
 // A host in its own process, to be killed: starts processes that sleep, one outside of its group, one detached, one on
 // a terminal, and prints their ids.
+
 import { readdirSync, readFileSync } from "node:fs";
 import { A2EClient } from "../../client/client.ts";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { A2EHost } from "../../host/host.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
@@ -14,6 +16,7 @@ const [sandbox = "none", workspaceDir = "."] = process.argv.slice(2);
 const host = await A2EHost.start({
   plugins: [procPlugin({ sandbox, allowed_commands: ["*"] })],
   sandboxes: createSandboxes(),
+  keeping: keepSessions,
   snapshots: createMemorySnapshotStore(),
   workspaceDir,
 });

@@ -1,11 +1,13 @@
 // Without the recorded wire of other tests, which keeps all messages.
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { A2EClient } from "../../client/client.ts";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { A2EHost } from "../../host/host.ts";
-import type { Session } from "../../host/session/session.ts";
+import type { Session } from "../../host/session.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
@@ -21,6 +23,7 @@ async function startBare(options: ProcOptions = {}) {
   const host = await A2EHost.start({
     plugins: [procPlugin({ sandbox: "none", allowed_commands: ["*"], max_output_bytes: 0, ...options })],
     sandboxes: createSandboxes(),
+    keeping: keepSessions,
     snapshots: createMemorySnapshotStore(),
     workspaceDir: folder,
   });

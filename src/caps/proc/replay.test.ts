@@ -2,6 +2,7 @@ import { access, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { A2EHost } from "../../host/host.ts";
 import { core } from "../../protocol/core.ts";
 import { createMemoryRecordings } from "../../recording/memory-recordings.suite.ts";
@@ -34,6 +35,7 @@ test("a session with processes is replayed without starting any of them", async 
           prepare({
             plugins: [procPlugin({ sandbox: "none", allowed_commands: ["*"] })],
             sandboxes: createSandboxes(),
+            keeping: keepSessions,
             snapshots: createMemorySnapshotStore(),
             workspaceDir: elsewhere,
           }),

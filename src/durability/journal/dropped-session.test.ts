@@ -1,8 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { plugin } from "../../host/plugin.ts";
 import { RawPeer, startRawHost } from "../../host/session/raw-session.suite.ts";
-import type { Session } from "../../host/session/session.ts";
+import type { Session } from "../../host/session.ts";
 import { call, capability } from "../../protocol/capability.ts";
 import { type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 
@@ -46,7 +47,15 @@ async function startLedger(createPlace: () => Promise<JournalPlace>) {
       close: () => void closed.push(session.id),
     }),
   });
-  const raw = await startRawHost([ledgerPlugin], await place.open());
+  const ids = {
+    onCreated: (_id: string) => {},
+    create() {
+      const id = randomUUID();
+      ids.onCreated(id);
+      return id;
+    },
+  };
+  const raw = await startRawHost([ledgerPlugin], { ...(await place.open()), createSessionId: () => ids.create() });
   const peer = await raw.open({ agent_caps: ["ledger"] });
   expect(await peer.ask("one", "", "ledger/add/req")).toMatchObject({ value: 1 });
   peer.request("waits", "", "ledger/wait/req");
@@ -58,7 +67,7 @@ async function startLedger(createPlace: () => Promise<JournalPlace>) {
     peer.request("lost", "", "ledger/add/req");
     await gone;
   };
-  return { raw, peer, session, ended, closed, drop, place };
+  return { ids, raw, peer, session, ended, closed, drop, place };
 }
 
 describe.each(journalPlaces)("%s", (_name, createPlace) => {
@@ -110,15 +119,14 @@ describe.each(journalPlaces)("%s", (_name, createPlace) => {
   });
 
   test("a fork whose turn is lost is not answered and is gone, and its parent is recovered as it was", async () => {
-    const { raw, peer, session, place } = await startLedger(createPlace);
+    const { raw, peer, session, place, ids } = await startLedger(createPlace);
     await using _ = raw;
     const gone = new Promise<void>((resolve) => session.onClosed(resolve));
     const forks: string[] = [];
-    const { fork } = raw.host.sessions;
-    raw.host.sessions.fork = (id, origin) => {
+    // The id is created in the turn in which the fork is written.
+    ids.onCreated = (id) => {
       forks.push(id);
       place.failNext();
-      return fork.call(raw.host.sessions, id, origin);
     };
     peer.request("lost", "", "session/fork/req");
     await gone;

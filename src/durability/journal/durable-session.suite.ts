@@ -3,11 +3,12 @@ import { z } from "zod";
 import { A2EHost, type HostOptions } from "../../host/host.ts";
 import { plugin, type SessionPart } from "../../host/plugin.ts";
 import { RawPeer } from "../../host/session/raw-session.suite.ts";
-import type { Session } from "../../host/session/session.ts";
+import type { Session } from "../../host/session.ts";
 import { call, capability } from "../../protocol/capability.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
+import { keepSessions } from "../keep-sessions.ts";
 import type { JournalPlace } from "./journal-places.suite.ts";
 
 const value = z.object({ value: z.int() });
@@ -92,7 +93,7 @@ export function testDurableSessions(createPlace: () => Promise<JournalPlace>): v
 
   async function start(which = counterPlugin, options: Partial<HostOptions> = {}, at = place): Promise<A2EHost> {
     const snapshots = createMemorySnapshotStore();
-    return A2EHost.start({ plugins: [which], snapshots, ...(await at.open()), ...options });
+    return A2EHost.start({ plugins: [which], keeping: keepSessions, snapshots, ...(await at.open()), ...options });
   }
 
   async function copy(original: JournalPlace): Promise<JournalPlace> {
@@ -492,14 +493,14 @@ export function testDurableSessions(createPlace: () => Promise<JournalPlace>): v
     await first.close(0);
 
     const second = await start(late, { snapshots });
-    const saving = (await second.sessions.find(id))?.saving;
-    expect(await saving?.saveSnapshot()).toMatchObject({ capabilities: { counter: "saved" } });
+    const session = await second.sessions.find(id);
+    expect(await session?.saveSnapshot()).toMatchObject({ capabilities: { counter: "saved" } });
     expect(await snapshots.load(id)).toMatchObject({ state: { granted: ["counter"] } });
     await ask(new RawPeer((await second.sessions.find(id)) as Session), { type: "counter/add/req", by: 5 });
     await second.close(0);
 
     const third = await start(late, { snapshots });
-    const restored = await (await third.sessions.find(id))?.saving.restoreSnapshot();
+    const restored = await (await third.sessions.find(id))?.restoreSnapshot();
     expect(restored).toMatchObject({ capabilities: { counter: "restored" } });
     const again = new RawPeer((await third.sessions.find(id)) as Session);
     expect(await ask(again, { type: "counter/add/req", by: 0 })).toMatchObject({ value: 5 });
@@ -570,7 +571,7 @@ export function testDurableSessions(createPlace: () => Promise<JournalPlace>): v
     // The same where that is still being saved.
     const saving = await open();
     isSlow = true;
-    const isSaved = saving.session.saving.saveSnapshot();
+    const isSaved = saving.session.saveSnapshot();
     await first.sessions.delete(saving.session.id);
     expect(lastTold()).toEqual([false]);
     isSlow = false;

@@ -56,7 +56,7 @@ test("only the newest `keep` automatic snapshots are kept, and all snapshots of 
   const { raw, pass, snapshots } = await start({ everyMs: 60_000, onDrain: false, keep: 2 });
   await using _ = raw;
   const peer = await raw.open();
-  await peer.session.saving.saveSnapshot("mine");
+  await peer.session.saveSnapshot("mine");
   for (let round = 0; round < 5; round++) {
     await pass(1);
     await peer.ask(`round-${round}`, String(round));

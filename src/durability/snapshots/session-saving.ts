@@ -1,32 +1,28 @@
 // When snapshots are taken: `SessionSaving` saves and restores one session, `AutomaticSnapshots` saves the sessions of a host
 // on a schedule and before the host stops.
-import type { SessionInfo } from "../../host/call-context.ts";
 import type { Kernel } from "../../host/kernel.ts";
 import { shortId } from "../../host/logger.ts";
-import type { StoredSnapshot } from "../../host/ports/snapshot-store.ts";
-import type { SessionParts } from "../../host/session/session-parts.ts";
-import type { Sources } from "../../host/sources.ts";
-import type { ResultInputOf } from "../../protocol/capability.ts";
-import type { restore, snapshot } from "../../protocol/core.ts";
+import type { KeptClosing, KeptEntry, KeptSession, OtherSessions } from "../../host/ports/session-keeping.ts";
+import type { SavedSession, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
+import type { KeptCalls, MergeResult, RestoreResult, SnapshotResult } from "../../host/session/session-core.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import { type SavedSession, SessionSnapshots } from "./session-snapshots.ts";
+import { forkSession, mergeFork } from "../forks/session-forking.ts";
+import { SessionSnapshots } from "./session-snapshots.ts";
 
 /** The host takes snapshots under labels with this prefix, and deletes them again. */
 const automaticLabel = "auto:";
 
-/** What saving needs of its session. */
-export interface SavingPort {
-  readonly id: string;
-  readonly info: SessionInfo;
-  readonly parts: SessionParts;
-  readonly sources: Sources;
-  /** The session has ended for good: no agent can return to it. */
-  readonly isGone: boolean;
+/** What all sessions of a host share. */
+interface SavingHost {
+  readonly kernel: Kernel;
+  readonly sessions: OtherSessions;
+  readonly automatic: AutomaticSnapshots;
 }
 
-export class SessionSaving {
-  readonly #kernel: Kernel;
-  readonly #session: SavingPort;
+/** One object with all members of the ports: there are thousands of sessions. */
+export class SessionSaving implements KeptEntry, KeptCalls, KeptClosing {
+  readonly #host: SavingHost;
+  readonly #session: KeptSession;
   /** Created when first needed: most sessions are never saved. */
   #snapshots: SessionSnapshots | undefined;
   /** When the last automatic snapshot was taken; before the first one, when the session began. */
@@ -38,11 +34,48 @@ export class SessionSaving {
   /** How many snapshots that an agent asked for are being written. */
   #underWay = 0;
 
-  constructor(kernel: Kernel, session: SavingPort, isKept: boolean) {
-    this.#kernel = kernel;
+  constructor(host: SavingHost, session: KeptSession, isKept: boolean) {
+    this.#host = host;
     this.#session = session;
     this.#isKept = isKept;
-    this.savedAt = kernel.clock.now();
+    this.savedAt = host.kernel.clock.now();
+  }
+
+  get calls(): KeptCalls {
+    return this;
+  }
+
+  get closing(): KeptClosing {
+    return this;
+  }
+
+  get id(): string {
+    return this.#session.scope.info.id;
+  }
+
+  get isOpen(): boolean {
+    return this.#session.scope.life.isOpen;
+  }
+
+  get #kernel(): Kernel {
+    return this.#host.kernel;
+  }
+
+  changed(): void {
+    this.isChanged = true;
+  }
+
+  get forking(): KeptCalls["forking"] {
+    const [session, { sessions }] = [this.#session, this.#host];
+    return {
+      fork: () => forkSession(session, sessions),
+      merge: (forkId) => this.#merge(forkId),
+    };
+  }
+
+  async #merge(forkId: string): Promise<MergeResult> {
+    this.isChanged = true;
+    return mergeFork(this.#session, await this.#host.sessions.find(forkId));
   }
 
   get #saved(): SessionSnapshots {
@@ -50,18 +83,18 @@ export class SessionSaving {
     return this.#snapshots;
   }
 
-  restoreFrom(saved: SavedSession): Promise<unknown> {
-    return this.#saved.apply(this.#session.id, saved, this.#session.parts);
+  restore(saved: SavedSession): Promise<unknown> {
+    return this.#saved.apply(this.id, saved, this.#session.parts);
   }
 
   listSnapshots(): Promise<StoredSnapshot[]> {
-    return this.#saved.list(this.#session.id);
+    return this.#saved.list(this.id);
   }
 
-  async saveSnapshot(label = ""): Promise<ResultInputOf<typeof snapshot>> {
+  async saveSnapshot(label = ""): Promise<SnapshotResult> {
     this.#underWay += 1;
     try {
-      const { info, capabilities } = await this.#save(label, this.#session.sources.clock.now());
+      const { info, capabilities } = await this.#save(label, this.#session.scope.sources.clock.now());
       return { snapshot_id: info.snapshot_id, created_at: info.created_at, bytes: info.bytes, capabilities };
     } finally {
       this.#underWay -= 1;
@@ -69,23 +102,23 @@ export class SessionSaving {
   }
 
   async #save(label: string, now: number) {
-    const { id, info, parts } = this.#session;
+    const { scope, parts } = this.#session;
     while (parts.opening !== undefined) await parts.opening;
-    const { principal, granted } = info;
-    const about = { principal_id: principal.id, granted: [...(granted ?? [])], label, created_at: now / 1000 };
-    return this.#saved.save(id, parts, about);
+    const { principal, granted } = scope.info;
+    const about = { principal_id: principal.id, granted: [...granted], label, created_at: now / 1000 };
+    return this.#saved.save(this.id, parts, about);
   }
 
-  async restoreSnapshot(snapshotId = ""): Promise<ResultInputOf<typeof restore>> {
-    const { id, parts } = this.#session;
-    const found = await this.#saved.load(id, snapshotId, this.#kernel.pluginNames);
+  async restoreSnapshot(snapshotId = ""): Promise<RestoreResult> {
+    const { parts } = this.#session;
+    const found = await this.#saved.load(this.id, snapshotId, this.#kernel.pluginNames);
     if (found === undefined) {
       const which = snapshotId === "" ? "no snapshot" : `no snapshot "${snapshotId}"`;
       throw new A2EError("runtime_error", `this session has ${which}`, { retryable: false });
     }
     this.isChanged = true;
     while (parts.opening !== undefined) await parts.opening;
-    const capabilities = await this.#saved.apply(id, found, parts);
+    const capabilities = await this.#saved.apply(this.id, found, parts);
     return { snapshot_id: found.snapshot_id, capabilities };
   }
 
@@ -103,15 +136,20 @@ export class SessionSaving {
       throw error;
     }
     // A session that ended meanwhile has run `forget` before this snapshot was written.
-    await this.#prune(session.isGone ? 0 : keep);
+    await this.#prune(session.scope.life.state === "gone" ? 0 : keep);
   }
 
-  get mayHaveSnapshots(): boolean {
-    return this.#snapshots !== undefined || this.#isKept;
+  leave(): Promise<void> {
+    return this.#host.automatic.saveDraining(this);
   }
 
-  /** Whether its agent has saved the session, or is saving it, and so may revive it after its end. */
-  async hasSnapshots(): Promise<boolean> {
+  /** Whether its agent has saved the session, or is saving it. */
+  isRestorable(): boolean | Promise<boolean> {
+    const mayHaveSnapshots = this.#snapshots !== undefined || this.#isKept;
+    return mayHaveSnapshots && this.#hasSnapshots();
+  }
+
+  async #hasSnapshots(): Promise<boolean> {
     if (this.#underWay > 0) return true;
     try {
       const all = await this.#kernel.runApart(() => this.listSnapshots());
@@ -128,21 +166,14 @@ export class SessionSaving {
     try {
       await this.#kernel.runApart(() => this.#prune(0));
     } catch (error) {
-      const session = shortId(this.#session.id);
+      const session = shortId(this.id);
       this.#kernel.log.error("snapshots of a session could not be removed", { session, error });
     }
   }
 
   #prune(keep: number): Promise<void> {
-    return this.#saved.prune(this.#session.id, this.#kernel.pluginNames, automaticLabel, keep);
+    return this.#saved.prune(this.id, this.#kernel.pluginNames, automaticLabel, keep);
   }
-}
-
-/** What automatic snapshots need of a session. */
-interface SavableSession {
-  readonly id: string;
-  readonly isOpen: boolean;
-  readonly saving: Pick<SessionSaving, "isChanged" | "savedAt" | "saveAutomatically">;
 }
 
 export class AutomaticSnapshots {
@@ -157,11 +188,11 @@ export class AutomaticSnapshots {
   }
 
   /** Saves the sessions that are due. Called every second; does nothing while the last pass is still running. */
-  saveDue(sessions: Iterable<SavableSession>, now: number): void {
+  saveDue(sessions: Iterable<SessionSaving>, now: number): void {
     const { everyMs } = this.#kernel.snapshotSchedule;
     if (everyMs === 0 || this.#saving !== undefined) return;
     const due = [...sessions].filter(
-      ({ isOpen, saving }) => isOpen && saving.isChanged && now - saving.savedAt >= everyMs,
+      ({ isOpen, isChanged, savedAt }) => isOpen && isChanged && now - savedAt >= everyMs,
     );
     if (due.length === 0) return;
     this.#saving = this.#saveAll(due).finally(() => {
@@ -169,7 +200,7 @@ export class AutomaticSnapshots {
     });
   }
 
-  async #saveAll(sessions: readonly SavableSession[]): Promise<void> {
+  async #saveAll(sessions: readonly SessionSaving[]): Promise<void> {
     for (const session of sessions) if (session.isOpen) await this.#save(session, `${automaticLabel}schedule`);
   }
 
@@ -178,8 +209,8 @@ export class AutomaticSnapshots {
     this.#drainUntil = Math.min(this.#drainUntil || Number.POSITIVE_INFINITY, performance.now() + drainMs);
   }
 
-  async saveDraining(session: SavableSession): Promise<void> {
-    if (!this.#kernel.snapshotSchedule.onDrain || !session.saving.isChanged) return;
+  async saveDraining(session: SessionSaving): Promise<void> {
+    if (!this.#kernel.snapshotSchedule.onDrain || !session.isChanged) return;
     if (performance.now() < this.#drainUntil) return this.#save(session, `${automaticLabel}drain`);
     if (this.#drainUntil > 0)
       this.#kernel.log.warn("a session was not saved: the time to shut down is over", { session: shortId(session.id) });
@@ -207,9 +238,9 @@ export class AutomaticSnapshots {
     await this.#forgetting;
   }
 
-  async #save(session: SavableSession, label: string): Promise<void> {
+  async #save(session: SessionSaving, label: string): Promise<void> {
     try {
-      await session.saving.saveAutomatically(label, this.#kernel.snapshotSchedule.keep);
+      await session.saveAutomatically(label, this.#kernel.snapshotSchedule.keep);
     } catch (error) {
       this.#kernel.log.error("a session could not be saved", { session: shortId(session.id), label, error });
     }

@@ -1,31 +1,19 @@
 // Writes snapshots of a session to the snapshot store, and restores a session from them.
 import type { LoadedPlugin } from "../../host/loaded-plugin.ts";
-import type { SnapshotMode, SnapshotStore, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
+import type {
+  PluginSnapshot,
+  SavedSession,
+  SessionSnapshot,
+  SnapshotMode,
+  SnapshotStore,
+  StoredSnapshot,
+} from "../../host/ports/snapshot-store.ts";
 import type { SessionParts } from "../../host/session/session-parts.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 
 /** Version 2: the state of a plugin is an object with `entries`. */
 const formatVersion = 2;
-
-/** The content of a snapshot: who owns the session, and the state of each plugin with its `stateVersion`. */
-export interface SessionSnapshot extends JsonObject {
-  format: number;
-  principal_id: string;
-  granted: string[];
-  plugins: { [name: string]: PluginSnapshot };
-  /** If the mode writes a record per plugin: the ids of the records that belong to this snapshot. */
-  records?: { [name: string]: string };
-}
-
-/** `own` was written by earlier versions for plugins with a `snapshot()` function, and is no longer read. */
-type PluginSnapshot = { version: number; state: { entries: JsonObject; own?: JsonValue } };
-
-/** A snapshot as it was read from the store. */
-export interface SavedSession {
-  readonly snapshot_id: string;
-  readonly state: SessionSnapshot;
-}
 
 type Restoration = "restored" | "stateless" | "damaged";
 

@@ -1,4 +1,5 @@
 // A host with MCP for tests, with its own folder, database and port.
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { planningPlugin } from "../../caps/planning/plugin.ts";
 import { defineTool } from "../../caps/tools/definition/define-tool.ts";
 import { type ToolsPluginOptions, toolsPlugin } from "../../caps/tools/plugin.ts";
 import { createMcpRoute } from "../../compose/mcp-route.ts";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions } from "../../host/host.ts";
 import type { AuditEntry } from "../../host/ports/audit.ts";
 import type { CatalogueTool } from "../../host/tool-catalogue.ts";
@@ -62,6 +64,7 @@ async function startMcpHost({
       ...plugins,
     ],
     audit: { record: (entry) => void audited.push({ ...entry }), close: async () => {} },
+    keeping: keepSessions,
     snapshots: createMemorySnapshotStore(),
     database: await createSqliteDatabase({ path: ":memory:" }),
     dataDir: join(folder, "data"),

@@ -1,6 +1,6 @@
 // One request on its way to its answer. Handlers see it as their CallContext.
 import type { Call } from "../../protocol/capability.ts";
-import type { Clock } from "../../protocol/envelope.ts";
+import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { IdEntry } from "../../protocol/id-table.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -57,6 +57,8 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   readonly onEvent: CallOptions["onEvent"];
   /** The caller chose the id of this nested call, so other calls may have the same. */
   hasChosenId = false;
+  /** The handshake as it was received: its version fields tell the dialect, and its table does not have them. */
+  handshake: Message | undefined;
   readonly #owner: CallOwner;
   #controller: AbortController | undefined;
   #endError: A2EError | undefined;

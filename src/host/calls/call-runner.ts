@@ -2,14 +2,16 @@
 // Every call ends in `#end`, whatever its handler does.
 import type { Call } from "../../protocol/capability.ts";
 import { CheckedAnswer } from "../../protocol/checked-answer.ts";
+import { handshake } from "../../protocol/core.ts";
 import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Logger, shortId } from "../logger.ts";
+import type { Outbox } from "../outbound/outbox.ts";
 import type { SessionPart } from "../plugin.ts";
-import type { SessionTap } from "../session/session-tap.ts";
+import type { SessionScope } from "../session/session-scope.ts";
 import type { Sources } from "../sources.ts";
 import { toPromise } from "../thenable.ts";
 import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
@@ -19,27 +21,23 @@ import { CallSlots, type SlotPace } from "./call-slots.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { CheckedResult } from "./checked-result.ts";
 import { dispatch, toNative } from "./dispatch.ts";
+import type { Gate } from "./gate.ts";
 import { admit, endedWithCaller, type NestedPort, startNested } from "./nested-calls.ts";
 
 /** What running calls needs of their session. */
 export interface RunnerPort {
-  readonly info: SessionInfo;
-  readonly sources: Sources;
-  /** Follows the session; undefined if nothing does. */
-  readonly tap: SessionTap | undefined;
-  /** Why this message type may not be served now, or undefined. A nested one comes from a call in flight. */
-  refuse(entry: RequestEntry, isNested: boolean): A2EError | undefined;
-  /** Parts that handle a capability, in the order in which they are asked. */
-  partsOf(capability: string): readonly SessionPart[];
-  /** Sends a message; throws where it has no JSON form. Returns what to remember of it. */
-  send(message: Message): Answer;
-  /** The same for an event: while it is unread, it does not hold back further requests. */
-  sendAside(message: Message): Answer;
-  answer(answer: CheckedAnswer): Answer;
-  resend(answer: Answer): void;
+  readonly gate: Gate;
+  /** Where answers and events are sent. */
+  readonly outbox: Pick<Outbox, "send" | "sendAside" | "answer" | "resend">;
   /** When calls that have waited for a slot may run. */
   readonly intake: SlotPace;
-  /** A call of this capability is about to be answered. */
+  readonly parts: CalledParts;
+}
+
+export interface CalledParts {
+  /** Parts that handle a capability, in the order in which they are asked. */
+  of(capability: string): readonly SessionPart[];
+  /** A call of this capability is about to be answered, and may have changed their state. */
   noteChange(capability: string): void;
 }
 
@@ -48,7 +46,9 @@ export type CallEnded = (call: ActiveCall, endedAt: number, errorCode: string, a
 
 export class CallRunner implements NestedPort {
   readonly maxCallTimeoutMs: number;
+  readonly gate: Gate;
   readonly #kernel: Kernel;
+  readonly #scope: SessionScope;
   readonly #port: RunnerPort;
   readonly sources: Sources;
   readonly #onEnded: CallEnded;
@@ -67,10 +67,12 @@ export class CallRunner implements NestedPort {
   /** How many events an earlier process has sent for requests that it did not answer. */
   #eventCounts: Map<string, number> | undefined;
 
-  constructor(kernel: Kernel, port: RunnerPort, onEnded: CallEnded) {
+  constructor(kernel: Kernel, scope: SessionScope, port: RunnerPort, onEnded: CallEnded) {
     this.#kernel = kernel;
+    this.#scope = scope;
     this.#port = port;
-    this.sources = port.sources;
+    this.gate = port.gate;
+    this.sources = scope.sources;
     this.#onEnded = onEnded;
     this.#calls = new CallTable(kernel.limits);
     this.#slots = new CallSlots(
@@ -82,7 +84,7 @@ export class CallRunner implements NestedPort {
   }
 
   get session(): SessionInfo {
-    return this.#port.info;
+    return this.#scope.info;
   }
 
   get log(): Logger {
@@ -127,17 +129,24 @@ export class CallRunner implements NestedPort {
   repeat(id: string): boolean {
     const known = this.#calls.get(id);
     if (known instanceof ActiveCall) known.repeats += 1;
-    else if (known !== undefined) this.#port.resend(known);
+    else if (known !== undefined) this.#port.outbox.resend(known, this.sources.nextId);
     // One that was left is answered by the next host, or not at all.
     return known !== undefined || this.#left?.has(id) === true;
   }
 
-  /** Runs the call now or when its turn comes; what cannot even wait is refused. */
-  start(entry: RequestEntry, id: string, request: JsonObject, bytesIn: number, now: number): A2EError | undefined {
+  /** Runs the call now or when a slot is free. Returns an error if the queue for slots is full. */
+  start(
+    entry: RequestEntry,
+    message: Message,
+    request: JsonObject,
+    bytesIn: number,
+    now: number,
+  ): A2EError | undefined {
     const mustWait = !entry.call.isControl && this.#slots.areTaken;
-    const refusal = mustWait ? this.#slots.refuse() : undefined;
-    if (refusal !== undefined) return refusal;
-    const call = new ActiveCall(this, entry, id, request, bytesIn);
+    const overload = mustWait ? this.#slots.overload() : undefined;
+    if (overload !== undefined) return overload;
+    const call = new ActiveCall(this, entry, message.id, request, bytesIn);
+    if (entry.call === handshake) call.handshake = message;
     if (this.#eventCounts !== undefined) this.#goOnCounting(call, this.#eventCounts);
     this.#calls.add(call);
     if (mustWait) this.#slots.queue(call);
@@ -152,7 +161,7 @@ export class CallRunner implements NestedPort {
   }
 
   #run(call: ActiveCall, now: number): void {
-    const { tap } = this.#port;
+    const { tap } = this.#scope;
     if (tap === undefined) this.#runNow(call, now);
     else tap.enter({ kind: "call", call }, () => this.#runNow(call, now));
   }
@@ -181,12 +190,12 @@ export class CallRunner implements NestedPort {
   #dispatch(call: ActiveCall): ReturnType<typeof dispatch> {
     const { intercept } = this.#kernel;
     if (intercept !== undefined) return toNative(intercept(call));
-    return dispatch(this.#port.partsOf(call.entry.capability.name), call);
+    return dispatch(this.#port.parts.of(call.entry.capability.name), call);
   }
 
   /** What the innermost interceptor calls: the handlers, and their result as plain JSON. */
   handle(call: ActiveCall): JsonObject | Promise<JsonObject> {
-    const outcome = dispatch(this.#port.partsOf(call.entry.capability.name), call);
+    const outcome = dispatch(this.#port.parts.of(call.entry.capability.name), call);
     return outcome instanceof Promise
       ? outcome.then((result) => toPlainResult(call, result))
       : toPlainResult(call, outcome);
@@ -229,7 +238,7 @@ export class CallRunner implements NestedPort {
     call.end(error);
     if (call.hasDeadline) this.#kernel.deadlines.delete(call);
     if (call.children !== undefined || call.running !== undefined) this.#endChildren(call);
-    this.#port.noteChange(call.entry.capability.name);
+    this.#port.parts.noteChange(call.entry.capability.name);
     if (call.parent !== undefined) return this.#endNested(call, call.parent, outcome);
     const now = this.clock.now();
     let answer: Answer | undefined;
@@ -265,10 +274,13 @@ export class CallRunner implements NestedPort {
     try {
       const answer =
         outcome instanceof A2EError
-          ? this.#port.send(toErrorMessage(this.sources, outcome, call.id))
-          : this.#port.answer(new CheckedAnswer(call.entry.call, call.entry.responseType, call.id, outcome, now));
+          ? this.#port.outbox.send(toErrorMessage(this.sources, outcome, call.id))
+          : this.#port.outbox.answer(
+              new CheckedAnswer(call.entry.call, call.entry.responseType, call.id, outcome, now),
+              this.sources.nextId,
+            );
       this.#calls.answer(call, answer);
-      for (; call.repeats > 0; call.repeats--) this.#port.resend(answer);
+      for (; call.repeats > 0; call.repeats--) this.#port.outbox.resend(answer, this.sources.nextId);
       return answer;
     } catch (cause) {
       this.log.error("answer has no JSON form", { type: call.entry.call.type, error: cause });
@@ -288,7 +300,7 @@ export class CallRunner implements NestedPort {
   }
 
   sendAside(message: Message): Answer {
-    return this.#port.sendAside(message);
+    return this.#port.outbox.sendAside(message);
   }
 
   /** A call that belongs to no request of the agent; it ends with the session. */
@@ -308,15 +320,11 @@ export class CallRunner implements NestedPort {
   inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined {
     const { capability } = admit(this.#kernel, this, parent, type, undefined);
     // Interceptors and taps see every call, and if several plugins serve a capability, all of them are asked.
-    if (this.#kernel.intercept !== undefined || this.#port.tap !== undefined) return undefined;
-    if (this.#port.partsOf(capability.name).length !== 1) return undefined;
+    if (this.#kernel.intercept !== undefined || this.#scope.tap !== undefined) return undefined;
+    if (this.#port.parts.of(capability.name).length !== 1) return undefined;
     const result = work();
     if (result !== undefined) parent.nestedCalls += 1;
     return result;
-  }
-
-  refuse(entry: RequestEntry): A2EError | undefined {
-    return this.#port.refuse(entry, true);
   }
 
   run(call: ActiveCall): void {

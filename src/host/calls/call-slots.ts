@@ -41,8 +41,8 @@ export class CallSlots {
     return this.#isDeferred || this.#taken >= this.#limits.maxParallelCalls;
   }
 
-  /** Why another call cannot even wait, or undefined. */
-  refuse(): A2EError | undefined {
+  /** The error for a call that cannot even wait, because the queue is full; undefined if it is not. */
+  overload(): A2EError | undefined {
     const { maxParallelCalls, maxQueuedCalls } = this.#limits;
     if (this.#queue.length < maxQueuedCalls) return undefined;
     const waitMs = Math.round((this.#averageMs * this.#queue.length) / maxParallelCalls);

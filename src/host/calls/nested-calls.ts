@@ -7,11 +7,12 @@ import type { CallOptions } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Sources } from "../sources.ts";
 import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
+import type { Gate } from "./gate.ts";
 
 /** What nested calls need of the runner. */
 export interface NestedPort extends CallOwner {
   readonly sources: Sources;
-  refuse(entry: RequestEntry): A2EError | undefined;
+  readonly gate: Gate;
   run(call: ActiveCall): void;
   endWithError(call: ActiveCall, error: A2EError): void;
 }
@@ -117,7 +118,7 @@ export function admit(
   if (parent.isEnded || signal?.aborted === true) throw new A2EError("cancelled", "cancelled by its caller");
   if (parent.depth >= limits.maxCallDepth)
     throw new A2EError("runtime_error", `calls are nested deeper than ${limits.maxCallDepth}`, { retryable: false });
-  const refusal = port.refuse(entry);
-  if (refusal !== undefined) throw refusal;
+  const objection = port.gate.objection(entry, true);
+  if (objection !== undefined) throw objection;
   return entry;
 }

@@ -44,7 +44,7 @@ test("a transport and a reader of lines both get everything", () => {
   expect(outbox.readerCount).toBe(2);
   const line = outbox.send(message("1"));
   expect(line).toBe('{"type":"pong","id":"1"}');
-  outbox.resend(line);
+  outbox.resend(line, () => "2");
   expect(taken).toEqual([message("1"), message("1")]);
   expect(reader.read(1e6)).toMatchObject([{ line }, { line }]);
 });
@@ -54,7 +54,7 @@ test("what a transport remembered is said again to whoever listens now", () => {
   const unbind = outbox.bind({ deliver() {}, closed() {} });
   const answer = outbox.send(message("1"));
   unbind();
-  outbox.resend(answer);
+  outbox.resend(answer, () => "2");
   expect(outbox.attach(0, () => {}).read(1e6)).toMatchObject([{ line: '{"type":"pong","id":"1"}' }]);
 });
 

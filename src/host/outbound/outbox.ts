@@ -1,11 +1,12 @@
 // What a session says, and to whom: a transport of this process, readers of its outbound log, or nobody yet.
 
-import type { CheckedAnswer } from "../../protocol/checked-answer.ts";
+import { CheckedAnswer } from "../../protocol/checked-answer.ts";
 import { encodeMessage } from "../../protocol/codec.ts";
 import type { IdSource, Message } from "../../protocol/envelope.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import type { Answer } from "../calls/call-table.ts";
 import type { JournalledLines } from "../ports/journal.ts";
+import type { SessionTap } from "../session/session-tap.ts";
 import { OutboundLog, type Reader } from "./outbound-log.ts";
 
 /** The host's end of a transport in the same process: takes messages as they are, and answers before they are messages. */
@@ -29,6 +30,7 @@ export class Outbox {
   readonly #limits: Limits;
   /** Where lines are written before they are sent; absent if the session ends with the process. */
   readonly #journal: JournalledLines | undefined;
+  readonly #tap: SessionTap | undefined;
   #direct: DirectEnd | undefined;
   /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
   #log: OutboundLog | undefined;
@@ -38,7 +40,8 @@ export class Outbox {
   #releasedLines = 0;
   #journalledAsides: number[] = [];
 
-  constructor(port: OutboxPort, limits: Limits, journal?: JournalledLines) {
+  constructor(port: OutboxPort, limits: Limits, journal?: JournalledLines, tap?: SessionTap) {
+    this.#tap = tap;
     this.#port = port;
     this.#limits = limits;
     this.#journal = journal;
@@ -88,6 +91,11 @@ export class Outbox {
 
   /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
   send(message: Message): string | Message {
+    this.#tap?.sent(encodeMessage(message));
+    return this.#send(message);
+  }
+
+  #send(message: Message): string | Message {
     const journal = this.#journal;
     if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message));
     if (this.#direct !== undefined && this.#log === undefined) {
@@ -103,8 +111,8 @@ export class Outbox {
   /** The same for an answer, which becomes a message only for those who cannot take it as it is. */
   answer(answer: CheckedAnswer, nextId: IdSource): Answer {
     const direct = this.#direct;
-    if (direct?.answer === undefined || this.#log !== undefined || this.#journal !== undefined)
-      return this.send(answer.toMessage(nextId()));
+    const isWritten = this.#log !== undefined || this.#journal !== undefined || this.#tap !== undefined;
+    if (direct?.answer === undefined || isWritten) return this.send(answer.toMessage(nextId()));
     try {
       direct.answer(answer);
     } catch (error) {
@@ -145,11 +153,14 @@ export class Outbox {
     }
   }
 
-  resend(answer: string | Message): void {
+  /** Sends an answer again, to a peer that has sent its request again. */
+  resend(answer: Answer, nextId: IdSource): void {
+    if (answer instanceof CheckedAnswer) return void this.answer(answer, nextId);
+    if (typeof answer !== "string") return void this.send(answer);
+    this.#tap?.sent(answer);
     const journal = this.#journal;
-    if (typeof answer !== "string") this.send(answer);
-    else if (journal !== undefined) this.#sendDurably(journal, answer);
-    else if (this.#direct !== undefined) this.send(JSON.parse(answer) as Message);
+    if (journal !== undefined) this.#sendDurably(journal, answer);
+    else if (this.#direct !== undefined) this.#send(JSON.parse(answer) as Message);
     else this.#lines().append(answer);
   }
 

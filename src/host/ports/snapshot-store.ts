@@ -1,5 +1,5 @@
 // The port of the store for session snapshots.
-import type { JsonValue } from "../../protocol/json.ts";
+import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 
 export interface StoredSnapshot {
   /** Assigned by the store; ids of one key sort in the order in which they were saved. */
@@ -21,6 +21,25 @@ export interface SnapshotStore {
   /** Deletes one snapshot, or all of the key. */
   delete(key: string, snapshotId?: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The content of a snapshot: who owns the session, and the state of each plugin with its `stateVersion`. */
+export interface SessionSnapshot extends JsonObject {
+  format: number;
+  principal_id: string;
+  granted: string[];
+  plugins: { [name: string]: PluginSnapshot };
+  /** If the mode writes a record per plugin: the ids of the records that belong to this snapshot. */
+  records?: { [name: string]: string };
+}
+
+/** `own` was written by earlier versions for plugins with a `snapshot()` function, and is no longer read. */
+export type PluginSnapshot = { version: number; state: { entries: JsonObject; own?: JsonValue } };
+
+/** A snapshot as it was read from the store. */
+export interface SavedSession {
+  readonly snapshot_id: string;
+  readonly state: SessionSnapshot;
 }
 
 /**

@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { A2EClient } from "../../client/client.ts";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { call, capability } from "../../protocol/capability.ts";
 import { systemClock } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
@@ -55,7 +56,12 @@ afterEach(async () => {
 });
 
 async function start(limits = {}) {
-  host = await A2EHost.start({ plugins: [quizPlugin()], snapshots: createMemorySnapshotStore(), limits });
+  host = await A2EHost.start({
+    plugins: [quizPlugin()],
+    keeping: keepSessions,
+    snapshots: createMemorySnapshotStore(),
+    limits,
+  });
   return host;
 }
 
@@ -272,14 +278,14 @@ describe("plugins that ask at odd times", () => {
 
 test("a question that cannot be sent fails at once, and takes nobody's place", async () => {
   const deadlines = createDeadlines();
-  const asks = new AgentAsks({
+  const scope = {
     limits: { ...defaultLimits, maxPendingAsks: 1 },
     sources: { clock: systemClock, nextId: () => "the same", random: Math.random, startedAt: 0 },
     session: { id: "session" },
     deadlines,
-    send() {
-      throw new Error("no JSON form");
-    },
+  };
+  const asks = new AgentAsks(scope, () => {
+    throw new Error("no JSON form");
   });
   const { signal } = new AbortController();
   const resources = watchResources();

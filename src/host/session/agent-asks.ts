@@ -12,12 +12,12 @@ import type { Deadlines, Expirable } from "../calls/deadlines.ts";
 import type { AskOptions } from "../plugin.ts";
 import type { Sources } from "../sources.ts";
 
-interface AskPort {
+/** What questions refer to. */
+interface AskScope {
   readonly session: { readonly id: string };
   readonly limits: Limits;
   readonly sources: Sources;
   readonly deadlines: Deadlines;
-  send(message: Message): void;
 }
 
 interface PendingAsk {
@@ -28,13 +28,15 @@ interface PendingAsk {
 }
 
 export class AgentAsks {
-  readonly #port: AskPort;
+  readonly #scope: AskScope;
+  readonly #send: (message: Message) => void;
   readonly #pending = new Map<string, PendingAsk>();
   /** Why nobody can be asked any more. */
   #ended: string | undefined;
 
-  constructor(port: AskPort) {
-    this.#port = port;
+  constructor(scope: AskScope, send: (message: Message) => void) {
+    this.#scope = scope;
+    this.#send = send;
   }
 
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
@@ -45,7 +47,7 @@ export class AgentAsks {
   }
 
   async #ask(call: Call, request: unknown, { signal, timeoutMs }: AskOptions = {}): Promise<JsonObject> {
-    const { session, limits, sources, deadlines } = this.#port;
+    const { session, limits, sources, deadlines } = this.#scope;
     if (this.#ended !== undefined) throw new A2EError("cancelled", this.#ended);
     const fields = call.parseRequest(request);
     if (fields instanceof A2EError) throw fields;
@@ -80,7 +82,7 @@ export class AgentAsks {
       deadlines.add(deadline);
       const correlation = call.correlatedBy === undefined ? {} : { [call.correlatedBy]: id };
       try {
-        this.#port.send(createMessage(call.type, id, sources.clock.now(), { ...fields, ...correlation }));
+        this.#send(createMessage(call.type, id, sources.clock.now(), { ...fields, ...correlation }));
       } catch (cause) {
         ask.settle(new A2EError("runtime_error", `the question cannot be sent: ${(cause as Error).message}`));
       }
@@ -92,8 +94,8 @@ export class AgentAsks {
     const ask = this.#pending.get(ask_id);
     ask?.settle(error);
     ask?.runAsAsker(() => {
-      const { clock, nextId } = this.#port.sources;
-      this.#port.send(createMessage(withdrawn.type, nextId(), clock.now(), { ask_id, reason: error.message }));
+      const { clock, nextId } = this.#scope.sources;
+      this.#send(createMessage(withdrawn.type, nextId(), clock.now(), { ask_id, reason: error.message }));
     });
   }
 

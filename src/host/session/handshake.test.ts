@@ -114,7 +114,6 @@ test("a peer of the documentation's dialect gets its own spelling back", async (
     { capability: "Test", enabled: true, metadata: { alias: "Test" } },
     { capability: "subagents", enabled: false },
   ]);
-  expect(peer.session.dialect).toBe("docs");
   expect(await peer.ask("1", "served")).toMatchObject({ value: "served" });
 });
 

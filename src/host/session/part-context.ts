@@ -1,25 +1,24 @@
 // What a plugin is given with each session: the session as a part of it sees it.
 import type { Call } from "../../protocol/capability.ts";
 import { createMessage } from "../../protocol/codec.ts";
-import type { Clock, IdSource, Message } from "../../protocol/envelope.ts";
+import type { Clock, IdSource } from "../../protocol/envelope.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { LoadedPlugin } from "../loaded-plugin.ts";
 import type { Logger } from "../logger.ts";
-import type { AskOptions, SessionContext } from "../plugin.ts";
-import type { Sources } from "../sources.ts";
+import type { SessionContext } from "../plugin.ts";
 import type { ToolCatalogue } from "../tool-catalogue.ts";
+import type { AgentLink } from "./agent-link.ts";
 import type { StateListener } from "./plugin-states.ts";
+import type { SessionScope } from "./session-scope.ts";
 import type { SessionState } from "./session-state.ts";
 
 /** What parts need of their session. */
 export interface SessionPartsPort extends StateListener {
-  readonly info: SessionInfo;
-  readonly sources: Sources;
-  sendUnasked(message: Message): void;
-  readonly unsentBytes: number;
-  ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject>;
+  readonly scope: SessionScope;
+  readonly agent: Pick<AgentLink, "push" | "ask" | "unsentBytes">;
+  /** Starts a call that belongs to no request of the agent; it ends with the session. */
   callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
 }
 
@@ -44,19 +43,19 @@ export class PartContext implements SessionContext {
   }
 
   get session(): SessionInfo {
-    return this.#session.info;
+    return this.#session.scope.info;
   }
   get log(): Logger {
     return this.#kernel.log;
   }
   get clock(): Clock {
-    return this.#session.sources.clock;
+    return this.#session.scope.sources.clock;
   }
   get nextId(): IdSource {
-    return this.#session.sources.nextId;
+    return this.#session.scope.sources.nextId;
   }
   get random(): () => number {
-    return this.#session.sources.random;
+    return this.#session.scope.sources.random;
   }
   get state(): SessionState {
     return this.#parts.stateOf(this.#loaded);
@@ -66,16 +65,16 @@ export class PartContext implements SessionContext {
   }
   get push(): SessionContext["push"] {
     return (push, payload) => {
-      const { nextId, clock } = this.#session.sources;
+      const { nextId, clock } = this.#session.scope.sources;
       const fields = push.payload.parse(payload) as object;
-      this.#session.sendUnasked(createMessage(push.type, nextId(), clock.now(), fields));
+      this.#session.agent.push(createMessage(push.type, nextId(), clock.now(), fields));
     };
   }
   get unsentBytes(): SessionContext["unsentBytes"] {
-    return () => this.#session.unsentBytes;
+    return () => this.#session.agent.unsentBytes;
   }
   get ask(): SessionContext["ask"] {
-    return ((call, request, options) => this.#session.ask(call, request, options)) as SessionContext["ask"];
+    return ((call, request, options) => this.#session.agent.ask(call, request, options)) as SessionContext["ask"];
   }
   /** A host that records its sessions gives plugins a context of its own around this one. */
   get outside(): SessionContext["outside"] {

@@ -1,5 +1,7 @@
 // A host with one small capability and a peer that speaks lines: for the tests of this folder.
+
 import { z } from "zod";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { call, capability } from "../../protocol/capability.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { jsonObject } from "../../protocol/json.ts";
@@ -10,7 +12,8 @@ import type { CallContext } from "../call-context.ts";
 import { A2EHost, type HostOptions, type PluginEntry } from "../host.ts";
 import { type Handlers, type Plugin, plugin, type SessionPart } from "../plugin.ts";
 import type { AuditEntry } from "../ports/audit.ts";
-import type { Session } from "./session.ts";
+import type { KeptSession } from "../ports/session-keeping.ts";
+import type { Session } from "../session.ts";
 
 const request = z.object({ name: z.string().default(""), data: jsonObject.default({}) });
 const result = z.object({ value: z.string(), data: jsonObject.optional() });
@@ -125,6 +128,8 @@ export class RawPeer {
 }
 
 export interface RawHost {
+  /** The parts of a session that its users do not see. */
+  inside(session: Session): KeptSession;
   readonly host: A2EHost;
   readonly log: CapturedLog;
   readonly audit: AuditEntry[];
@@ -141,7 +146,18 @@ export async function startRawHost(
 ): Promise<RawHost> {
   const log = createCapturedLog();
   const audit: AuditEntry[] = [];
+  const insides = new Map<string, KeptSession>();
   const given: HostOptions = {
+    keeping: (kernel, sessions) => {
+      const keeping = keepSessions(kernel, sessions);
+      return {
+        ...keeping,
+        open(session, isKnown) {
+          insides.set(session.scope.info.id, session);
+          return keeping.open(session, isKnown);
+        },
+      };
+    },
     snapshots: createMemorySnapshotStore(),
     audit: { record: (entry) => void audit.push({ ...entry }), close: async () => {} },
     ...options,
@@ -156,6 +172,7 @@ export async function startRawHost(
     host,
     log,
     audit,
+    inside: (session) => insides.get(session.id) as KeptSession,
     connect,
     async open(fields) {
       const peer = connect();

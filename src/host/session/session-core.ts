@@ -1,22 +1,40 @@
-// What a session answers itself: the calls of the core table. Methods, not functions made for each session: there are
-// thousands of sessions, and nearly all of them call one of these once.
-
-import type { SessionSaving } from "../../durability/snapshots/session-saving.ts";
+// The core calls that a session answers itself. Methods of a class, not functions made for each session: there are thousands
+// of sessions, and nearly all of them call one of these once.
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
+import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
+import type { ActiveCall } from "../calls/active-call.ts";
 import type { Forking, Handlers } from "../plugin.ts";
+import type { StoredSnapshot } from "../ports/snapshot-store.ts";
 import type { Sources } from "../sources.ts";
 import type { HandshakeAnswer } from "./session-opening.ts";
+
+export type SnapshotResult = ResultInputOf<typeof snapshot>;
+export type RestoreResult = ResultInputOf<typeof restore>;
+export type MergeResult = ResultInputOf<typeof merge>["capabilities"];
 
 /** What the core calls need of their session. */
 export interface CorePort {
   readonly sources: Sources;
-  shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer>;
+  /** The message is the handshake as it was received; absent if a handler called it. */
+  shakeHands(
+    request: RequestOf<typeof handshake>,
+    message: Message | undefined,
+  ): HandshakeAnswer | Promise<HandshakeAnswer>;
   cancel(callId: string, reason: string): boolean;
-  readonly saving: Pick<SessionSaving, "saveSnapshot" | "restoreSnapshot" | "listSnapshots">;
-  fork(): Promise<{ session: { id: string }; capabilities: Record<string, Forking> }>;
-  merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]>;
+  readonly kept: KeptCalls;
+}
+
+/** The core calls that save and copy a session. */
+export interface KeptCalls {
+  saveSnapshot(label: string | undefined): Promise<SnapshotResult>;
+  restoreSnapshot(snapshotId: string | undefined): Promise<RestoreResult>;
+  listSnapshots(): Promise<StoredSnapshot[]>;
+  readonly forking: {
+    fork(): Promise<{ sessionId: string; capabilities: Record<string, Forking> }>;
+    merge(forkId: string): Promise<MergeResult>;
+  };
 }
 
 export class SessionCore implements Handlers<typeof core> {
@@ -26,8 +44,8 @@ export class SessionCore implements Handlers<typeof core> {
     this.#session = session;
   }
 
-  handshake(request: RequestOf<typeof handshake>) {
-    return this.#session.shakeHands(request);
+  handshake(request: RequestOf<typeof handshake>, call: unknown) {
+    return this.#session.shakeHands(request, (call as ActiveCall).handshake);
   }
 
   ping() {
@@ -40,20 +58,20 @@ export class SessionCore implements Handlers<typeof core> {
   }
 
   snapshot({ label }: RequestOf<typeof snapshot>) {
-    return this.#session.saving.saveSnapshot(label);
+    return this.#session.kept.saveSnapshot(label);
   }
 
   restore({ snapshot_id }: RequestOf<typeof restore>) {
-    return this.#session.saving.restoreSnapshot(snapshot_id);
+    return this.#session.kept.restoreSnapshot(snapshot_id);
   }
 
   async listSnapshots() {
-    return { snapshots: await this.#session.saving.listSnapshots() };
+    return { snapshots: await this.#session.kept.listSnapshots() };
   }
 
   async fork() {
-    const { session, capabilities } = await this.#session.fork();
-    return { session_id: session.id, capabilities };
+    const { sessionId, capabilities } = await this.#session.kept.forking.fork();
+    return { session_id: sessionId, capabilities };
   }
 
   /** A host that records its sessions answers this in an interceptor. */
@@ -63,6 +81,6 @@ export class SessionCore implements Handlers<typeof core> {
   }
 
   async merge({ session_id }: RequestOf<typeof merge>) {
-    return { capabilities: await this.#session.merge(session_id) };
+    return { capabilities: await this.#session.kept.forking.merge(session_id) };
   }
 }

@@ -1,190 +1,179 @@
-// How a session comes to be open: who is let in, with which capabilities, and what waits until its plugins are ready.
-
-import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
+// How a session is opened: which agent is let in, with which capabilities, and which messages wait until its plugins are
+// open. Nothing here changes the session: what was decided is returned to it.
 import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { Decoded } from "../../protocol/codec.ts";
 import type { handshake } from "../../protocol/core.ts";
-import { type Dialect, detectDialect } from "../../protocol/dialects.ts";
+import { detectDialect } from "../../protocol/dialects.ts";
 import { isCompatibleVersion, type Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson } from "../../protocol/json.ts";
-import type { SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
 import type { Principal } from "../principal.ts";
-import { negotiate } from "./handshake.ts";
+import type { AgentLink } from "./agent-link.ts";
+import { type Negotiation, negotiate } from "./handshake.ts";
 import type { SessionParts } from "./session-parts.ts";
+import type { SessionScope } from "./session-scope.ts";
 
 export type HandshakeAnswer = ResultInputOf<typeof handshake>;
 
-/** What opening needs of its session. */
+/** What opening reads and opens. */
 export interface OpeningPort {
-  readonly id: string;
-  readonly info: SessionInfo;
-  /** Its agent has shaken hands, here or in an earlier life of the session. */
-  readonly hasOwner: boolean;
-  readonly bearerToken: string;
+  readonly scope: SessionScope;
   readonly parts: SessionParts;
-  dialect: Dialect;
-  /** Somebody was let in; what they were granted follows once it is there. */
-  belongTo(principal: Principal): void;
-  grant(capabilities: ReadonlySet<string>): void;
-  restoreFrom(saved: SavedSession): Promise<unknown>;
-  accept(decoded: Decoded, bytesIn: number): void;
-  refuseDecoded(error: A2EError, decoded: Decoded, bytesIn: number): void;
-  close(reason: string): Promise<void>;
+  readonly agent: AgentLink;
 }
 
-interface Waiting {
-  decoded: Decoded;
-  bytesIn: number;
+/** A snapshot that the session begins with, once its owner has shaken hands. */
+export interface Restoration {
+  readonly principalId: string;
+  apply(): Promise<unknown>;
+}
+
+/** An agent that may come in, and what it gets. */
+export interface Admitted extends Pick<Negotiation, "granted" | "accepted_caps"> {
+  readonly principal: Principal;
+}
+
+export interface HeldMessage {
+  readonly decoded: Decoded;
+  readonly bytesIn: number;
 }
 
 export class SessionOpening {
   readonly #kernel: Kernel;
   readonly #session: OpeningPort;
-  #restoreFrom: SavedSession | undefined;
+  #restoration: Restoration | undefined;
   #failedHandshakes = 0;
-  /** Whom parts were opened for, though not all of them could be: what they hold is that agent's. */
+  /** The agent that parts were opened for, even if some of them failed: what they hold belongs to that agent. */
   #triedFor: string | undefined;
   /** Messages that came while plugins were still opening. */
-  #backlog: Waiting[] | undefined;
-  /** The handshake as it came: its version fields tell the dialect, and the table has no place for them. */
-  handshakeMessage: Message | undefined;
+  #held: HeldMessage[] | undefined;
 
-  constructor(kernel: Kernel, session: OpeningPort, restoreFrom: SavedSession | undefined) {
+  constructor(kernel: Kernel, session: OpeningPort, restoration: Restoration | undefined) {
     this.#kernel = kernel;
     this.#session = session;
-    this.#restoreFrom = restoreFrom;
+    this.#restoration = restoration;
   }
 
   /** True while plugins are opening and messages wait for them. */
   get isHolding(): boolean {
-    return this.#backlog !== undefined;
+    return this.#held !== undefined;
   }
 
-  shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
-    const message = this.handshakeMessage;
-    this.handshakeMessage = undefined;
-    const session = this.#session;
+  /** Decides on a handshake: what the agent gets, or the reason why it is rejected. */
+  admit(request: RequestOf<typeof handshake>, message: Message | undefined, bearerToken: string): Admitted | string {
     const { limits, handlersOf } = this.#kernel;
-    // Closing comes a turn later, and many guesses may have come in this one.
-    if (this.#failedHandshakes >= limits.maxHandshakeAttempts) return this.#reject("auth_failed");
-    if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e))
-      return this.#reject("version_mismatch");
-    const token = request.auth_token === "" ? session.bearerToken : request.auth_token;
-    const principal = this.#authenticate(request.agent_id, token);
-    if (typeof principal === "string") return this.#reject(principal);
-    if (message !== undefined) session.dialect = detectDialect(message);
-    const { granted, accepted_caps, isFruitless } = negotiate(request.agent_caps, session.dialect, handlersOf);
-    if (isFruitless) return this.#reject("no_caps");
-    const opening = this.open(principal, granted);
-    const answer = (isOpen: boolean) => (isOpen ? this.#answer(true, "", accepted_caps) : this.#reject("server_error"));
-    return typeof opening === "boolean" ? answer(opening) : opening.then(answer);
+    const { agent } = this.#session;
+    // The session is closed a turn later, and many guesses may have come in this one.
+    if (this.#failedHandshakes >= limits.maxHandshakeAttempts) return "auth_failed";
+    if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e)) return "version_mismatch";
+    const principal = this.#authenticate(request.agent_id, request.auth_token || bearerToken);
+    if (typeof principal === "string") return principal;
+    if (message !== undefined) agent.dialect = detectDialect(message);
+    const { granted, accepted_caps, isFruitless } = negotiate(request.agent_caps, agent.dialect, handlersOf);
+    return isFruitless ? "no_caps" : { principal, granted, accepted_caps };
+  }
+
+  /** With `handshake.required: false`, an agent that sends a request at once gets all capabilities, if it may come in. */
+  admitWithoutHandshake(bearerToken: string): Omit<Admitted, "accepted_caps"> | undefined {
+    const principal = this.#authenticate(this.#session.scope.info.principal.id, bearerToken);
+    return typeof principal === "string" ? undefined : { principal, granted: new Set(this.#kernel.handlersOf.keys()) };
   }
 
   #authenticate(agent_id: string, token: string): Principal | "auth_failed" | "server_error" {
-    const { info, hasOwner, id } = this.#session;
+    const { scope } = this.#session;
     let principal: Principal | undefined;
     try {
       principal = this.#kernel.authenticate({ agent_id, token });
     } catch (error) {
-      this.#kernel.log.error("authenticate() threw", { session: shortId(id), error });
+      this.#kernel.log.error("authenticate() threw", { session: shortId(scope.info.id), error });
       return "server_error";
     }
     if (principal === undefined) return "auth_failed";
-    // A session belongs to whom it was opened for: its id alone must not hand it to another agent.
-    const owner = hasOwner ? info.principal.id : (this.#triedFor ?? this.#restoreFrom?.state.principal_id);
+    // A session belongs to the principal that it was opened for: another agent that has its id must not get it.
+    const owner = scope.life.hasOwner ? scope.info.principal.id : (this.#triedFor ?? this.#restoration?.principalId);
     return owner === undefined || owner === principal.id ? principal : "auth_failed";
   }
 
-  #reject(reason: string): HandshakeAnswer {
+  accepted(accepted_caps: HandshakeAnswer["accepted_caps"]): HandshakeAnswer {
+    return this.#answer(true, "", accepted_caps);
+  }
+
+  /** The answer to a handshake that failed, and whether it was the last one that the agent may try. */
+  rejected(reason: string): { answer: HandshakeAnswer; isLast: boolean } {
     this.#failedHandshakes += 1;
-    if (this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts)
-      setImmediate(() => void this.#session.close(reason));
-    return this.#answer(false, reason, []);
+    const isLast = this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts;
+    return { answer: this.#answer(false, reason, []), isLast };
   }
 
   #answer(ok: boolean, reason: string, accepted_caps: HandshakeAnswer["accepted_caps"]): HandshakeAnswer {
     const { maxParallelCalls: max_parallel } = this.#kernel.limits;
     // Spelled out: each field behind a spread costs most of a microsecond in Node 20.
-    return { ok, reason, accepted_caps, session_id: this.#session.id, max_parallel };
+    return { ok, reason, accepted_caps, session_id: this.#session.scope.info.id, max_parallel };
   }
 
-  /** With `handshake.required: false` an agent that just starts talking gets everything the host has, if it may come in. */
-  openWithoutHandshake(): void {
-    if (this.isHolding) return;
-    const { info, bearerToken } = this.#session;
-    const principal = this.#authenticate(info.principal.id, bearerToken);
-    if (typeof principal !== "string") void this.open(principal, new Set(this.#kernel.handlersOf.keys()));
-  }
-
-  /** Opens the plugins' parts, at once where they allow it; messages that come meanwhile wait. False where one fails. */
-  open(principal: Principal, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
-    this.#session.belongTo(principal);
-    this.#triedFor = principal.id;
+  /**
+   * Opens the parts of these capabilities for a principal, and restores the snapshot if there is one. False if a plugin
+   * fails. Returns a promise only if a plugin or the restoration does; messages are held from then on.
+   */
+  open(principalId: string, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
+    this.#triedFor = principalId;
     try {
       const opening = this.#session.parts.open(capabilities);
-      if (opening !== undefined || this.#restoreFrom !== undefined) return this.#openLater(opening, capabilities);
-      this.#session.grant(capabilities);
-      return true;
+      return opening === undefined && this.#restoration === undefined ? true : this.#openLater(opening);
     } catch (error) {
       return this.#failed(error);
     }
   }
 
-  async #openLater(opening: Promise<unknown> | undefined, capabilities: ReadonlySet<string>): Promise<boolean> {
-    this.#backlog ??= [];
+  async #openLater(opening: Promise<unknown> | undefined): Promise<boolean> {
+    this.#held ??= [];
     try {
       await opening;
-      if (this.#restoreFrom !== undefined) await this.#session.restoreFrom(this.#restoreFrom);
-      this.#restoreFrom = undefined;
-      this.#session.grant(capabilities);
+      if (this.#restoration !== undefined) await this.#restoration.apply();
+      this.#restoration = undefined;
       return true;
     } catch (error) {
       return this.#failed(error);
-    } finally {
-      setImmediate(() => this.#releaseBacklog());
     }
   }
 
   #failed(error: unknown): false {
-    this.#kernel.log.error("a plugin could not open a session", { session: shortId(this.#session.id), error });
+    const session = shortId(this.#session.scope.info.id);
+    this.#kernel.log.error("a plugin could not open a session", { session, error });
     return false;
   }
 
-  holdBack(decoded: Decoded, bytesIn: number): void {
-    const backlog = this.#backlog ?? [];
+  /** Keeps a message until the plugins are open. Returns an error if it cannot be kept. */
+  hold(decoded: Decoded, bytesIn: number): A2EError | undefined {
+    const held = this.#held ?? [];
     const { message } = decoded;
-    if (backlog.length >= this.#kernel.limits.maxQueuedCalls) {
-      const busy = new A2EError("rate_limited", "the session is still opening", { detail: { retry_after_ms: 100 } });
-      return this.#session.refuseDecoded(busy, decoded, bytesIn);
-    }
+    if (held.length >= this.#kernel.limits.maxQueuedCalls)
+      return new A2EError("rate_limited", "the session is still opening", { detail: { retry_after_ms: 100 } });
     try {
-      // The message may still be its sender's, who is free to change it meanwhile.
-      backlog.push({ decoded: message === undefined ? decoded : { ...decoded, message: copyJson(message) }, bytesIn });
+      // The message still belongs to its sender, which may change it meanwhile.
+      held.push({ decoded: message === undefined ? decoded : { ...decoded, message: copyJson(message) }, bytesIn });
+      return undefined;
     } catch (cause) {
-      const unsayable = new A2EError("schema_violation", `no JSON form: ${(cause as Error).message}`);
-      this.#session.refuseDecoded(unsayable, decoded, bytesIn);
+      return new A2EError("schema_violation", `no JSON form: ${(cause as Error).message}`);
     }
   }
 
-  /** The session ends before its plugins were open: whoever waited for them is told. */
-  refuseBacklog(error: A2EError): void {
-    for (const { decoded, bytesIn } of this.#backlog?.splice(0) ?? [])
-      this.#session.refuseDecoded(decoded.error ?? error, decoded, bytesIn);
+  /** The held messages, which are no longer held. Further messages still are. */
+  takeHeld(): readonly HeldMessage[] {
+    return this.#held?.splice(0) ?? [];
   }
 
-  /** Handles the messages that came while plugins were opening, in slices: later ones wait behind them meanwhile. */
-  #releaseBacklog(): void {
-    const waiting = this.#backlog ?? [];
-    this.#backlog = undefined;
-    const isOver = this.#kernel.intake.slice();
-    for (const [index, { decoded, bytesIn }] of waiting.entries()) {
-      this.#session.accept(decoded, bytesIn);
-      if (!isOver() || this.isHolding || index === waiting.length - 1) continue;
-      this.#backlog = waiting.slice(index + 1);
-      return void setImmediate(() => this.#releaseBacklog());
-    }
+  /** The plugins are open, or one of them has failed: returns the held messages and holds no more. */
+  stopHolding(): readonly HeldMessage[] {
+    const held = this.takeHeld();
+    this.#held = undefined;
+    return held;
+  }
+
+  /** Holds messages again that could not be handled in this turn; later ones wait behind them. */
+  holdAgain(messages: HeldMessage[]): void {
+    this.#held = messages;
   }
 }

@@ -1,6 +1,6 @@
 // What a session begins with if it is not simply new.
-import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
 import type { SessionOrigin } from "../ports/journal.ts";
+import type { SavedSession } from "../ports/snapshot-store.ts";
 import type { Sources } from "../sources.ts";
 import type { SessionTap } from "./session-tap.ts";
 

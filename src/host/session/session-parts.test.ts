@@ -30,8 +30,13 @@ const handshake = (raw: RawHost) => raw.open({ agent_caps: ["test", "env"] });
 const run = async (peer: Awaited<ReturnType<typeof handshake>>, id: string) => peer.ask(id, "");
 
 /** Sets the name in the state of the plugin under test and has its part reopened. */
-function rename(peer: Awaited<ReturnType<typeof handshake>>, name: string, canUndo = true): Promise<void> {
-  const { parts } = peer.session;
+function rename(
+  raw: RawHost,
+  peer: Awaited<ReturnType<typeof handshake>>,
+  name: string,
+  canUndo = true,
+): Promise<void> {
+  const { parts } = raw.inside(peer.session);
   return parts.reopenAfter(() => {
     const [loaded] = [...parts.all.keys()];
     if (loaded === undefined) throw new Error("there is no part");
@@ -57,9 +62,9 @@ test("a capability that was not negotiated has no part", async () => {
   await using raw = await startRawHost([logging.plugin, other]);
   const peer = await raw.open({ agent_caps: ["env"] });
   expect(logging.calls).toEqual([]);
-  expect(peer.session.parts.of("test")).toEqual([]);
+  expect(raw.inside(peer.session).parts.of("test")).toEqual([]);
   await peer.shakeHands({ agent_caps: ["test"] });
-  expect(peer.session.parts.of("test")).toHaveLength(1);
+  expect(raw.inside(peer.session).parts.of("test")).toHaveLength(1);
 });
 
 test("a plugin that fails to open refuses the handshake, and is opened by the next one", async () => {
@@ -102,7 +107,7 @@ test("a part whose state was changed is closed, opened again on the new state, a
   const logging = createLogging();
   await using raw = await startRawHost([logging.plugin]);
   const peer = await handshake(raw);
-  await rename(peer, "b");
+  await rename(raw, peer, "b");
   expect(logging.calls).toEqual(["session", "opened", "close false", "session b", "opened"]);
   expect(await run(peer, "1")).toMatchObject({ value: "b" });
 });
@@ -116,8 +121,8 @@ test("a change waits until parts that are still opening are open", async () => {
   await using raw = await startRawHost([slow.plugin]);
   const peer = raw.connect();
   const shaking = peer.shakeHands();
-  const renaming = rename(peer, "b");
-  expect(peer.session.parts.all.size).toBe(0);
+  const renaming = rename(raw, peer, "b");
+  expect(raw.inside(peer.session).parts.all.size).toBe(0);
   go();
   await renaming;
   expect(await shaking).toMatchObject({ ok: true });
@@ -131,8 +136,8 @@ test("if a plugin cannot open on a changed state, the change is undone and its p
   });
   await using raw = await startRawHost([picky.plugin]);
   const peer = await handshake(raw);
-  await rename(peer, "good");
-  await expect(rename(peer, "bad")).rejects.toThrow("cannot read this");
+  await rename(raw, peer, "good");
+  await expect(rename(raw, peer, "bad")).rejects.toThrow("cannot read this");
   expect(await run(peer, "1")).toMatchObject({ value: "good" });
   expect(picky.calls.slice(-4)).toEqual(["close false", "session bad", "session good", "opened"]);
 });
@@ -146,7 +151,7 @@ test("if the change cannot be undone, the capability has no part until the next 
   await using raw = await startRawHost([picky.plugin]);
   const peer = await handshake(raw);
   isBroken = true;
-  await expect(rename(peer, "bad", false)).rejects.toThrow("cannot read this");
+  await expect(rename(raw, peer, "bad", false)).rejects.toThrow("cannot read this");
   expect(await run(peer, "1")).toMatchObject({ code: "capability_missing" });
   isBroken = false;
   await peer.shakeHands();
@@ -161,7 +166,7 @@ test("leave() that fails is logged, and the ids of the other parts are reported"
   await using raw = await startRawHost([leaving.plugin, failing]);
   const { session } = await handshake(raw);
   const ids: string[] = [];
-  await session.parts.leave(new AbortController().signal, (left) => ids.push(...left));
+  await raw.inside(session).parts.leave(new AbortController().signal, (left) => ids.push(...left));
   expect(ids).toEqual(["request-1"]);
   expect(raw.log.entries).toMatchObject([{ message: "leave() of a plugin failed", fields: { plugin: "env" } }]);
 });

@@ -119,7 +119,7 @@ export class SessionParts {
       try {
         part.opened?.();
       } catch (error) {
-        const session = shortId(this.#session.info.id);
+        const session = shortId(this.#session.scope.info.id);
         this.#kernel.log.error("opened() of a plugin threw", { session, error });
       }
     }
@@ -132,7 +132,7 @@ export class SessionParts {
       try {
         await closeWithin(async () => onLeft((await part.leave?.(signal)) ?? []), undefined, signal);
       } catch (error) {
-        const session = shortId(this.#session.info.id);
+        const session = shortId(this.#session.scope.info.id);
         this.#kernel.log.error("leave() of a plugin failed", { plugin: loaded.name, session, error });
       }
     });
@@ -208,7 +208,7 @@ export class SessionParts {
     try {
       await closeWithin(() => part.close?.(isForGood));
     } catch (error) {
-      const session = shortId(this.#session.info.id);
+      const session = shortId(this.#session.scope.info.id);
       this.#kernel.log.error("a plugin could not close a session", { plugin: loaded.name, session, error });
     }
   }

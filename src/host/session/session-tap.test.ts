@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { keepSessions } from "../../durability/keep-sessions.ts";
 import { createMemoryRecordings } from "../../recording/memory-recordings.suite.ts";
 import { recordHost } from "../../recording/recorded-host.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
@@ -111,6 +112,7 @@ test("a recorded host keeps the tap and the interceptors that it was given", asy
   const options = recordHost(
     {
       plugins: [probePlugin()],
+      keeping: keepSessions,
       snapshots: createMemorySnapshotStore(),
       tap,
       interceptors: [

@@ -1,184 +1,149 @@
-// One agent's place on the host: an executor, an outbound log, the plugins' state, a principal. Transports come and go.
-
-import { type ForkHolder, type ForkingPort, forkSession, mergeFork } from "../../durability/forks/session-forking.ts";
-import { type SavingPort, SessionSaving } from "../../durability/snapshots/session-saving.ts";
-import type { SavedSession } from "../../durability/snapshots/session-snapshots.ts";
-import type { Call, Capability, RequestOf, ResultInputOf } from "../../protocol/capability.ts";
-import { CheckedAnswer } from "../../protocol/checked-answer.ts";
-import { createMessage, type Decoded, decodeLine, decodeValue, encodeMessage, tooLong } from "../../protocol/codec.ts";
-import { core, gap, handshake, type merge, ping, shutdownReport } from "../../protocol/core.ts";
-import type { Dialect } from "../../protocol/dialects.ts";
-import { inDocsSpelling } from "../../protocol/docs-spelling.ts";
+// One live session: puts its parts together, receives messages, and closes.
+import type { Capability, RequestOf } from "../../protocol/capability.ts";
+import { createMessage, type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
+import { core, gap, handshake, ping, shutdownReport } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import { A2EError, refusal } from "../../protocol/errors.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { CallOptions, SessionInfo } from "../call-context.ts";
-import type { RequestEntry } from "../calls/active-call.ts";
+import { A2EError } from "../../protocol/errors.ts";
+import type { SessionInfo } from "../call-context.ts";
 import { auditAfterCommit } from "../calls/audit-after-commit.ts";
-import type { CallAuditLog } from "../calls/call-audit.ts";
-import type { Answer } from "../calls/call-table.ts";
-import { Executor, type ExecutorPort } from "../calls/executor.ts";
+import { CallAudit } from "../calls/call-audit.ts";
+import { CallRunner } from "../calls/call-runner.ts";
+import { Gate } from "../calls/gate.ts";
+import { MessageRouter } from "../calls/message-router.ts";
 import { HandshakeAllowance } from "../intake/handshake-allowance.ts";
 import { SessionIntake } from "../intake/session-intake.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
 import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
-import { type DirectEnd, Outbox, type OutboxPort } from "../outbound/outbox.ts";
-import type { AskOptions, Forking, SessionPart } from "../plugin.ts";
+import { type DirectEnd, Outbox } from "../outbound/outbox.ts";
+import type { SessionPart } from "../plugin.ts";
 import { noAudit } from "../ports/audit.ts";
 import type { SessionJournal, SessionOrigin } from "../ports/journal.ts";
+import type { KeptEntry, KeptSession } from "../ports/session-keeping.ts";
+import type { SavedSession } from "../ports/snapshot-store.ts";
 import { anonymous, type Principal } from "../principal.ts";
-import type { Sources } from "../sources.ts";
-import { isThenable } from "../thenable.ts";
-import { AgentAsks } from "./agent-asks.ts";
+import type { Session, SessionSummary } from "../session.ts";
+import { AgentLink } from "./agent-link.ts";
 import { DrainTime } from "./drain-time.ts";
-import type { LayeredState } from "./layered-state.ts";
-import type { SessionPartsPort } from "./part-context.ts";
-import { type CorePort, SessionCore } from "./session-core.ts";
-import { type HandshakeAnswer, type OpeningPort, SessionOpening } from "./session-opening.ts";
+import { SessionCore } from "./session-core.ts";
+import { SessionLife, type SessionStatus } from "./session-life.ts";
+import { type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
 import type { SessionBeginning } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
 import type { SessionRecord } from "./session-record.ts";
+import type { SessionScope } from "./session-scope.ts";
 import { type StreamOptions, streamSession } from "./session-stream.ts";
 import type { SessionTap, TapCause } from "./session-tap.ts";
 
-export type SessionStatus = "new" | "open" | "closing" | "closed";
-
-export interface SessionSummary {
-  session_id: string;
-  agent_id: string;
-  status: SessionStatus;
-  capabilities: string[];
-  created_at: number;
-  last_active_at: number;
-  calls_in_flight: number;
-  readers: number;
-}
-
-/** Who holds a session, and its neighbours. */
-export interface SessionHolder extends ForkHolder<Session> {
-  /** A session is about to end: what is to be kept of it is saved now. */
-  saveDraining(session: Session): Promise<void>;
-  /** A session has ended. */
+/** What a session needs of the manager that holds it. */
+export interface SessionHolder {
+  keep(session: KeptSession, isKnown: boolean): KeptEntry;
+  /** The session named by an id, for an answer to `fork`. */
+  get(sessionId: string): Session | undefined;
+  /** The session has ended. */
   forget(session: Session): void;
 }
 
 interface SessionOptions extends SessionBeginning {
-  manager?: SessionHolder;
-  tap?: SessionTap | undefined;
+  readonly holder: SessionHolder;
+  readonly tap: SessionTap | undefined;
 }
 
-export class Session
-  implements CorePort, ExecutorPort, ForkingPort, OpeningPort, OutboxPort, SavingPort, SessionPartsPort
-{
+/** A session from the side of its manager. */
+export interface HeldSession {
+  readonly session: Session;
+  readonly inside: KeptSession;
+  readonly kept: KeptEntry;
+  /** Why the session is to be closed now, because of its age or because it is not used; undefined if it is not. */
+  expiry(now: number): string | undefined;
+}
+
+/** Its public members are those of `Session`: everything else is private, also to code that gets hold of the object. */
+export class LiveSession implements Session {
   readonly id: string;
-  readonly info: { -readonly [Field in keyof SessionInfo]-?: SessionInfo[Field] };
-  readonly createdAt: number;
-  readonly parent: string | undefined;
-  readonly tap: SessionTap | undefined;
-  readonly sources: Sources;
-  /** The bearer token of the transport, for agents that do not put one into the handshake. */
-  bearerToken = "";
-  /** How its peer spells things. */
-  dialect: Dialect = "full";
-  /** The number of the last line that was said before this process had the session. */
+  readonly info: SessionInfo;
   readonly startSeq: number;
-  readonly parts: SessionParts;
-  readonly saving: SessionSaving;
-  /** Where transports hand in what the peer sends: it is handled in slices, and waits while answers are unread. */
+  bearerToken = "";
   readonly intake: SessionIntake;
+  readonly #info: { -readonly [Field in keyof SessionInfo]-?: SessionInfo[Field] };
+  readonly #scope: SessionScope;
+  readonly #life: SessionLife;
   readonly #kernel: Kernel;
-  readonly #executor: Executor;
-  readonly #outbox: Outbox;
-  readonly #opening: SessionOpening;
-  readonly #manager: SessionHolder | undefined;
+  readonly #holder: SessionHolder;
   readonly #journal: SessionJournal | undefined;
-  /** Made when first needed, as most sessions need them only for the handshake, or never. */
+  readonly #calls: CallRunner;
+  readonly #router: MessageRouter;
+  readonly #outbox: Outbox;
+  readonly #agent: AgentLink;
+  readonly #parts: SessionParts;
+  readonly #opening: SessionOpening;
+  readonly #kept: KeptEntry;
+  readonly #inside: KeptSession;
+  readonly #createdAt: number;
+  readonly #parent: string | undefined;
+  /** The capabilities that the session had before this process. */
+  readonly #hadGranted: readonly string[];
+  /** What happens to the session if the host stops: an agent that cannot reconnect ends it for good. */
+  readonly #whenHostStops: "end" | "leave";
+  /** Created when first needed: most sessions use it for the handshake only, or never. */
   #core: readonly SessionPart[] | undefined;
   #closeListeners: Set<() => void> | undefined;
-  #asks: AgentAsks | undefined;
-  #status: SessionStatus = "new";
-  #allowance: HandshakeAllowance | undefined;
-  /** Calls of one capability mostly follow each other, and what was granted once is never taken back. */
-  #lastAdmitted: Capability | undefined;
   #lastActiveAt: number;
   #closing: Promise<void> | undefined;
   #drainTime: DrainTime | undefined;
-  readonly #isTransient: boolean;
-  /** Its agent has shaken hands before: the session is recovered, or a fork. */
-  readonly #hadHandshake: boolean;
-  /** What it was granted before. */
-  readonly #hadGranted: readonly string[];
-  /** Its end is for good: the host went on when it began, or nobody could come back to it. */
-  #isOver = false;
-  /** It could not be written, and is gone from here alone. */
-  #isDropped = false;
+  #allowance: HandshakeAllowance | undefined;
 
-  constructor(id: string, kernel: Kernel, options: SessionOptions = {}) {
-    const { manager, restoreFrom, origin, tap, isTransient = false } = options;
+  static begin(id: string, kernel: Kernel, options: SessionOptions): HeldSession {
+    const session = new LiveSession(id, kernel, options);
+    return {
+      session,
+      inside: session.#inside,
+      kept: session.#kept,
+      expiry: (now) => session.#expiry(now),
+    };
+  }
+
+  private constructor(id: string, kernel: Kernel, { holder, restoreFrom, origin, tap, isTransient }: SessionOptions) {
     this.id = id;
-    this.info = { id, principal: anonymous, granted: nothing };
+    this.#info = { id, principal: anonymous, granted: nothing };
+    this.info = this.#info;
     this.startSeq = origin?.lastSeq ?? 0;
     this.#kernel = kernel;
-    this.tap = tap;
-    this.sources = tap?.sources ?? kernel;
-    this.#manager = manager;
-    this.#isTransient = isTransient;
-    // The agent of a fork has shaken hands, though none of the capabilities may be left in it.
-    this.#hadGranted = origin?.record.granted ?? [];
-    this.#hadHandshake = this.#hadGranted.length > 0 || origin?.record.parent !== undefined;
-    this.#journal = this.#openJournal(origin);
-    this.#executor = new Executor(kernel, this, this.#auditLog());
-    this.#outbox = new Outbox(this, kernel.limits, this.#journal?.lines);
-    this.intake = new SessionIntake(kernel.intake, kernel.limits, this, this.#outbox);
-    this.parts = new SessionParts(kernel, this, origin?.states);
-    this.#opening = new SessionOpening(kernel, this, restoreFrom);
+    this.#holder = holder;
+    this.#whenHostStops = isTransient === true ? "end" : "leave";
     this.#lastActiveAt = kernel.clock.now();
-    this.createdAt = origin?.record.createdAt ?? this.#lastActiveAt;
-    this.parent = origin?.record.parent;
-    const mayHaveSnapshots = (origin !== undefined && kernel.journal !== undefined) || restoreFrom !== undefined;
-    this.saving = new SessionSaving(kernel, this, mayHaveSnapshots);
+    this.#createdAt = origin?.record.createdAt ?? this.#lastActiveAt;
+    this.#parent = origin?.record.parent;
+    this.#hadGranted = origin?.record.granted ?? [];
+    // The agent of a fork has shaken hands, even if none of the capabilities is left in the fork.
+    const isContinued = this.#hadGranted.length > 0 || this.#parent !== undefined;
+    this.#life = new SessionLife(isContinued ? "continued" : "new");
+    const scope: SessionScope = { info: this.#info, sources: tap?.sources ?? kernel, tap, life: this.#life };
+    this.#scope = scope;
+    const readRecord = () => this.#readRecord();
+    this.#journal = this.#openJournal(origin, readRecord);
+    this.#outbox = this.#createOutbox();
+    this.intake = new SessionIntake(kernel.intake, kernel.limits, this, this.#outbox);
+    this.#agent = new AgentLink(kernel, scope, this.#outbox, origin?.record.dialect);
+    const audit = new CallAudit(kernel, scope.info, this.#auditLog());
+    this.#calls = this.#createRunner(audit);
+    const shutdown = (timeoutMs: number) => this.#shutdown(timeoutMs);
+    const routes = { calls: this.#calls, agent: this.#agent, outbox: this.#outbox, shutdown };
+    this.#router = new MessageRouter(kernel, scope, routes, audit);
+    this.#parts = this.#createParts(origin);
+    this.#inside = { scope, parts: this.#parts, journal: this.#journal, readRecord };
+    const isKnown = (origin !== undefined && kernel.journal !== undefined) || restoreFrom !== undefined;
+    this.#kept = holder.keep(this.#inside, isKnown);
+    const opening = { scope, parts: this.#parts, agent: this.#agent };
+    this.#opening = new SessionOpening(kernel, opening, this.#restoration(restoreFrom));
     if (origin !== undefined) this.#enter({ kind: "begin" }, () => this.#begin(origin));
   }
 
-  /** Says what nobody asked for. */
-  sendUnasked(message: Message): void {
-    if (this.#status === "closed") return;
-    this.sendAside(this.dialect === "docs" ? inDocsSpelling(message, this.#kernel.registry) : message);
-  }
-
-  ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
-    return this.#agent.ask(call, request, options);
-  }
-
-  get #agent(): AgentAsks {
-    this.#asks ??= new AgentAsks({
-      session: this.info,
-      limits: this.#kernel.limits,
-      sources: this.sources,
-      deadlines: this.#kernel.deadlines,
-      send: (message) => this.sendUnasked(message),
-    });
-    return this.#asks;
-  }
-
-  callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
-    return this.#executor.calls.startInBackground(call, request, options);
-  }
-
-  onState(plugin: string, state: LayeredState): void {
-    this.#journal?.track(plugin, state);
-  }
-
-  answerAsk(message: Message, asked: Call | undefined): A2EError | boolean {
-    return this.#asks?.answer(message, asked) ?? false;
-  }
-
-  #openJournal(origin: SessionOrigin | undefined): SessionJournal | undefined {
+  #openJournal(origin: SessionOrigin | undefined, readRecord: () => SessionRecord): SessionJournal | undefined {
     return this.#kernel.journal?.open(
       {
         id: this.id,
-        readRecord: () => this.readRecord(),
+        readRecord,
         released: (lines) => this.#outbox.released(lines),
         lost: (error) => this.#drop(error),
       },
@@ -186,298 +151,294 @@ export class Session
     );
   }
 
-  #auditLog(): CallAuditLog {
+  #createOutbox(): Outbox {
+    const { limits, nextId, clock, log } = this.#kernel;
+    const port = {
+      createGap: (from: number, to: number) => createMessage(gap.type, nextId(), clock.now(), { from, to }),
+      onDetached: () => {
+        this.#lastActiveAt = clock.now();
+      },
+      onDeliveryFailed: (error: unknown) => log.error("a transport failed", { session: shortId(this.id), error }),
+    };
+    return new Outbox(port, limits, this.#journal?.lines, this.#scope.tap);
+  }
+
+  #createRunner(audit: CallAudit): CallRunner {
+    const port = {
+      gate: new Gate(this.#scope),
+      outbox: this.#outbox,
+      intake: this.intake,
+      parts: {
+        of: (capability: string) => this.#partsOf(capability),
+        noteChange: (capability: string) => {
+          if (capability !== core.name) this.#kept.changed();
+        },
+      },
+    };
+    return new CallRunner(this.#kernel, this.#scope, port, (call, endedAt, errorCode, answer) =>
+      audit.ended(call, endedAt, errorCode, answer),
+    );
+  }
+
+  #createParts(origin: SessionOrigin | undefined): SessionParts {
+    const [journal, calls] = [this.#journal, this.#calls];
+    const port = {
+      scope: this.#scope,
+      agent: this.#agent,
+      onState: journal === undefined ? () => {} : journal.track.bind(journal),
+      callInBackground: calls.startInBackground.bind(calls),
+    };
+    return new SessionParts(this.#kernel, port, origin?.states);
+  }
+
+  #auditLog() {
     const { audit } = this.#kernel;
     return this.#journal === undefined || audit === noAudit ? audit : auditAfterCommit(audit, this.#journal.lines);
   }
 
-  readRecord(): SessionRecord {
-    const { principal, granted } = this.info;
-    return {
-      principal: { ...principal },
-      // What it had before counts until its plugins are open, and if one of them fails to open.
-      granted: granted.size === 0 ? this.#hadGranted : [...granted],
-      dialect: this.dialect,
-      createdAt: this.createdAt,
-      lastActiveAt: this.#lastActiveAt,
-      ...(this.parent === undefined ? undefined : { parent: this.parent }),
-    };
+  #restoration(saved: SavedSession | undefined): Restoration | undefined {
+    return saved && { principalId: saved.state.principal_id, apply: () => this.#kept.restore(saved) };
   }
 
-  /** Goes on with what a recovered session or a fork begins with. */
+  /** The session continues an earlier one: it was recovered or forked. */
   #begin({ record, lines, lastSeq, acknowledged }: SessionOrigin): void {
-    const { principal, granted, dialect } = record;
-    this.dialect = dialect;
     // A fork on a host without a journal has no lines, and its numbers begin when it is read.
     if (lastSeq > 0 || this.#journal !== undefined) {
       const unread = lines.slice(Math.max(0, lines.length - (lastSeq - acknowledged)));
       this.#outbox.recover(unread, lastSeq);
-      this.#executor.calls.recover(lines);
+      this.#calls.recover(lines);
     }
-    if (!this.#hadHandshake) return;
-    void this.#opening.open(principal, new Set(granted));
+    if (this.#life.state !== "continued") return;
+    void this.#open(record.principal, new Set(record.granted));
     // The answer that names a fork may be sent before the plugins of the fork are open.
     this.#journal?.touch();
   }
 
-  /** A turn is lost: the session in memory is ahead of the one in the journal, so it is dropped and may be recovered. */
-  #drop(error: Error): void {
-    if (this.#status === "closed") return;
-    // Without a stack: many sessions are dropped for one reason, and where it was noticed is the same for all.
-    const { message: reason } = error;
-    this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), reason });
-    this.#status = "closed";
-    this.#isDropped = true;
-    this.#executor.calls.cancelAll("the host could not save this session");
-    this.#agent.end("the host could not save this session");
-    // Closing it later must not take away what the journal still has of it.
-    this.#closing ??= this.parts.close(false);
-    this.#end();
-  }
-
-  createGap(from: number, to: number): Message {
-    return createMessage(gap.type, this.#kernel.nextId(), this.#kernel.clock.now(), { from, to });
-  }
-
-  onDetached(): void {
-    this.#lastActiveAt = this.#kernel.clock.now();
-  }
-
-  onDeliveryFailed(error: unknown): void {
-    this.#kernel.log.error("a transport failed", { session: shortId(this.id), error });
+  #readRecord(): SessionRecord {
+    const { principal, granted } = this.#info;
+    return {
+      principal: { ...principal },
+      // The capabilities it had before count until its plugins are open, and if one of them fails to open.
+      granted: granted.size === 0 ? this.#hadGranted : [...granted],
+      dialect: this.#agent.dialect,
+      createdAt: this.#createdAt,
+      lastActiveAt: this.#lastActiveAt,
+      ...(this.#parent === undefined ? undefined : { parent: this.#parent }),
+    };
   }
 
   get status(): SessionStatus {
-    return this.#status;
-  }
-
-  get isGone(): boolean {
-    return this.#status === "closed" && this.#isOver && !this.#isDropped;
-  }
-
-  get isOpen(): boolean {
-    return this.#status === "open";
-  }
-
-  get hasOwner(): boolean {
-    return this.#hadHandshake || this.#status === "open";
-  }
-
-  get lastActiveAt(): number {
-    return this.#lastActiveAt;
+    return this.#life.status;
   }
 
   get pendingCalls(): number {
-    return this.#executor.calls.pendingCount;
+    return this.#calls.pendingCount;
   }
 
-  /** Something is still being done in it, be it in the background. */
-  get isBusy(): boolean {
-    return this.#executor.calls.isBusy;
-  }
-
-  /** True while somebody listens: such a session is not idle, however silent it is. */
-  get isAttached(): boolean {
-    return this.#outbox.readerCount > 0;
-  }
-
-  /** How many streams read this session now. */
   get readerCount(): number {
     return this.#outbox.readerCount;
   }
 
-  summary(): SessionSummary {
-    return {
-      session_id: this.id,
-      agent_id: this.info.principal.id,
-      status: this.#status,
-      capabilities: [...this.info.granted],
-      created_at: this.createdAt / 1000,
-      last_active_at: this.#lastActiveAt / 1000,
-      calls_in_flight: this.#executor.calls.pendingCount,
-      readers: this.#outbox.readerCount,
-    };
-  }
-
-  /** Handles one line from the peer at once; transports use `intake`. Never throws: whatever is wrong is answered. */
-  receiveLine(line: string): void {
-    if (this.tap === undefined) this.#takeLine(line);
-    else this.tap.enter({ kind: "line", line }, () => this.#takeLine(line));
-  }
-
-  #takeLine(line: string): void {
-    if (!this.#isAllowed(line.length)) return;
-    this.accept(decodeLine(line, this.#kernel.limits, this.sources.nextId), Buffer.byteLength(line));
-  }
-
-  /** Takes a message that was never text. It stays the sender's: nothing of it is kept or written to. */
-  receiveMessage(message: unknown): void {
-    // A tap sees text, so it is also the text that is handled.
-    const line = this.tap === undefined ? undefined : toLine(message);
-    if (line !== undefined) return this.receiveLine(line);
-    this.#enter({ kind: "line", line }, () => {
-      if (this.#isAllowed(0)) this.accept(decodeValue(message, this.#kernel.limits, this.sources.nextId), 0);
-    });
-  }
-
-  /** A line was longer than the limit and was skipped by the transport. */
-  receiveTooLong(): void {
-    this.#enter({ kind: "line", line: null }, () => {
-      if (this.#isAllowed(0)) this.accept(tooLong(this.#kernel.limits), 0);
-    });
-  }
-
-  #enter(cause: TapCause, work: () => void): void {
-    if (this.tap === undefined) work();
-    else this.tap.enter(cause, work);
-  }
-
-  /** True until the peer has shaken hands, be it in an earlier life of the session: it may send little. */
-  get awaitsHandshake(): boolean {
-    return this.#status === "new" && !this.hasOwner && !this.#opening.isHolding && this.#kernel.isHandshakeRequired;
-  }
-
-  /** False, and the session ends, if a peer sends more before its handshake than it may. */
-  #isAllowed(length: number): boolean {
-    if (this.#status !== "new" || this.hasOwner || this.#opening.isHolding) return true;
-    // On a host without handshake, the first line opens the session, however long it is.
-    const isOpening = this.#allowance === undefined && !this.#kernel.isHandshakeRequired;
-    this.#allowance ??= new HandshakeAllowance(this.#kernel.limits);
-    const excess = isOpening ? undefined : this.#allowance.take(length);
-    if (excess === undefined) return true;
-    this.intake.close();
-    this.#executor.refuse(excess, "", undefined, length, this.sources.clock.now());
-    void this.close(excess.message);
-    return false;
-  }
-
-  accept(decoded: Decoded, bytesIn: number): void {
-    if (this.#status === "closed") return;
-    const now = this.sources.clock.now();
-    const type = decoded.message?.type;
-    this.#lastActiveAt = now;
-    this.#kernel.intake.note(now);
-    if (this.#status === "new" && !this.#kernel.isHandshakeRequired && type !== handshake.type)
-      this.#opening.openWithoutHandshake();
-    if (this.#opening.isHolding && type !== ping.type && this.#status !== "closing" && !this.#isAskAnswer(decoded))
-      return this.#opening.holdBack(decoded, bytesIn);
-    if (type === handshake.type) this.#opening.handshakeMessage = decoded.message;
-    this.#executor.handle(decoded, bytesIn, now);
-  }
-
-  #isAskAnswer({ message }: Decoded): boolean {
-    if (this.#asks === undefined || message === undefined) return false;
-    const entry = this.#kernel.registry.get(message.type);
-    const isSuch = entry?.kind === "ask" || entry?.kind === "error";
-    return isSuch && this.#asks.isAnswer(message, entry.kind === "ask" ? entry.call : undefined);
-  }
-
-  refuseDecoded(error: A2EError, { message, req_id }: Decoded, bytesIn: number): void {
-    this.#executor.refuse(error, message?.type ?? "", req_id, bytesIn, this.sources.clock.now());
-  }
-
-  shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
-    return this.#opening.shakeHands(request);
-  }
-
-  belongTo(principal: Principal): void {
-    this.info.principal = principal;
-  }
-
-  grant(capabilities: ReadonlySet<string>): void {
-    const { granted } = this.info;
-    this.info.granted = granted.size === 0 ? capabilities : new Set([...granted, ...capabilities]);
-    if (this.#status === "new") this.#status = "open";
-    this.#allowance = undefined;
-    this.#journal?.touch();
-    this.parts.tellOpened();
-  }
-
-  refuse({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
-    if (this.#status === "open" && capability === this.#lastAdmitted) return undefined;
-    if (call === ping) return undefined;
-    // What a call in flight needs of others it still gets, or it could not finish.
-    if (this.#status === "closing" && !isNested) return refusal("cancelled", "the session is shutting down");
-    if (call === handshake) return undefined;
-    if (this.#status !== "open" && this.#status !== "closing")
-      return refusal("unauthorized", "shake hands first: send handshake/req", {
-        capability_name: capability.name,
-      });
-    if (capability === core || this.info.granted.has(capability.name)) {
-      this.#lastAdmitted = capability;
-      return undefined;
-    }
-    const message = `the capability "${capability.name}" was not negotiated: name it in agent_caps of the handshake`;
-    return refusal("capability_missing", message, { capability_name: capability.name });
-  }
-
-  partsOf(capability: string): readonly SessionPart[] {
-    if (capability !== core.name) return this.parts.of(capability);
-    this.#core ??= [{ handlers: new SessionCore(this) as unknown as SessionPart["handlers"] }];
-    return this.#core;
-  }
-
-  send(message: Message): Answer {
-    this.tap?.sent(encodeMessage(message));
-    return this.#outbox.send(message);
-  }
-
-  /** The same for what answers no request, such as an event: it does not hold back further requests while unread. */
-  sendAside(message: Message): Answer {
-    this.tap?.sent(encodeMessage(message));
-    return this.#outbox.sendAside(message);
-  }
-
-  answer(answer: CheckedAnswer): Answer {
-    const { nextId } = this.sources;
-    return this.tap === undefined ? this.#outbox.answer(answer, nextId) : this.send(answer.toMessage(nextId()));
-  }
-
-  /** A call has ended and may have changed the state of its capability: the next automatic snapshot is due. */
-  noteChange(capability: string): void {
-    if (capability !== core.name) this.saving.isChanged = true;
-  }
-
-  resend(answer: Answer): void {
-    if (answer instanceof CheckedAnswer) return void this.answer(answer);
-    this.tap?.sent(typeof answer === "string" ? answer : encodeMessage(answer));
-    this.#outbox.resend(answer);
-  }
-
-  /** Wires a transport of this process to the session; there is one at a time. */
-  bindTransport(end: DirectEnd): () => void {
-    if (this.#status === "closed") throw new Error("session is closed");
-    return this.#outbox.bind(end);
-  }
-
-  /** Reads what the session says after line `from`. Several readers each get everything. */
-  attach(from: number, wake: () => void): Reader {
-    if (this.#status === "closed") throw new Error("session is closed");
-    return this.#outbox.attach(from, wake);
+  get lastSeq(): number {
+    return this.#outbox.lastSeq;
   }
 
   get unsentBytes(): number {
     return this.#outbox.unsentBytes;
   }
 
-  /** The number of the newest line. */
-  get lastSeq(): number {
-    return this.#outbox.lastSeq;
+  summary(): SessionSummary {
+    return {
+      session_id: this.id,
+      agent_id: this.#info.principal.id,
+      status: this.status,
+      capabilities: [...this.#info.granted],
+      created_at: this.#createdAt / 1000,
+      last_active_at: this.#lastActiveAt / 1000,
+      calls_in_flight: this.#calls.pendingCount,
+      readers: this.#outbox.readerCount,
+    };
   }
 
-  /** The peer says that it has every line up to `seq`. */
-  acknowledge(seq: number): void {
-    this.#outbox.acknowledge(seq);
+  #expiry(now: number): string | undefined {
+    const { limits } = this.#kernel;
+    if (this.status === "closing" || this.status === "closed") return undefined;
+    if (now - this.#createdAt >= limits.sessionMaxAgeMs) return "maximum age reached";
+    if (this.#life.state === "new" && now - this.#createdAt >= limits.handshakeTimeoutMs) return "no handshake";
+    const isIdle = this.#outbox.readerCount === 0 && !this.#calls.isBusy;
+    return isIdle && now - this.#lastActiveAt >= limits.sessionIdleMs ? "idle" : undefined;
   }
 
-  /** The same as `attach`, for those who would rather loop. */
+  receiveLine(line: string): void {
+    const { tap } = this.#scope;
+    if (tap === undefined) this.#decodeLine(line);
+    else tap.enter({ kind: "line", line }, () => this.#decodeLine(line));
+  }
+
+  #decodeLine(line: string): void {
+    if (!this.#isAllowed(line.length)) return;
+    this.#receive(decodeLine(line, this.#kernel.limits, this.#scope.sources.nextId), Buffer.byteLength(line));
+  }
+
+  receiveMessage(message: unknown): void {
+    const { tap, sources } = this.#scope;
+    // A tap sees text, so the session handles the text as well.
+    const line = tap === undefined ? undefined : toLine(message);
+    if (line !== undefined) return this.receiveLine(line);
+    this.#enter({ kind: "line", line }, () => {
+      if (this.#isAllowed(0)) this.#receive(decodeValue(message, this.#kernel.limits, sources.nextId), 0);
+    });
+  }
+
+  receiveTooLong(): void {
+    this.#enter({ kind: "line", line: null }, () => {
+      if (this.#isAllowed(0)) this.#receive(tooLong(this.#kernel.limits), 0);
+    });
+  }
+
+  #enter(cause: TapCause, work: () => void): void {
+    const { tap } = this.#scope;
+    if (tap === undefined) work();
+    else tap.enter(cause, work);
+  }
+
+  get awaitsHandshake(): boolean {
+    return this.#life.state === "new" && !this.#opening.isHolding && this.#kernel.isHandshakeRequired;
+  }
+
+  /** False, and the session ends, if a peer sends more before its handshake than it may. */
+  #isAllowed(length: number): boolean {
+    if (this.#life.state !== "new" || this.#opening.isHolding) return true;
+    // On a host without handshake, the first line opens the session, however long it is.
+    const isOpening = this.#allowance === undefined && !this.#kernel.isHandshakeRequired;
+    this.#allowance ??= new HandshakeAllowance(this.#kernel.limits);
+    const excess = isOpening ? undefined : this.#allowance.take(length);
+    if (excess === undefined) return true;
+    this.intake.close();
+    this.#router.answerWithError(excess, "", undefined, length, this.#scope.sources.clock.now());
+    void this.close(excess.message);
+    return false;
+  }
+
+  #receive(decoded: Decoded, bytesIn: number): void {
+    const { status } = this.#life;
+    if (status === "closed") return;
+    const now = this.#scope.sources.clock.now();
+    this.#lastActiveAt = now;
+    this.#kernel.intake.note(now);
+    const { message } = decoded;
+    if (status === "new" && !this.#kernel.isHandshakeRequired && message?.type !== handshake.type)
+      this.#openWithoutHandshake();
+    // A question of a plugin that is opening must be answered at once, or the plugin would wait for itself.
+    const isHeld = this.#opening.isHolding && message?.type !== ping.type && this.status !== "closing";
+    if (!isHeld || (message !== undefined && this.#agent.isAnswer(message)))
+      return this.#router.route(decoded, bytesIn, now);
+    const problem = this.#opening.hold(decoded, bytesIn);
+    if (problem !== undefined) this.#answerWithError(problem, decoded, bytesIn);
+  }
+
+  #answerWithError(error: A2EError, { message, req_id }: Decoded, bytesIn: number): void {
+    const now = this.#scope.sources.clock.now();
+    this.#router.answerWithError(error, message?.type ?? "", req_id, bytesIn, now);
+  }
+
+  #shakeHands(
+    request: RequestOf<typeof handshake>,
+    message: Message | undefined,
+  ): HandshakeAnswer | Promise<HandshakeAnswer> {
+    const admitted = this.#opening.admit(request, message, this.bearerToken);
+    if (typeof admitted === "string") return this.#reject(admitted);
+    const { principal, granted, accepted_caps } = admitted;
+    const opened = this.#open(principal, granted);
+    const answer = (isOpen: boolean) => (isOpen ? this.#opening.accepted(accepted_caps) : this.#reject("server_error"));
+    return typeof opened === "boolean" ? answer(opened) : opened.then(answer);
+  }
+
+  #reject(reason: string): HandshakeAnswer {
+    const { answer, isLast } = this.#opening.rejected(reason);
+    if (isLast) setImmediate(() => void this.close(reason));
+    return answer;
+  }
+
+  #openWithoutHandshake(): void {
+    if (this.#opening.isHolding) return;
+    const admitted = this.#opening.admitWithoutHandshake(this.bearerToken);
+    if (admitted !== undefined) void this.#open(admitted.principal, admitted.granted);
+  }
+
+  /** Opens the plugins' parts, at once if they allow it. False if one of them fails. */
+  #open(principal: Principal, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
+    this.#info.principal = principal;
+    const opened = this.#opening.open(principal.id, capabilities);
+    if (typeof opened === "boolean") return this.#opened(opened, capabilities);
+    return opened.then((isOpen) => {
+      setImmediate(() => this.#receiveHeld());
+      return this.#opened(isOpen, capabilities);
+    });
+  }
+
+  #opened(isOpen: boolean, capabilities: ReadonlySet<string>): boolean {
+    if (!isOpen) return false;
+    const { granted } = this.#info;
+    this.#info.granted = granted.size === 0 ? capabilities : new Set([...granted, ...capabilities]);
+    this.#life.apply("admit");
+    this.#allowance = undefined;
+    this.#journal?.touch();
+    this.#parts.tellOpened();
+    return true;
+  }
+
+  /** Handles the messages that came while plugins were opening, in slices: later ones wait behind them meanwhile. */
+  #receiveHeld(): void {
+    const held = this.#opening.stopHolding();
+    const isOver = this.#kernel.intake.slice();
+    for (const [index, { decoded, bytesIn }] of held.entries()) {
+      this.#receive(decoded, bytesIn);
+      if (!isOver() || this.#opening.isHolding || index === held.length - 1) continue;
+      this.#opening.holdAgain(held.slice(index + 1));
+      return void setImmediate(() => this.#receiveHeld());
+    }
+  }
+
+  #partsOf(capability: Capability["name"]): readonly SessionPart[] {
+    if (capability !== core.name) return this.#parts.of(capability);
+    this.#core ??= [{ handlers: this.#createCore() as unknown as SessionPart["handlers"] }];
+    return this.#core;
+  }
+
+  #createCore(): SessionCore {
+    return new SessionCore({
+      sources: this.#scope.sources,
+      shakeHands: (request, message) => this.#shakeHands(request, message),
+      cancel: (callId, reason) => this.cancel(callId, reason),
+      kept: this.#kept.calls,
+    });
+  }
+
+  bindTransport(end: DirectEnd): () => void {
+    this.#checkNotClosed();
+    return this.#outbox.bind(end);
+  }
+
+  attach(from: number, wake: () => void): Reader {
+    this.#checkNotClosed();
+    return this.#outbox.attach(from, wake);
+  }
+
+  #checkNotClosed(): void {
+    if (this.#life.isClosed) throw new Error("session is closed");
+  }
+
   stream(options: StreamOptions = {}): AsyncGenerator<OutboundLine, void> {
     return streamSession(this, this.#kernel.limits.maxReaderBytes, options);
   }
 
-  /** Calls back once when the session is closed, at once where it is. Returns what takes the listener away. */
+  acknowledge(seq: number): void {
+    this.#outbox.acknowledge(seq);
+  }
+
   onClosed(listener: () => void): () => void {
-    if (this.#status === "closed") listener();
+    if (this.#life.isClosed) listener();
     else {
       this.#closeListeners ??= new Set();
       this.#closeListeners.add(listener);
@@ -485,31 +446,28 @@ export class Session
     return () => this.#closeListeners?.delete(listener);
   }
 
-  /** Ends a call of the agent; false where no such call is in flight. */
   cancel(callId: string, reason: string): boolean {
-    return this.#executor.calls.cancel(callId, reason);
+    return this.#calls.cancel(callId, reason);
   }
 
-  restoreFrom(saved: SavedSession): Promise<unknown> {
-    return this.saving.restoreFrom(saved);
+  saveSnapshot(label?: string) {
+    return this.#kept.calls.saveSnapshot(label);
   }
 
-  fork(): Promise<{ session: Session; capabilities: Record<string, Forking> }> {
-    return forkSession(this, this.#journal, this.#manager);
+  restoreSnapshot(snapshotId?: string) {
+    return this.#kept.calls.restoreSnapshot(snapshotId);
   }
 
-  async merge(forkId: string): Promise<ResultInputOf<typeof merge>["capabilities"]> {
-    this.saving.isChanged = true;
-    const fork = this.#manager?.find(forkId);
-    return mergeFork(this, isThenable(fork) ? await fork : fork);
+  async fork() {
+    const { sessionId, capabilities } = await this.#kept.calls.forking.fork();
+    return { session: this.#holder.get(sessionId) as Session, capabilities };
   }
 
-  /** Takes no more calls, waits for those in flight, reports what it had to cut off, and closes. */
-  shutdown(timeoutMs: number): void {
+  /** The agent has said goodbye: takes no more calls and lets those in flight finish. */
+  #shutdown(timeoutMs: number): void {
     void this.close("shutdown", Math.min(timeoutMs, this.#kernel.limits.maxCallTimeoutMs));
   }
 
-  /** Ends the session. Closing twice is closing once, within the shorter of both times. */
   close(reason = "closed", drainMs = 0): Promise<void> {
     if (this.#closing === undefined) this.#closing = this.#close(reason, drainMs);
     else this.#drainTime?.shorten(drainMs);
@@ -517,51 +475,69 @@ export class Session
   }
 
   async #close(reason: string, drainMs: number): Promise<void> {
-    this.#status = "closing";
-    this.#isOver = !this.#kernel.isStopping || this.#isTransient;
-    this.#opening.refuseBacklog(new A2EError("cancelled", `session ended: ${reason}`));
+    this.#life.apply(this.#kernel.isStopping ? this.#whenHostStops : "end");
+    const isLasting = this.#journal !== undefined && this.#life.state === "leaving";
+    const ended = new A2EError("cancelled", `session ended: ${reason}`);
+    for (const { decoded, bytesIn } of this.#opening.takeHeld())
+      this.#answerWithError(decoded.error ?? ended, decoded, bytesIn);
     this.intake.flush();
-    // Not for nothing: an agent that says goodbye is told what was cut off before its transport is gone.
-    const cutOff = drainMs > 0 || this.#isLasting ? await this.#drain(drainMs) : this.#executor.calls.pendingIds;
-    this.#executor.calls.cancelAll(`session ended: ${reason}`);
-    this.#agent.end(`session ended: ${reason}`);
-    // A session that the next host takes up again is not closed for its agent, only cut off.
-    if (!this.#isLasting)
-      this.send(
-        createMessage(shutdownReport.type, this.sources.nextId(), this.sources.clock.now(), {
-          reason,
-          cut_off: cutOff,
-        }),
-      );
-    await this.#journalled();
-    if (this.#isDropped) return this.parts.close(false);
-    if (!this.#isOver) await this.#manager?.saveDraining(this);
-    this.#status = "closed";
-    const isSaved = this.#isOver && this.saving.mayHaveSnapshots && (await this.saving.hasSnapshots());
-    await this.parts.close(this.#isOver && !isSaved);
-    if (this.#isOver) this.#forgetJournalled();
+    // The calls that are cut off are counted now: the agent is told before its transport is gone.
+    const cutOff = drainMs > 0 || isLasting ? await this.#drain(drainMs, isLasting) : this.#calls.pendingIds;
+    this.#stopCalls(ended.message);
+    // A session that the next host recovers is not over for its agent, only cut off.
+    if (!isLasting) this.#sendReport(reason, cutOff);
+    await this.#committed();
+    if (this.#life.state === "dropped") return this.#parts.close(false);
+    if (this.#life.state === "leaving") await this.#kept.closing.leave();
+    this.#life.apply("finish");
+    if (this.#life.state === "gone") return this.#closeForGood();
+    await this.#parts.close(false);
     this.#end();
-    if (this.#isOver) await this.saving.forget();
   }
 
-  /** Whether the next host takes it up again. */
-  get #isLasting(): boolean {
-    return this.#journal !== undefined && !this.#isOver;
+  async #closeForGood(): Promise<void> {
+    const { closing } = this.#kept;
+    const isRestorable = closing.isRestorable();
+    await this.#parts.close(!(typeof isRestorable === "boolean" ? isRestorable : await isRestorable));
+    this.#forgetJournalled();
+    this.#end();
+    await closing.forget();
   }
 
-  /** Lets calls in flight finish, and leaves to the next host what it can go on with. Resolves with what is cut off. */
-  async #drain(drainMs: number): Promise<string[]> {
-    const { calls } = this.#executor;
+  #stopCalls(reason: string): void {
+    this.#calls.cancelAll(reason);
+    this.#agent.end(reason);
+  }
+
+  #sendReport(reason: string, cut_off: string[]): void {
+    const { nextId, clock } = this.#scope.sources;
+    this.#outbox.send(createMessage(shutdownReport.type, nextId(), clock.now(), { reason, cut_off }));
+  }
+
+  /** Lets calls in flight finish, and leaves to the next host those that it can continue. Resolves with what is cut off. */
+  async #drain(drainMs: number, isLasting: boolean): Promise<string[]> {
     const time = new DrainTime(drainMs);
     this.#drainTime = time;
-    const leaving = this.#isLasting ? this.parts.leave(time.signal, (ids) => calls.leave(ids)) : undefined;
-    const cutOff = await calls.drain(time.signal);
+    const leaving = isLasting ? this.#parts.leave(time.signal, (ids) => this.#calls.leave(ids)) : undefined;
+    const cutOff = await this.#calls.drain(time.signal);
     await leaving;
     time.clear();
     return cutOff;
   }
 
-  /** A journal that cannot be written must not keep a session from ending; its age will take it. */
+  /** A turn is lost: the session in memory is ahead of the journal, so it is closed here, and may be recovered. */
+  #drop(error: Error): void {
+    if (!this.#life.apply("drop")) return;
+    // Without a stack: many sessions are dropped for the same reason, and at the same place.
+    const { message: reason } = error;
+    this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), reason });
+    this.#stopCalls("the host could not save this session");
+    // Closing it later must not remove it from the journal.
+    this.#closing ??= this.#parts.close(false);
+    this.#end();
+  }
+
+  /** A journal that cannot be written must not keep a session from ending: it is removed from the journal by its age. */
   #forgetJournalled(): void {
     try {
       this.#journal?.forget();
@@ -571,7 +547,7 @@ export class Session
   }
 
   /** Waits until all outgoing lines are sent, which happens once they are durable, or lost. */
-  async #journalled(): Promise<void> {
+  async #committed(): Promise<void> {
     const journal = this.#journal;
     if (journal !== undefined) await new Promise<void>((resolve) => journal.lines.committed(() => resolve()));
   }
@@ -581,8 +557,8 @@ export class Session
     this.#closeListeners = undefined;
     this.intake.close();
     this.#outbox.close();
-    this.tap?.close();
-    this.#manager?.forget(this);
+    this.#scope.tap?.close();
+    this.#holder.forget(this);
   }
 }
 

@@ -1,0 +1,36 @@
+// Decides whether a request may be served: not before the handshake, not while the session closes, and only if its capability
+// was negotiated. Requests of the agent and calls that handlers make pass the same gate.
+import type { Capability } from "../../protocol/capability.ts";
+import { core, handshake, ping } from "../../protocol/core.ts";
+import { type A2EError, refusal } from "../../protocol/errors.ts";
+import type { SessionScope } from "../session/session-scope.ts";
+import type { RequestEntry } from "./active-call.ts";
+
+export class Gate {
+  readonly #scope: Pick<SessionScope, "info" | "life">;
+  /** Calls of one capability mostly follow each other, and a granted capability is never taken back. */
+  #lastAdmitted: Capability | undefined;
+
+  constructor(scope: Pick<SessionScope, "info" | "life">) {
+    this.#scope = scope;
+  }
+
+  /** Why the request may not be served now; undefined if it may. A nested request comes from a call in flight. */
+  objection({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
+    const { status } = this.#scope.life;
+    if (status === "open" && capability === this.#lastAdmitted) return undefined;
+    if (call === ping) return undefined;
+    // A call in flight may still make calls, or it could not finish.
+    if (status === "closing" && !isNested) return refusal("cancelled", "the session is shutting down");
+    if (call === handshake) return undefined;
+    const { name } = capability;
+    if (status !== "open" && status !== "closing")
+      return refusal("unauthorized", "shake hands first: send handshake/req", { capability_name: name });
+    if (capability !== core && !this.#scope.info.granted.has(name)) {
+      const message = `the capability "${name}" was not negotiated: name it in agent_caps of the handshake`;
+      return refusal("capability_missing", message, { capability_name: name });
+    }
+    this.#lastAdmitted = capability;
+    return undefined;
+  }
+}

@@ -1,0 +1,100 @@
+// The life of a session. Every change of it goes through `transitions`; an event that the table does not have in the present
+// state changes nothing. docs/guide/sessions.md draws the same picture for users, with the four names of `SessionStatus`.
+//
+//        created                recovered or forked
+//           │                            │
+//           ▼           admit            ▼
+//        ┌─────┐ ─────────────►  ┌──────┐ ◄───── ┌───────────┐
+//        │ new │                 │ open │  admit │ continued │
+//        └──┬──┘                 └──┬───┘        └─────┬─────┘
+//           └───────────────────────┼──────────────────┘
+//                     end           │          leave
+//              ┌────────────────────┴──────────────────┐
+//              ▼                                       ▼
+//         ┌────────┐                              ┌─────────┐
+//         │ ending │                              │ leaving │      status "closing": calls in flight may finish
+//         └───┬────┘                              └────┬────┘
+//             │ finish                                 │ finish
+//             ▼                                        ▼
+//          ┌──────┐     ┌─────────┐                ┌──────┐
+//          │ gone │     │ dropped │                │ left │        status "closed": nothing runs any more
+//          └──────┘     └─────────┘                └──────┘
+//                            ▲
+//                            └── drop, from every state that is not closed
+//
+// `end` is for good: the agent cannot come back. `leave` happens if the host stops: with a journal, the next host recovers the
+// session. A session is dropped if a turn of it could not be written: it is closed here, and may be recovered.
+
+export type LifeState = "new" | "continued" | "open" | "ending" | "leaving" | "gone" | "left" | "dropped";
+
+export type LifeEvent =
+  /** The agent is let in and its plugins are open. Happens again if a later handshake adds capabilities. */
+  | "admit"
+  | "end"
+  | "leave"
+  /** Everything is sent and saved. */
+  | "finish"
+  /** The journal could not write a turn. */
+  | "drop";
+
+export type SessionStatus = "new" | "open" | "closing" | "closed";
+
+/** Plugins may finish opening while the session closes already: `admit` changes nothing then. */
+export const transitions: Readonly<Record<LifeState, Readonly<Partial<Record<LifeEvent, LifeState>>>>> = {
+  new: { admit: "open", end: "ending", leave: "leaving", drop: "dropped" },
+  continued: { admit: "open", end: "ending", leave: "leaving", drop: "dropped" },
+  open: { end: "ending", leave: "leaving", drop: "dropped" },
+  ending: { finish: "gone", drop: "dropped" },
+  leaving: { finish: "left", drop: "dropped" },
+  gone: {},
+  left: {},
+  dropped: {},
+};
+
+const statusOf: Readonly<Record<LifeState, SessionStatus>> = {
+  new: "new",
+  continued: "new",
+  open: "open",
+  ending: "closing",
+  leaving: "closing",
+  gone: "closed",
+  left: "closed",
+  dropped: "closed",
+};
+
+export class SessionLife {
+  #state: LifeState;
+
+  constructor(start: "new" | "continued") {
+    this.#state = start;
+  }
+
+  get state(): LifeState {
+    return this.#state;
+  }
+
+  get status(): SessionStatus {
+    return statusOf[this.#state];
+  }
+
+  get isOpen(): boolean {
+    return this.#state === "open";
+  }
+
+  get isClosed(): boolean {
+    return statusOf[this.#state] === "closed";
+  }
+
+  /** An agent has completed the handshake, in this process or before: nobody else may take over the session. */
+  get hasOwner(): boolean {
+    return this.#state === "open" || this.#state === "continued";
+  }
+
+  /** False if the event does not apply in the present state. */
+  apply(event: LifeEvent): boolean {
+    const next = transitions[this.#state][event];
+    if (next === undefined) return false;
+    this.#state = next;
+    return true;
+  }
+}
