@@ -1,9 +1,10 @@
-// Arrows point down: protocol ← machinery · host · client ← durability · recording · isolation · config ← caps · stores ·
+// Arrows point down: protocol ← framing · machinery · host · client ← durability · recording · isolation · config ← caps · stores ·
 // sandboxes · transports · server ← federation ← compose ← testing ← conformance ← cli. Type-only imports count.
 
 /** The folders of src from the bottom up, each with the folders that it may import besides itself. */
 const below = {
   protocol: [],
+  framing: ["protocol"],
   machinery: ["protocol"],
   host: ["protocol"],
   client: ["protocol"],
@@ -12,10 +13,10 @@ const below = {
   isolation: ["protocol", "machinery", "host"],
   config: ["protocol", "machinery", "host", "isolation"],
   stores: ["protocol", "machinery", "host", "durability", "recording"],
-  transports: ["protocol", "host"],
+  transports: ["protocol", "framing", "host"],
   sandboxes: ["protocol", "machinery", "host", "config"],
-  server: ["protocol", "host"],
-  federation: ["protocol", "machinery", "host", "client", "caps", "transports"],
+  server: ["protocol", "framing", "host"],
+  federation: ["protocol", "framing", "machinery", "host", "client", "caps", "transports"],
 };
 
 const parts = Object.keys(below);
@@ -43,7 +44,7 @@ module.exports = {
       comment: "A capability uses another through the executor or the tool catalogue, never by import.",
       severity: "error",
       from: { path: "^src/caps/([^/]+)/", pathNot: tests },
-      to: { path: "^src/", pathNot: "^src/(protocol|machinery|host|caps/$1)/" },
+      to: { path: "^src/", pathNot: "^src/(protocol|framing|machinery|host|caps/$1)/" },
     },
     {
       name: "runs-in-a-browser",

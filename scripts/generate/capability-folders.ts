@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
-import type { Capability } from "../../src/protocol/capability.ts";
+import type { Capability } from "../../src/protocol/table/capability.ts";
 
 export interface CapabilityFolder {
   readonly folder: string;

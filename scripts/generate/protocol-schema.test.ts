@@ -1,11 +1,11 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { tables } from "../../src/caps/tables.generated.ts";
-import type { Capability } from "../../src/protocol/capability.ts";
 import { decodeLine } from "../../src/protocol/codec.ts";
 import { core } from "../../src/protocol/core.ts";
 import { defaultLimits } from "../../src/protocol/limits.ts";
-import { createTypeRegistry } from "../../src/protocol/registry.ts";
+import type { Capability } from "../../src/protocol/table/capability.ts";
+import { createTypeRegistry } from "../../src/protocol/table/registry.ts";
 import { createProtocolSchema, referenceTo } from "./protocol-schema.ts";
 import { messagesOf, renderVectors } from "./vectors.ts";
 

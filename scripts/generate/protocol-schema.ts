@@ -1,9 +1,10 @@
 // A JSON Schema for the whole protocol, from which other languages generate their types.
-import type { Call, Capability, Push } from "../../src/protocol/capability.ts";
-import { coreEventType } from "../../src/protocol/capability.ts";
+
 import { core, errorPayload, eventPayload, shutdownPayload } from "../../src/protocol/core.ts";
 import { protocolVersion } from "../../src/protocol/envelope.ts";
 import { coreErrors } from "../../src/protocol/errors.ts";
+import type { Call, Capability, Push } from "../../src/protocol/table/capability.ts";
+import { coreEventType } from "../../src/protocol/table/capability.ts";
 import { type JsonSchema, toJsonSchema } from "./json-schema.ts";
 
 type Definitions = Record<string, JsonSchema>;

@@ -3,11 +3,11 @@
 import { configAliases } from "../../src/config/aliases.ts";
 import { globalLimits } from "../../src/config/limits.ts";
 import { hostConfig } from "../../src/config/schema.ts";
-import type { Call, Capability } from "../../src/protocol/capability.ts";
 import { core, errorPayload, eventPayload, shutdownPayload } from "../../src/protocol/core.ts";
 import { capabilitySpellings } from "../../src/protocol/dialects.ts";
 import { coreErrors, type ErrorTable } from "../../src/protocol/errors.ts";
 import { defaultLimits } from "../../src/protocol/limits.ts";
+import type { Call, Capability } from "../../src/protocol/table/capability.ts";
 import type { CapabilityFolder } from "./capability-folders.ts";
 import { code, renderFields, renderTable } from "./field-table.ts";
 import { toJsonSchema } from "./json-schema.ts";

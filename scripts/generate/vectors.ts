@@ -1,12 +1,13 @@
 // Conformance vectors: every message of a table as sent, one per line. A request is followed by its answer, an alias by
 // the answer in its own family; both sides of any implementation can be checked against them.
-import { type Call, type Capability, coreEventType } from "../../src/protocol/capability.ts";
+
 import { createMessage, encodeMessage } from "../../src/protocol/codec.ts";
 import { core, errorPayload, eventPayload, shutdownPayload } from "../../src/protocol/core.ts";
 import { addMirrors } from "../../src/protocol/dialects.ts";
 import type { Message } from "../../src/protocol/envelope.ts";
 import { A2EError, coreErrors } from "../../src/protocol/errors.ts";
 import type { JsonObject } from "../../src/protocol/json.ts";
+import { type Call, type Capability, coreEventType } from "../../src/protocol/table/capability.ts";
 
 /** A fixed time: vectors must not change from run to run. */
 const sentAtMs = 1_789_000_000_000;

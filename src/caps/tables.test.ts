@@ -1,9 +1,9 @@
 // What must hold for every table, whichever folder it came with.
 import { describe, expect, test } from "vitest";
-import type { Capability } from "../protocol/capability.ts";
 import { core } from "../protocol/core.ts";
 import { coreErrors } from "../protocol/errors.ts";
-import { createTypeRegistry } from "../protocol/registry.ts";
+import type { Capability } from "../protocol/table/capability.ts";
+import { createTypeRegistry } from "../protocol/table/registry.ts";
 import { tables } from "./tables.generated.ts";
 
 const capabilities: Capability[] = [core, ...Object.values(tables)];

@@ -1,5 +1,5 @@
 // Typed calls of a table. The tables are passed in by the user of the client: the client itself names no capability.
-import type { Call, Capability, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+import type { Call, Capability, RequestInputOf, ResultOf } from "../protocol/table/capability.ts";
 import type { RpcOptions } from "./rpc.ts";
 
 export type CapabilityApi<C extends Capability> = {

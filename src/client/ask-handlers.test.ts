@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { call } from "../protocol/capability.ts";
+import { call } from "../protocol/table/capability.ts";
 import { A2EClient } from "./client.ts";
 import { connectFake, FakePeer } from "./fake-transport.suite.ts";
 

@@ -1,10 +1,11 @@
 // An agent's answers to questions of the host: a handler per type of question, and exactly one answer per question,
 // even if the handler fails.
-import type { Call, RequestOf, ResultInputOf } from "../protocol/capability.ts";
+
 import { createMessage } from "../protocol/codec.ts";
 import type { Clock, IdSource, Message } from "../protocol/envelope.ts";
 import { A2EError, messageOf } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
+import type { Call, RequestOf, ResultInputOf } from "../protocol/table/capability.ts";
 
 export interface AskContext {
   /** Aborted when the answer is no longer needed: the host has withdrawn the question, or the client closes. */

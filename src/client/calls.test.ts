@@ -1,9 +1,9 @@
 // Calls of a client whose peer is played by the test.
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { call } from "../protocol/capability.ts";
 import { ping } from "../protocol/core.ts";
 import { jsonObject } from "../protocol/json.ts";
+import { call } from "../protocol/table/capability.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
 import { watchResources } from "../testing/leaks.ts";
 import type { A2EClientError, CallEvent } from "./errors.ts";

@@ -3,8 +3,8 @@ import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import type { CallContext } from "../host/call-context.ts";
 import { plugin } from "../host/plugin.ts";
-import { call, capability, push } from "../protocol/capability.ts";
 import { jsonValue } from "../protocol/json.ts";
+import { call, capability, push } from "../protocol/table/capability.ts";
 import { watchResources } from "../testing/leaks.ts";
 import { startHost } from "../testing/start-host.ts";
 

@@ -1,6 +1,7 @@
 // Interceptors around every call of a client, similar to those of connect-es.
-import type { Call } from "../protocol/capability.ts";
+
 import type { JsonObject } from "../protocol/json.ts";
+import type { Call } from "../protocol/table/capability.ts";
 import type { RpcOptions } from "./rpc.ts";
 
 /** A call that is about to be sent. To change it, pass a changed copy to `next`: `next({ ...call, request })`. */

@@ -1,13 +1,13 @@
 // The agent's side: connects, shakes hands, calls, listens. Runs wherever its transport does, browsers included.
 import type { z } from "zod";
-import type { Call, Capability, Push, RequestInputOf, ResultOf } from "../protocol/capability.ts";
-import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { createMessage } from "../protocol/codec.ts";
 import { type acceptedCap, cancel, gap, handshake, ping, withdrawn } from "../protocol/core.ts";
 import { canonicalCapability, protocolCapabilities } from "../protocol/dialects.ts";
 import { type Clock, type IdSource, type Message, nextProcessId, systemClock } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { isJsonObject, type JsonObject } from "../protocol/json.ts";
+import type { Call, Capability, Push, RequestInputOf, ResultOf } from "../protocol/table/capability.ts";
+import type { CheckedAnswer } from "../protocol/table/checked-answer.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";

@@ -1,8 +1,9 @@
 // A call that waits for its answer.
-import type { Call } from "../protocol/capability.ts";
+
 import type { Message } from "../protocol/envelope.ts";
 import type { IdEntry } from "../protocol/id-table.ts";
 import type { JsonObject } from "../protocol/json.ts";
+import type { Call } from "../protocol/table/capability.ts";
 import type { CallEvent } from "./errors.ts";
 
 export interface PendingOptions {

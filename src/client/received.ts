@@ -4,7 +4,7 @@ import { errorPayload, eventPayload } from "../protocol/core.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { isJsonObject } from "../protocol/json.ts";
-import { parseWith } from "../protocol/parse.ts";
+import { parseWith } from "../protocol/table/parse.ts";
 import { A2EClientError, type CallEvent } from "./errors.ts";
 import type { PendingCall } from "./pending-call.ts";
 

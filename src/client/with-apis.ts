@@ -1,4 +1,4 @@
-import type { Capability } from "../protocol/capability.ts";
+import type { Capability } from "../protocol/table/capability.ts";
 import type { CapabilityApi } from "./api.ts";
 import type { A2EClient } from "./client.ts";
 

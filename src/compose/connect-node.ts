@@ -1,6 +1,6 @@
 // Additions to `connect` for Node: faster HTTP, hosts as child processes, and a host in the same process.
 import type { A2EHost } from "../host/host.ts";
-import type { Capability } from "../protocol/capability.ts";
+import type { Capability } from "../protocol/table/capability.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { createDirectTransport } from "../transports/direct.ts";
 import { createNodeHttpTransport } from "../transports/http/http-node.ts";

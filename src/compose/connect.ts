@@ -3,8 +3,8 @@
 import { tables } from "../caps/tables.generated.ts";
 import { A2EClient, type ClientOptions } from "../client/client.ts";
 import { type WithApis, withApis } from "../client/with-apis.ts";
-import type { Capability } from "../protocol/capability.ts";
 import { protocolCapabilities } from "../protocol/dialects.ts";
+import type { Capability } from "../protocol/table/capability.ts";
 import type { Transport } from "../protocol/transport.ts";
 import type { ReconnectOptions } from "../transports/backoff.ts";
 import { createHttpTransport } from "../transports/http/http.ts";

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { silentLogger } from "../host/logger.ts";
 import { type Plugin, type PluginFactory, plugin } from "../host/plugin.ts";
 import { parsePluginOptions, pluginEntryFields } from "../machinery/options/plugin-options.ts";
-import { capability } from "../protocol/capability.ts";
+import { capability } from "../protocol/table/capability.ts";
 import { toHostConfig } from "./parsing.ts";
 import { type ConfiguredPlugin, loadPlugins, PluginLoadError } from "./plugin-loading.ts";
 

@@ -1,18 +1,5 @@
 // The public subpath `a2e/protocol`: the wire and the table language, without any I/O.
 export { tables } from "../caps/tables.generated.ts";
-export {
-  type Call,
-  type Capability,
-  type CapabilitySpec,
-  call,
-  capability,
-  type Push,
-  push,
-  type RequestInputOf,
-  type RequestOf,
-  type ResultInputOf,
-  type ResultOf,
-} from "../protocol/capability.ts";
 export { createMessage, type Decoded, decodeLine, encodeMessage } from "../protocol/codec.ts";
 export { acceptedCap, core, type EventKind, errorPayload, eventKinds, eventPayload } from "../protocol/core.ts";
 export { canonicalCapability, type Dialect, detectDialect, protocolCapabilities } from "../protocol/dialects.ts";
@@ -27,5 +14,18 @@ export {
 } from "../protocol/errors.ts";
 export { type JsonObject, type JsonValue, jsonObject, jsonValue } from "../protocol/json.ts";
 export { defaultLimits, type Limits } from "../protocol/limits.ts";
-export { createTypeRegistry, type TypeEntry, type TypeRegistry } from "../protocol/registry.ts";
+export {
+  type Call,
+  type Capability,
+  type CapabilitySpec,
+  call,
+  capability,
+  type Push,
+  push,
+  type RequestInputOf,
+  type RequestOf,
+  type ResultInputOf,
+  type ResultOf,
+} from "../protocol/table/capability.ts";
+export { createTypeRegistry, type TypeEntry, type TypeRegistry } from "../protocol/table/registry.ts";
 export type { Transport, TransportEvents } from "../protocol/transport.ts";

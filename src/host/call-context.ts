@@ -1,8 +1,9 @@
 // What a handler is given with each request.
-import type { Call, RequestInputOf, ResultOf } from "../protocol/capability.ts";
+
 import type { EventKind } from "../protocol/core.ts";
 import type { Clock } from "../protocol/envelope.ts";
 import type { JsonObject } from "../protocol/json.ts";
+import type { Call, RequestInputOf, ResultOf } from "../protocol/table/capability.ts";
 import type { Logger } from "./logger.ts";
 import type { Principal } from "./principal.ts";
 

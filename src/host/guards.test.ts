@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
-import { capability, push } from "../protocol/capability.ts";
+import { capability, push } from "../protocol/table/capability.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../testing/start-host.ts";
 import { plugin } from "./plugin.ts";

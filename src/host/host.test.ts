@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { keepSessions } from "../durability/keep-sessions.ts";
-import { capability } from "../protocol/capability.ts";
+import { capability } from "../protocol/table/capability.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { createCapturedLog } from "../testing/captured-log.ts";

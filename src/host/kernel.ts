@@ -1,10 +1,10 @@
 // What all sessions of one host share, computed once: tables, routes, limits and services.
 
-import type { Capability } from "../protocol/capability.ts";
 import { core } from "../protocol/core.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import type { Limits } from "../protocol/limits.ts";
-import { createTypeRegistry, type TypeRegistry } from "../protocol/registry.ts";
+import type { Capability } from "../protocol/table/capability.ts";
+import { createTypeRegistry, type TypeRegistry } from "../protocol/table/registry.ts";
 import type { Authenticate } from "./authentication.ts";
 import type { Deadlines } from "./calls/deadlines.ts";
 import type { CallFn } from "./calls/interceptors.ts";

@@ -1,5 +1,7 @@
 // The public API that every capability is written against, ours and a stranger's alike.
 import type { z } from "zod";
+import type { Clock, IdSource } from "../protocol/envelope.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type {
   Call,
   Capability,
@@ -8,16 +10,14 @@ import type {
   RequestOf,
   ResultInputOf,
   ResultOf,
-} from "../protocol/capability.ts";
-import type { Clock, IdSource } from "../protocol/envelope.ts";
-import type { JsonObject } from "../protocol/json.ts";
+} from "../protocol/table/capability.ts";
 import type { CallContext, CallOther, SessionInfo } from "./call-context.ts";
 import type { CheckedResult } from "./calls/checked-result.ts";
 import type { Logger } from "./logger.ts";
 import type { Database } from "./ports/database.ts";
 import type { Sandboxes } from "./ports/sandbox.ts";
 import type { Secrets } from "./ports/secrets.ts";
-import type { SessionState } from "./session/session-state.ts";
+import type { SessionState } from "./state/session-state.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 type Awaitable<Value> = Value | Promise<Value>;

@@ -8,7 +8,7 @@ import { parseHostConfig } from "../config/parsing.ts";
 import { loadPlugins } from "../config/plugin-loading.ts";
 import { silentLogger } from "../host/logger.ts";
 import { plugin } from "../host/plugin.ts";
-import { call, capability, push } from "../protocol/capability.ts";
+import { call, capability, push } from "../protocol/table/capability.ts";
 import { startHost } from "../testing/start-host.ts";
 
 const protocolUrl = (file: string) => pathToFileURL(join(import.meta.dirname, "..", file)).href;

@@ -3,7 +3,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { CallContext } from "../host/call-context.ts";
 import type { Plugin, SessionContext } from "../host/plugin.ts";
-import type { SessionState } from "../host/session/session-state.ts";
+import type { SessionState } from "../host/state/session-state.ts";
 import { A2EError, type ErrorJson, fromErrorJson } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { AgentRequest, NestedRequest, SessionMessage, StateEntries, ToPluginThread } from "./plugin-messages.ts";

@@ -6,14 +6,14 @@ import type { AskOptions, Plugin, SessionContext, SessionPart } from "../host/pl
 import { noDatabase } from "../host/ports/no-database.ts";
 import { noSandboxes } from "../host/ports/sandbox.ts";
 import { createKey, createSecrets } from "../host/ports/secrets.ts";
-import { LayeredState } from "../host/session/layered-state.ts";
 import { runOutside } from "../host/session/part-context.ts";
+import { LayeredState } from "../host/state/layered-state.ts";
 import { ToolCatalogue } from "../host/tool-catalogue.ts";
 import { redirectOutput } from "../machinery/threads/thread-output.ts";
-import type { Call } from "../protocol/capability.ts";
 import { createIdSource, systemClock } from "../protocol/envelope.ts";
 import { A2EError, fromErrorJson } from "../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../protocol/json.ts";
+import type { Call } from "../protocol/table/capability.ts";
 import { HostRequests } from "./host-requests.ts";
 import { createPluginFrom } from "./plugin-export.ts";
 import type { FromPluginThread, Question, ThreadSetup, ToPluginThread } from "./plugin-messages.ts";

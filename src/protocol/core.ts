@@ -1,7 +1,7 @@
 // The messages that every host serves, with any plugins: the kernel's own table.
 import * as z from "zod";
-import { call, capability, push } from "./capability.ts";
 import { type JsonObject, jsonObject, jsonValue } from "./json.ts";
+import { call, capability, push } from "./table/capability.ts";
 
 /** A negotiated capability in the answer to a handshake. */
 export const acceptedCap = z.object({

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { call } from "./capability.ts";
 import {
   addMirrors,
   canonicalCapability,
@@ -9,6 +8,7 @@ import {
   protocolCapabilities,
 } from "./dialects.ts";
 import { jsonObject } from "./json.ts";
+import { call } from "./table/capability.ts";
 
 describe("names of capabilities", () => {
   test.each(Object.entries(capabilitySpellings))("%s is meant by itself and by its other spellings", (name, others) => {

@@ -1,9 +1,10 @@
 // The spellings that peers use, as data. Aliases and mirrors of a message are in its capability's table; here are the
 // names that the protocol itself assigns: capabilities, and the fields that each kind of peer can read.
-import type { Call } from "./capability.ts";
+
 import type { Message } from "./envelope.ts";
 import { isJsonObject } from "./json.ts";
 import { tableSpellings } from "./spellings.generated.ts";
+import type { Call } from "./table/capability.ts";
 
 /** The capability names that the protocol itself defines; the Python SDK accepts only these. */
 export const protocolCapabilities: readonly string[] = [

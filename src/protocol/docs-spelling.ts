@@ -1,5 +1,5 @@
 import type { Message } from "./envelope.ts";
-import type { TypeRegistry } from "./registry.ts";
+import type { TypeRegistry } from "./table/registry.ts";
 
 /** A push or a question under the name that the documentation gives it: the first of its other names. */
 export function inDocsSpelling(message: Message, registry: TypeRegistry): Message {

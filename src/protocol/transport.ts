@@ -1,5 +1,5 @@
-import type { CheckedAnswer } from "./checked-answer.ts";
 import type { Message } from "./envelope.ts";
+import type { CheckedAnswer } from "./table/checked-answer.ts";
 
 /** The callbacks of a transport to its owner. A transport in process may call `receive` from within `send`. */
 export interface TransportEvents {

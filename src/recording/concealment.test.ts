@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { call, capability } from "../protocol/capability.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import { createTypeRegistry } from "../protocol/registry.ts";
+import { call, capability } from "../protocol/table/capability.ts";
+import { createTypeRegistry } from "../protocol/table/registry.ts";
 import { createConcealment } from "./concealment.ts";
 
 const vault = capability("vault", {

@@ -1,8 +1,9 @@
 // Secrets do not belong into recordings. Their results are recorded instead: the agent that a token stood for, the
 // outcome of a config. So a replay needs no secret, and a recording can be passed on.
-import type { Call } from "../protocol/capability.ts";
+
 import { type JsonObject, parseJson } from "../protocol/json.ts";
-import type { TypeRegistry } from "../protocol/registry.ts";
+import type { Call } from "../protocol/table/capability.ts";
+import type { TypeRegistry } from "../protocol/table/registry.ts";
 import { concealRefused, emptyLike, refusalOf } from "./refused-request.ts";
 
 /** Removes secrets from lines and requests before they are recorded; those without secrets are returned unchanged. */

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { type Plugin, plugin, type SessionContext } from "../host/plugin.ts";
 import { probe, type RawPeer, type Run } from "../host/session/raw-session.suite.ts";
-import { call, capability } from "../protocol/capability.ts";
 import type { Message } from "../protocol/envelope.ts";
+import { call, capability } from "../protocol/table/capability.ts";
 import { identical, readFixture, record, replay } from "./replayed-session.suite.ts";
 
 /** A plugin whose handler is made for each session. */

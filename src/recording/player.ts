@@ -10,7 +10,7 @@ import type { ToolCatalogue } from "../host/tool-catalogue.ts";
 import { withdrawn } from "../protocol/core.ts";
 import type { Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
-import type { TypeRegistry } from "../protocol/registry.ts";
+import type { TypeRegistry } from "../protocol/table/registry.ts";
 import { fromRecordedError, type RecordedError } from "./recorded-error.ts";
 import { type RecordedTools, ToolsFromRecord } from "./recorded-tools.ts";
 import type { Outcome, Recording } from "./recording.ts";

@@ -1,12 +1,12 @@
 // The calls that a recording host answers in another way than the kernel would, or of whose answers it records more.
 import { applyChanges, changesOf } from "../durability/forks/forked-states.ts";
 import type { CallFn, InterceptedCall, Interceptor } from "../host/calls/interceptors.ts";
-import type { LayeredState } from "../host/session/layered-state.ts";
-import { PluginStates } from "../host/session/plugin-states.ts";
-import type { ResultInputOf } from "../protocol/capability.ts";
+import type { LayeredState } from "../host/state/layered-state.ts";
+import { PluginStates } from "../host/state/plugin-states.ts";
 import { fork, merge, replay } from "../protocol/core.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
+import type { ResultInputOf } from "../protocol/table/capability.ts";
 import type { ReplayReport } from "./replay-report.ts";
 import type { Tape, Tapes } from "./tape.ts";
 

@@ -9,7 +9,7 @@ import type { CreateTap } from "../host/session/session-origin.ts";
 import type { SessionTap } from "../host/session/session-tap.ts";
 import { ToolCatalogue } from "../host/tool-catalogue.ts";
 import { defaultLimits } from "../protocol/limits.ts";
-import type { TypeRegistry } from "../protocol/registry.ts";
+import type { TypeRegistry } from "../protocol/table/registry.ts";
 import { createConcealment } from "./concealment.ts";
 import type { Player } from "./player.ts";
 import { type Forks, type RunRecording, recordCalls } from "./recorded-calls.ts";

@@ -1,8 +1,9 @@
 // A request that its table rejects may have a secret in any field, because the sender may have confused two fields. So
 // only as much of it is recorded as a replay needs to reject it with the same error text.
-import type { Call } from "../protocol/capability.ts";
+
 import { A2EError } from "../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../protocol/json.ts";
+import type { Call } from "../protocol/table/capability.ts";
 
 /** The error text; undefined if the request is accepted. */
 export function refusalOf(call: Call, request: JsonObject): string | undefined {

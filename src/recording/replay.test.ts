@@ -6,7 +6,7 @@ import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { tools } from "../caps/tools/protocol.ts";
 import { type Plugin, plugin } from "../host/plugin.ts";
 import { probe, probePlugin, RawPeer, type Run, side, startRawHost } from "../host/session/raw-session.suite.ts";
-import { call, capability } from "../protocol/capability.ts";
+import { call, capability } from "../protocol/table/capability.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
 import { createMemoryRecordings } from "./memory-recordings.suite.ts";
 import type { Divergence } from "./replay-report.ts";

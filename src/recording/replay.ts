@@ -2,13 +2,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { A2EHost, HostOptions } from "../host/host.ts";
 import type { SessionSnapshot } from "../host/ports/snapshot-store.ts";
-import { LayeredState } from "../host/session/layered-state.ts";
 import type { SessionBeginning } from "../host/session/session-origin.ts";
 import type { Session } from "../host/session.ts";
+import { LayeredState } from "../host/state/layered-state.ts";
 import { createIdSource, type Message, systemClock } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { Limits } from "../protocol/limits.ts";
-import type { TypeRegistry } from "../protocol/registry.ts";
+import type { TypeRegistry } from "../protocol/table/registry.ts";
 import { findDifference } from "./difference.ts";
 import { type PendingEffect, Player, streamOf } from "./player.ts";
 import { replayHost } from "./recorded-host.ts";

@@ -1,9 +1,9 @@
 // POST /send: the hot path of the door. One body, one pass over its lines, one prebuilt answer. A body is either taken
 // whole, and then answered with 200, or refused whole: a peer that repeats it after a refusal runs nothing twice.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { bootHeader } from "../framing/sse.ts";
 import type { Session } from "../host/session.ts";
 import { isThenable } from "../host/thenable.ts";
-import { bootHeader } from "../protocol/framing/sse.ts";
 import { bearerToken, type Door, parseSeq, readUpTo } from "./door.ts";
 import { readBody, replyError, replyJson } from "./reply.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { formatAcknowledgement, toSubprotocols } from "../framing/websocket.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { Message } from "../protocol/envelope.ts";
-import { formatAcknowledgement, toSubprotocols } from "../protocol/framing/websocket.ts";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import { type RunningServer, startServer } from "./http-server.ts";
 

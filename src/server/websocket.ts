@@ -3,6 +3,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import {
+  parseAcknowledgement,
+  parseSubprotocols,
+  webSocketCloseCodes,
+  webSocketProtocol,
+} from "../framing/websocket.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
 import type { Session } from "../host/session.ts";
@@ -11,12 +17,6 @@ import { createMessage, encodeMessage } from "../protocol/codec.ts";
 import { resumed } from "../protocol/core.ts";
 import { createIdSource, type IdSource } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
-import {
-  parseAcknowledgement,
-  parseSubprotocols,
-  webSocketCloseCodes,
-  webSocketProtocol,
-} from "../protocol/framing/websocket.ts";
 import { bearerToken, type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 
 /** Lines that travel in one frame. A frame that is cut is lost whole, so a bad link gets ahead only by small ones. */

@@ -1,6 +1,6 @@
-import type { CheckedAnswer } from "../protocol/checked-answer.ts";
 import { encodeMessage } from "../protocol/codec.ts";
 import type { Message } from "../protocol/envelope.ts";
+import type { CheckedAnswer } from "../protocol/table/checked-answer.ts";
 import type { Transport } from "../protocol/transport.ts";
 
 export interface WireRecord {

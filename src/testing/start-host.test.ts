@@ -3,7 +3,7 @@ import { z } from "zod";
 import { A2EClient } from "../client/client.ts";
 import { CheckedResult } from "../host/calls/checked-result.ts";
 import { plugin } from "../host/plugin.ts";
-import { call, capability } from "../protocol/capability.ts";
+import { call, capability } from "../protocol/table/capability.ts";
 import { createDirectTransport } from "../transports/direct.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { createFakeIds } from "./fake-ids.ts";

@@ -5,7 +5,7 @@ import { type WithApis, withApis } from "../client/with-apis.ts";
 import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
 import type { Plugin } from "../host/plugin.ts";
-import type { Capability } from "../protocol/capability.ts";
+import type { Capability } from "../protocol/table/capability.ts";
 import { recordHost } from "../recording/recorded-host.ts";
 import type { Recordings } from "../recording/recorder.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";

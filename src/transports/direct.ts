@@ -2,8 +2,9 @@
 // through a table, which makes fresh values of it, before `send` returns. So neither can reach into the other's objects.
 // An answer that the host has just taken through its table is handed over as it is: doing so twice would change nothing.
 // The host keeps it for a repetition of the request, so an agent that writes to it changes what it is itself told again.
-import type { CheckedAnswer } from "../protocol/checked-answer.ts";
+
 import type { Message } from "../protocol/envelope.ts";
+import type { CheckedAnswer } from "../protocol/table/checked-answer.ts";
 import type { Transport, TransportEvents } from "../protocol/transport.ts";
 
 /** What the transport needs of a session; `Session` of the host is one. */

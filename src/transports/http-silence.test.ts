@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { keepAliveHeader } from "../protocol/framing/sse.ts";
+import { keepAliveHeader } from "../framing/sse.ts";
 import { createHttpTransport } from "./http/http.ts";
 import type { HttpIo } from "./http/http-io.ts";
 

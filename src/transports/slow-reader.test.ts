@@ -2,8 +2,8 @@ import { connect } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
+import { createSseParser, type SseEvent } from "../framing/sse.ts";
 import type { Message } from "../protocol/envelope.ts";
-import { createSseParser, type SseEvent } from "../protocol/framing/sse.ts";
 import { startServer } from "../server/http-server.ts";
 import { startEchoHost } from "./echo-host.suite.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { call, capability } from "../../protocol/capability.ts";
 import { isJsonObject, jsonObject, jsonValue } from "../../protocol/json.ts";
+import { call, capability } from "../../protocol/table/capability.ts";
 
 /** The limits of messages; src/caps/chains/limits.ts has the limits of the host. */
 export const messageLimits = {

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { call, capability, push } from "../../protocol/capability.ts";
 import { errorPayload } from "../../protocol/core.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
+import { call, capability, push } from "../../protocol/table/capability.ts";
 
 const observation = z.object({
   episode_id: z.string(),

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallContext } from "../../host/call-context.ts";
 import { anonymous } from "../../host/principal.ts";
-import { LayeredState } from "../../host/session/layered-state.ts";
 import { createPluginContext, createSessionContext } from "../../host/session/plugin-contexts.suite.ts";
-import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
+import { LayeredState } from "../../host/state/layered-state.ts";
 import type { Clock } from "../../protocol/envelope.ts";
+import type { RequestInputOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import { type EnvPluginOptions, envPlugin } from "./plugin.ts";
 import { env } from "./protocol.ts";
 

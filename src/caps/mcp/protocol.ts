@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { call, capability, push } from "../../protocol/capability.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
+import { call, capability, push } from "../../protocol/table/capability.ts";
 
 /** The limits of messages; src/caps/mcp/limits.ts has the limits of the host. */
 export const messageLimits = {

@@ -1,6 +1,6 @@
 // The host side of the memory capability.
 import { type Plugin, type PluginContext, plugin } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/session/session-state.ts";
+import type { SessionState } from "../../host/state/session-state.ts";
 import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Embedder } from "./embedder.ts";

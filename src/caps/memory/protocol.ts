@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { call, capability } from "../../protocol/capability.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
+import { call, capability } from "../../protocol/table/capability.ts";
 
 /** Limits of a request; the other limits of this capability are options of the host. */
 export const messageLimits = {

@@ -1,6 +1,6 @@
 // Claims: leases on ready tasks. The host has one thread and each request is one write, so if two sessions claim the
 // same task, the first gets it.
-import type { RequestOf } from "../../protocol/capability.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import type { Desk } from "./desk.ts";
 import { type Claim, liveClaim, type Plan, type Task } from "./model.ts";
 import { alreadyDone, claimConflict, claimLost, nothingReady, notReady } from "./problems.ts";

@@ -1,5 +1,5 @@
 // The calls on whole plans.
-import type { RequestOf } from "../../protocol/capability.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { planningLimits } from "./limits.ts";
 import { type Plan, type PlanSummary, type Task, toPlanView, toTaskView } from "./model.ts";

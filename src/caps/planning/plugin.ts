@@ -3,7 +3,7 @@
 
 import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
 import type { Database } from "../../host/ports/database.ts";
-import type { SessionState } from "../../host/session/session-state.ts";
+import type { SessionState } from "../../host/state/session-state.ts";
 import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { claimTask, readyTasks, releaseClaim, renewClaim } from "./claim-calls.ts";

@@ -1,6 +1,6 @@
 // The calls on tasks.
 import { findCycle } from "../../machinery/find-cycle.ts";
-import type { RequestOf } from "../../protocol/capability.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import { refuseIfClaimed } from "./claim-calls.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { planningLimits } from "./limits.ts";

@@ -1,8 +1,8 @@
 // The handlers of the proc capability for one session.
 import type { CallContext } from "../../host/call-context.ts";
 import type { Handlers, SessionContext } from "../../host/plugin.ts";
-import type { RequestOf } from "../../protocol/capability.ts";
 import { fail } from "../../protocol/errors.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import { isDeadly, parseSignal } from "./group/signals.ts";
 import { procLimits } from "./limits.ts";
 import type { ManagedProcess } from "./managed-process.ts";

@@ -1,6 +1,6 @@
 // The table of processes. An answer contains the status in the words of both dialects.
 import * as z from "zod";
-import { call, capability, push } from "../../protocol/capability.ts";
+import { call, capability, push } from "../../protocol/table/capability.ts";
 
 /** The limits of messages; src/caps/proc/limits.ts has the limits of the host. */
 const messageLimits = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { RequestOf } from "../../protocol/capability.ts";
 import { A2EError } from "../../protocol/errors.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import { skill } from "./protocol.ts";
 import { type StartOptions, startSkills } from "./start-skills.suite.ts";
 

@@ -2,8 +2,8 @@
 import { join, relative } from "node:path";
 import type { CallContext } from "../../host/call-context.ts";
 import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
-import type { RequestOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import { FolderCopies } from "./library/folder-copies.ts";
 import { type SkillEntry, SkillLibrary, type SkillRoot } from "./library/library.ts";
 import { LibraryWatch } from "./library/library-watch.ts";

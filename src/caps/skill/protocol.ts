@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { call, capability, push } from "../../protocol/capability.ts";
 import { eventPayload } from "../../protocol/core.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
+import { call, capability, push } from "../../protocol/table/capability.ts";
 
 export const skillStatuses = ["Created", "Blocked", "Published", "Archived"] as const;
 export const skillSources = ["project", "user", "system"] as const;

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { call, capability } from "../../protocol/capability.ts";
 import { jsonObject } from "../../protocol/json.ts";
+import { call, capability } from "../../protocol/table/capability.ts";
 
 const toolkitStates = ["available", "installed", "configured", "running"] as const;
 const toolkitScopes = ["session", "host"] as const;

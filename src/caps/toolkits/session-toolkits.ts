@@ -1,8 +1,8 @@
 // The toolkits that one session can see: its own, and those that all sessions share.
 import type { CallContext, SessionInfo } from "../../host/call-context.ts";
 import type { Handlers } from "../../host/plugin.ts";
-import type { ResultInputOf } from "../../protocol/capability.ts";
 import { type A2EError, fail } from "../../protocol/errors.ts";
+import type { ResultInputOf } from "../../protocol/table/capability.ts";
 import { isToolkitName, type Toolkit } from "./define-toolkit.ts";
 import { badAlias, nameTaken, notInstalled, notYours, operatorsOwn, tooMany, unknownToolkit } from "./problems.ts";
 import type { ToolkitDefinition, toolkits } from "./protocol.ts";

@@ -1,6 +1,7 @@
 // A toolkit as it is sent to agents. The parameters contain no secrets.
-import type { RequestOf } from "../../protocol/capability.ts";
+
 import { messageOf } from "../../protocol/errors.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import type { Toolkit } from "./define-toolkit.ts";
 import type { ToolkitDefinition, ToolkitScope, toolkits } from "./protocol.ts";
 import { toolName, toolsFor } from "./shelf/running-toolkit.ts";

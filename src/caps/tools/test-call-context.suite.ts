@@ -9,8 +9,8 @@ import type { Plugin } from "../../host/plugin.ts";
 import { anonymous } from "../../host/principal.ts";
 import { createPluginContext, createSessionContext } from "../../host/session/plugin-contexts.suite.ts";
 import { type CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
-import type { RequestInputOf, ResultInputOf } from "../../protocol/capability.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { RequestInputOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import { type ToolsPluginOptions, toolsPlugin } from "./plugin.ts";
 import { tools } from "./protocol.ts";
 

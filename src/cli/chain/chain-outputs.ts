@@ -1,8 +1,8 @@
 // Large outputs of a run, which the host answers as references: fetched while it is still there.
 import { chains } from "../../caps/chains/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
-import type { ResultOf } from "../../protocol/capability.ts";
 import { isJsonObject, type JsonValue } from "../../protocol/json.ts";
+import type { ResultOf } from "../../protocol/table/capability.ts";
 
 type RunResult = ResultOf<(typeof chains.calls)["run"]>;
 

@@ -1,6 +1,6 @@
 // A session with a host that is our child process: lines on its stdin, lines on its stdout, one session per process.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { createLineSplitter } from "../../protocol/framing/ndjson.ts";
+import { createLineSplitter } from "../../framing/ndjson.ts";
 import type { Link, LinkEvents, OpenLink } from "../link.ts";
 import type { Traffic } from "../traffic.ts";
 

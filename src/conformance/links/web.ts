@@ -1,7 +1,7 @@
 // Plain HTTP requests and raw streams of server-sent events, each with a deadline and without retries or reconnects.
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as httpsRequest, Agent as SecureAgent } from "node:https";
-import { createSseParser, type SseEvent } from "../../protocol/framing/sse.ts";
+import { createSseParser, type SseEvent } from "../../framing/sse.ts";
 import { noteReceived, type Traffic } from "../traffic.ts";
 
 interface WebAnswer {

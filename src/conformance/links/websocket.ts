@@ -1,6 +1,6 @@
 // A session over a WebSocket. The host names the session in its first frame.
 import { WebSocket } from "ws";
-import { toSubprotocols } from "../../protocol/framing/websocket.ts";
+import { toSubprotocols } from "../../framing/websocket.ts";
 import type { Link, LinkEvents, OpenLink } from "../link.ts";
 
 export interface WebSocketLinkOptions {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { LoadedPlugin } from "../../host/loaded-plugin.ts";
 import { type Forking, plugin, type SessionPart } from "../../host/plugin.ts";
-import { PluginStates } from "../../host/session/plugin-states.ts";
-import { capability } from "../../protocol/capability.ts";
+import { PluginStates } from "../../host/state/plugin-states.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { capability } from "../../protocol/table/capability.ts";
 import { applyChanges, changesOf, forkStates, mergeStates } from "./forked-states.ts";
 
 const listener = { onState() {} };

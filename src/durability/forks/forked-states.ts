@@ -1,8 +1,8 @@
 // Forks and merges the states of all plugins of a session.
 import type { LoadedPlugin } from "../../host/loaded-plugin.ts";
 import type { Forking, SessionPart } from "../../host/plugin.ts";
-import type { LayeredState } from "../../host/session/layered-state.ts";
-import type { PluginStates } from "../../host/session/plugin-states.ts";
+import type { LayeredState } from "../../host/state/layered-state.ts";
+import type { PluginStates } from "../../host/state/plugin-states.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { isSame, type MergeOutcome, mergeState } from "./state-merging.ts";
 

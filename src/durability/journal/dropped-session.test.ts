@@ -4,7 +4,7 @@ import { z } from "zod";
 import { plugin } from "../../host/plugin.ts";
 import { RawPeer, startRawHost } from "../../host/session/raw-session.suite.ts";
 import type { Session } from "../../host/session.ts";
-import { call, capability } from "../../protocol/capability.ts";
+import { call, capability } from "../../protocol/table/capability.ts";
 import { type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 
 const empty = z.object({});

@@ -5,8 +5,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Journal, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
-import { LayeredState } from "../../host/session/layered-state.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
+import { LayeredState } from "../../host/state/layered-state.ts";
 import { createLatePlace, type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 
 const record: SessionRecord = {

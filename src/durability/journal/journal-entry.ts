@@ -1,8 +1,8 @@
 // One session's way into a journal: gathers what it appends and changes in a turn, hands it to the store as one unit, and
 // releases its lines once the store says that they are durable.
 import type { JournalledLines, JournalledSession, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
-import type { LayeredState } from "../../host/session/layered-state.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
+import type { LayeredState } from "../../host/state/layered-state.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import {
   type CommitUnit,

@@ -2,8 +2,8 @@
 // other, and any of them may fail. What is committed survives `crash`, everything else is gone.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SessionOrigin } from "../../host/ports/journal.ts";
-import { LayeredState } from "../../host/session/layered-state.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
+import { LayeredState } from "../../host/state/layered-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { type CommitUnit, forgetSession, type JournalStore, type SessionTurn } from "./journal-store.ts";
 

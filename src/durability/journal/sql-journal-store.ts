@@ -2,8 +2,8 @@
 // together with what plugins wrote to tables of their own, is committed as one: see docs/decisions/journal.md.
 import type { Database, TurnLog } from "../../host/ports/database.ts";
 import type { Journal, SessionOrigin } from "../../host/ports/journal.ts";
-import { LayeredState } from "../../host/session/layered-state.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
+import { LayeredState } from "../../host/state/layered-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { defaultLimits } from "../../protocol/limits.ts";
 import { createJournal } from "./create-journal.ts";

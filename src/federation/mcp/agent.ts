@@ -2,7 +2,7 @@
 import type { Implementation } from "@modelcontextprotocol/server";
 import { A2EClient } from "../../client/client.ts";
 import type { A2EHost } from "../../host/host.ts";
-import type { Capability } from "../../protocol/capability.ts";
+import type { Capability } from "../../protocol/table/capability.ts";
 import type { Transport } from "../../protocol/transport.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { ParkedCalls } from "./asks/parked-calls.ts";

@@ -11,7 +11,7 @@ import {
   parseJSONRPCMessage,
   type Transport,
 } from "@modelcontextprotocol/server";
-import { createTextLineSplitter } from "../../protocol/framing/text-lines.ts";
+import { createTextLineSplitter } from "../../framing/text-lines.ts";
 import { isDeeperThan, isJsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import { mcpLimits } from "./limits.ts";

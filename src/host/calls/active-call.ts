@@ -1,10 +1,11 @@
 // One request on its way to its answer. Handlers see it as their CallContext.
-import type { Call } from "../../protocol/capability.ts";
+
 import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { IdEntry } from "../../protocol/id-table.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { TypeEntry } from "../../protocol/registry.ts";
+import type { Call } from "../../protocol/table/capability.ts";
+import type { TypeEntry } from "../../protocol/table/registry.ts";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import type { Logger } from "../logger.ts";
 import { toPromise } from "../thenable.ts";

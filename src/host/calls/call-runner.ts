@@ -1,11 +1,12 @@
 // Runs the calls of one session: so many at once, each with a deadline, each to exactly one answer.
 // Every call ends in `#end`, whatever its handler does.
-import type { Call } from "../../protocol/capability.ts";
-import { CheckedAnswer } from "../../protocol/checked-answer.ts";
+
 import { handshake } from "../../protocol/core.ts";
 import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { Call } from "../../protocol/table/capability.ts";
+import { CheckedAnswer } from "../../protocol/table/checked-answer.ts";
 import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Logger, shortId } from "../logger.ts";

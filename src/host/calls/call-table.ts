@@ -1,9 +1,10 @@
 // What a session knows of request ids: the calls in flight, and the last answers, so that a request that comes again
 // joins its call or is answered again, and is never run again.
-import type { CheckedAnswer } from "../../protocol/checked-answer.ts";
+
 import type { Message } from "../../protocol/envelope.ts";
 import { type IdEntry, IdTable } from "../../protocol/id-table.ts";
 import type { Limits } from "../../protocol/limits.ts";
+import type { CheckedAnswer } from "../../protocol/table/checked-answer.ts";
 import { ActiveCall } from "./active-call.ts";
 
 /** A line where it was encoded anyway; the answer, or the error's message, where it never became text. */

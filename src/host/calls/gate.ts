@@ -1,8 +1,9 @@
 // Decides whether a request may be served: not before the handshake, not while the session closes, and only if its capability
 // was negotiated. Requests of the agent and calls that handlers make pass the same gate.
-import type { Capability } from "../../protocol/capability.ts";
+
 import { core, handshake, ping } from "../../protocol/core.ts";
 import { type A2EError, refusal } from "../../protocol/errors.ts";
+import type { Capability } from "../../protocol/table/capability.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { RequestEntry } from "./active-call.ts";
 

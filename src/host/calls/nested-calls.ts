@@ -1,8 +1,9 @@
 // Calls that a handler makes of other capabilities, or a session in the background: through the same gate as a message
 // from the wire, within the slot of the call that made them, and ended with it.
-import type { Call } from "../../protocol/capability.ts";
+
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { Call } from "../../protocol/table/capability.ts";
 import type { CallOptions } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Sources } from "../sources.ts";

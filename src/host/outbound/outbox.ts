@@ -1,9 +1,9 @@
 // What a session says, and to whom: a transport of this process, readers of its outbound log, or nobody yet.
 
-import { CheckedAnswer } from "../../protocol/checked-answer.ts";
 import { encodeMessage } from "../../protocol/codec.ts";
 import type { IdSource, Message } from "../../protocol/envelope.ts";
 import type { Limits } from "../../protocol/limits.ts";
+import { CheckedAnswer } from "../../protocol/table/checked-answer.ts";
 import type { Answer } from "../calls/call-table.ts";
 import type { JournalledLines } from "../ports/journal.ts";
 import type { SessionTap } from "../session/session-tap.ts";

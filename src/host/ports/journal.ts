@@ -4,8 +4,8 @@
 // the event loop the journal takes all of it and commits it, at once or milliseconds later. No line is sent before its
 // turn is durable, so an agent never sees an answer that a crash could undo.
 
-import type { LayeredState } from "../session/layered-state.ts";
 import type { SessionRecord } from "../session/session-record.ts";
+import type { LayeredState } from "../state/layered-state.ts";
 
 /** Keeps the sessions of one host. */
 export interface Journal {

@@ -1,10 +1,10 @@
 // The port behind which sessions are saved, restored, forked and merged. The kernel knows when; how is decided outside.
 import type { Kernel } from "../kernel.ts";
-import type { LayeredState } from "../session/layered-state.ts";
 import type { KeptCalls } from "../session/session-core.ts";
 import type { SessionParts } from "../session/session-parts.ts";
 import type { SessionRecord } from "../session/session-record.ts";
 import type { SessionScope } from "../session/session-scope.ts";
+import type { LayeredState } from "../state/layered-state.ts";
 import type { SessionJournal } from "./journal.ts";
 import type { SavedSession, StoredSnapshot } from "./snapshot-store.ts";
 

@@ -1,8 +1,9 @@
 // Negotiation: which of the capabilities an agent asks for it gets, and how that is said to its kind of peer.
-import type { ResultInputOf } from "../../protocol/capability.ts";
+
 import type { handshake } from "../../protocol/core.ts";
 import { canonicalCapability, type Dialect, protocolCapabilities } from "../../protocol/dialects.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { ResultInputOf } from "../../protocol/table/capability.ts";
 import type { LoadedPlugin } from "../loaded-plugin.ts";
 
 type AcceptedCaps = NonNullable<ResultInputOf<typeof handshake>["accepted_caps"]>;

@@ -1,18 +1,19 @@
 // What a plugin is given with each session: the session as a part of it sees it.
-import type { Call } from "../../protocol/capability.ts";
+
 import { createMessage } from "../../protocol/codec.ts";
 import type { Clock, IdSource } from "../../protocol/envelope.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { Call } from "../../protocol/table/capability.ts";
+import type { AgentLink } from "../agent/agent-link.ts";
 import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { LoadedPlugin } from "../loaded-plugin.ts";
 import type { Logger } from "../logger.ts";
 import type { SessionContext } from "../plugin.ts";
+import type { StateListener } from "../state/plugin-states.ts";
+import type { SessionState } from "../state/session-state.ts";
 import type { ToolCatalogue } from "../tool-catalogue.ts";
-import type { AgentLink } from "./agent-link.ts";
-import type { StateListener } from "./plugin-states.ts";
 import type { SessionScope } from "./session-scope.ts";
-import type { SessionState } from "./session-state.ts";
 
 /** What parts need of their session. */
 export interface SessionPartsPort extends StateListener {

@@ -5,8 +5,8 @@ import { noDatabase } from "../ports/no-database.ts";
 import { noSandboxes } from "../ports/sandbox.ts";
 import { createKey, createSecrets } from "../ports/secrets.ts";
 import { anonymous } from "../principal.ts";
+import { LayeredState } from "../state/layered-state.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
-import { LayeredState } from "./layered-state.ts";
 import { runOutside } from "./part-context.ts";
 
 const clock = { now: () => 1_000_000 };

@@ -2,9 +2,9 @@
 
 import { z } from "zod";
 import { keepSessions } from "../../durability/keep-sessions.ts";
-import { call, capability } from "../../protocol/capability.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { jsonObject } from "../../protocol/json.ts";
+import { call, capability } from "../../protocol/table/capability.ts";
 import { type RecordHostOptions, recordHost } from "../../recording/recorded-host.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { type CapturedLog, createCapturedLog } from "../../testing/captured-log.ts";

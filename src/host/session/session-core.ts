@@ -1,9 +1,10 @@
 // The core calls that a session answers itself. Methods of a class, not functions made for each session: there are thousands
 // of sessions, and nearly all of them call one of these once.
-import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
+
 import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
+import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import type { ActiveCall } from "../calls/active-call.ts";
 import type { Forking, Handlers } from "../plugin.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";

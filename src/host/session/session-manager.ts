@@ -8,7 +8,7 @@ import type { CreateKeeping, OtherSessions, SessionKeeping } from "../ports/sess
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
 import type { Session, Sessions } from "../session.ts";
 import { isThenable } from "../thenable.ts";
-import { type HeldSession, LiveSession, type SessionHolder } from "./session.ts";
+import { type HeldSession, LiveSession, type SessionHolder } from "./live-session.ts";
 import type { CreateTap, SessionBeginning } from "./session-origin.ts";
 
 /** How often sessions are looked over for expiry. */

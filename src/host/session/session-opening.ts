@@ -1,16 +1,17 @@
 // How a session is opened: which agent is let in, with which capabilities, and which messages wait until its plugins are
 // open. Nothing here changes the session: what was decided is returned to it.
-import type { RequestOf, ResultInputOf } from "../../protocol/capability.ts";
+
 import type { Decoded } from "../../protocol/codec.ts";
 import type { handshake } from "../../protocol/core.ts";
 import { detectDialect } from "../../protocol/dialects.ts";
 import { isCompatibleVersion, type Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson } from "../../protocol/json.ts";
+import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
+import type { AgentLink } from "../agent/agent-link.ts";
 import type { Kernel } from "../kernel.ts";
 import { shortId } from "../logger.ts";
 import type { Principal } from "../principal.ts";
-import type { AgentLink } from "./agent-link.ts";
 import { type Negotiation, negotiate } from "./handshake.ts";
 import type { SessionParts } from "./session-parts.ts";
 import type { SessionScope } from "./session-scope.ts";

@@ -5,11 +5,11 @@ import type { Kernel } from "../kernel.ts";
 import type { LoadedPlugin } from "../loaded-plugin.ts";
 import { shortId } from "../logger.ts";
 import type { SessionPart } from "../plugin.ts";
+import type { LayeredState } from "../state/layered-state.ts";
+import { PluginStates } from "../state/plugin-states.ts";
 import { isThenable } from "../thenable.ts";
 import { ToolCatalogue } from "../tool-catalogue.ts";
-import type { LayeredState } from "./layered-state.ts";
 import { PartContext, type SessionPartsPort } from "./part-context.ts";
-import { PluginStates } from "./plugin-states.ts";
 
 /** A plugin whose state was changed, so that its part has to be reopened. */
 export interface ChangedState {

@@ -1,7 +1,7 @@
 // The HTTP transport against hosts and proxies that misbehave, simulated by the test.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { keepAliveHeader } from "../../framing/sse.ts";
 import { createMessage } from "../../protocol/codec.ts";
-import { keepAliveHeader } from "../../protocol/framing/sse.ts";
 import { maxWaitingLength } from "../waiting-lines.ts";
 import { createHttpTransport } from "./http.ts";
 import type { HttpAnswer, HttpIo, HttpStreamEvents } from "./http-io.ts";

@@ -1,7 +1,8 @@
 // The host's lines over HTTP: a stream of server-sent events, reopened after each cut behind the last line that
 // arrived.
+
+import { bootHeader, createSseParser, keepAliveHeader, type SseEvent } from "../../framing/sse.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import { bootHeader, createSseParser, keepAliveHeader, type SseEvent } from "../../protocol/framing/sse.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { answerTimeoutMs, type HttpIo } from "./http-io.ts";
 import { isTemporary } from "./http-posts.ts";

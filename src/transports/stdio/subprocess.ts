@@ -1,7 +1,8 @@
 // An agent's end of a pipe to a host that it starts itself.
+
+import { createTextLineSplitter } from "../../framing/text-lines.ts";
 import { encodeMessage } from "../../protocol/codec.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import { createTextLineSplitter } from "../../protocol/framing/text-lines.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Transport, TransportEvents } from "../../protocol/transport.ts";
 import { oncePerTurn } from "../turn.ts";

@@ -1,6 +1,6 @@
 // A single WebSocket from opening to closing. Its opening and its end are each reported exactly once, with a time
 // limit.
-import { webSocketCloseCodes } from "../../protocol/framing/websocket.ts";
+import { webSocketCloseCodes } from "../../framing/websocket.ts";
 
 /** The members of a WebSocket that the transport needs; browsers and `ws` both have them. */
 export interface WebSocketLike {

@@ -2,10 +2,10 @@
 // resumes from there. Lines that were sent during the cut may be lost: `restored` causes them to be sent again. Runs in
 // browsers.
 
+import { formatAcknowledgement, toSubprotocols, webSocketCloseCodes } from "../../framing/websocket.ts";
 import { createMessage, encodeMessage } from "../../protocol/codec.ts";
 import { gap, ping, resumed } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
-import { formatAcknowledgement, toSubprotocols, webSocketCloseCodes } from "../../protocol/framing/websocket.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Transport, TransportEvents } from "../../protocol/transport.ts";
 import { createBackoff, type ReconnectOptions } from "../backoff.ts";

@@ -2,10 +2,10 @@
 // sizes and checksums, and content only on request. Independent of episodes.
 import { join } from "node:path";
 import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
 import { Turns } from "../../../machinery/turns.ts";
-import type { RequestOf, ResultInputOf } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
+import type { RequestOf, ResultInputOf } from "../../../protocol/table/capability.ts";
 import type { Caller } from "../episodes/caller-turns.ts";
 import { envLimits } from "../limits.ts";
 import type { env } from "../protocol.ts";

@@ -2,7 +2,7 @@
 // parent or by the fork, makes the copy.
 import { randomUUID } from "node:crypto";
 import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/session/session-state.ts";
+import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { StagedFolders } from "./staged-folders.ts";
 

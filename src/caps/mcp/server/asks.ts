@@ -2,9 +2,9 @@
 // returned to the server.
 import type { Client, CreateMessageRequest, CreateMessageResult, ElicitRequest } from "@modelcontextprotocol/client";
 import type { SessionContext } from "../../../host/plugin.ts";
-import type { ResultOf } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
+import type { ResultOf } from "../../../protocol/table/capability.ts";
 import { mcpLimits } from "../limits.ts";
 import { mcp } from "../protocol.ts";
 import type { Sdk } from "../sdk/sdk.ts";

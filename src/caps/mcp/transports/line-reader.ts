@@ -1,6 +1,6 @@
 // JSON-RPC messages, one per line, from a stream that another program writes: of any size, at any speed, or not JSON at all.
 import type { Readable } from "node:stream";
-import { createTextLineSplitter } from "../../../protocol/framing/text-lines.ts";
+import { createTextLineSplitter } from "../../../framing/text-lines.ts";
 
 export interface LineReaderOptions {
   readonly maxLineBytes: number;

@@ -1,5 +1,5 @@
 // The files of a skill for an agent: lists them, and reads one.
-import type { RequestOf, ResultInputOf } from "../../../protocol/capability.ts";
+import type { RequestOf, ResultInputOf } from "../../../protocol/table/capability.ts";
 import { skillLimits } from "../limits.ts";
 import { unknownResource } from "../problems.ts";
 import type { skill as table } from "../protocol.ts";

@@ -1,8 +1,8 @@
 // Exchanges messages with a script in a child process, from its input to its exit.
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { createLineSplitter } from "../../../framing/ndjson.ts";
 import { readReport } from "../../../machinery/processes/program-end.ts";
 import { A2EError } from "../../../protocol/errors.ts";
-import { createLineSplitter } from "../../../protocol/framing/ndjson.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";
 import type { ScriptHost } from "./script-host.ts";

@@ -10,8 +10,8 @@ import {
   unknownProperty,
 } from "../../../machinery/validation/problem-text.ts";
 import { valueAt } from "../../../machinery/validation/value-at.ts";
-import { createFastParser } from "../../../protocol/fast-parse.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
+import { createFastParser } from "../../../protocol/table/fast-parse.ts";
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,5 +1,5 @@
 // The HTTP server: routes, status codes, and a stream that loses no line.
-import type { SseEvent } from "../../../protocol/framing/sse.ts";
+import type { SseEvent } from "../../../framing/sse.ts";
 import { check, checkEqual, checkType, skip } from "../../check.ts";
 import { shakeHands } from "../../context.ts";
 import type { Web } from "../../links/web.ts";

@@ -2,9 +2,9 @@
 // it, as a request of the server.
 
 import type { A2EClient } from "../../../client/client.ts";
-import type { Call, Capability } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
+import type { Call, Capability } from "../../../protocol/table/capability.ts";
 import { type Question, toQuestion } from "./questions.ts";
 
 /** A way to send a question to the client. */

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { chains } from "../../../caps/chains/protocol.ts";
 import { mcp } from "../../../caps/mcp/protocol.ts";
 import { skill } from "../../../caps/skill/protocol.ts";
-import { call } from "../../../protocol/capability.ts";
+import { call } from "../../../protocol/table/capability.ts";
 import { canAnswer, toQuestion } from "./questions.ts";
 
 test("a skill's request for a completion is a request for the client's model, and its answer is text", () => {

@@ -4,9 +4,9 @@ import type { ClientCapabilities, InputRequest } from "@modelcontextprotocol/ser
 import * as z from "zod";
 import { mcp } from "../../../caps/mcp/protocol.ts";
 import { skill } from "../../../caps/skill/protocol.ts";
-import type { Call } from "../../../protocol/capability.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
+import type { Call } from "../../../protocol/table/capability.ts";
 
 /** A question in both protocols. */
 export interface Question {

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { plugin } from "../../../host/plugin.ts";
-import { capability } from "../../../protocol/capability.ts";
+import { capability } from "../../../protocol/table/capability.ts";
 import { connectSecond, httpClients } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";
 import { initialize, json, listTools, send, statelessList } from "./raw-requests.suite.ts";

@@ -1,6 +1,6 @@
 // How a call of a table appears as an MCP tool: its name, and hints about its effect, from the table's `asTool`.
 import type { ToolAnnotations } from "@modelcontextprotocol/server";
-import type { Call, ToolEffect } from "../../../protocol/capability.ts";
+import type { Call, ToolEffect } from "../../../protocol/table/capability.ts";
 
 /** MCP clients decide by these hints whether to ask their user before a call. */
 export const annotationsOf: Readonly<Record<ToolEffect, ToolAnnotations>> = {

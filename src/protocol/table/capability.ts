@@ -1,8 +1,8 @@
 // The table language. A capability is a single value, from which types, validation, client methods, handler types, JSON
 // Schema, the reference page and conformance vectors are derived, so that nothing is written twice.
 import type { z } from "zod";
-import { A2EError, type CoreErrorCode, type ErrorOptions, type ErrorTable } from "./errors.ts";
-import type { JsonObject } from "./json.ts";
+import { A2EError, type CoreErrorCode, type ErrorOptions, type ErrorTable } from "../errors.ts";
+import type { JsonObject } from "../json.ts";
 import { createParser } from "./parse.ts";
 
 type Schema = z.ZodObject;

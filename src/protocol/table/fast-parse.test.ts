@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { tables } from "../caps/tables.generated.ts";
+import { tables } from "../../caps/tables.generated.ts";
+import { acceptedCap, core, errorPayload, eventPayload, shutdownPayload } from "../core.ts";
+import { jsonObject, jsonValue } from "../json.ts";
 import type { Capability } from "./capability.ts";
-import { acceptedCap, core, errorPayload, eventPayload, shutdownPayload } from "./core.ts";
 import { createFastParser } from "./fast-parse.ts";
-import { jsonObject, jsonValue } from "./json.ts";
 
 /** Values that a schema mostly accepts, often wrong in a single place. With `isWhole`, no field is missing. */
 function valueFor(schema: z.ZodType, depth = 8, isWhole = false): fc.Arbitrary<unknown> {

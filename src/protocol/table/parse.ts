@@ -1,8 +1,8 @@
 // Checks a value against a table: returns the declared value, or the error that a peer can act on.
 import type { z } from "zod";
-import { A2EError } from "./errors.ts";
+import { A2EError } from "../errors.ts";
+import type { JsonObject } from "../json.ts";
 import { createFastParser } from "./fast-parse.ts";
-import type { JsonObject } from "./json.ts";
 
 export type Parse = (value: unknown, capabilityName?: string) => JsonObject | A2EError;
 

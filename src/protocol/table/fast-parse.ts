@@ -3,7 +3,7 @@
 // schema types, leaves others to Zod field by field, and returns nothing for a value it does not accept, so that Zod
 // decides.
 import type { z } from "zod";
-import { copyJson, jsonObject, jsonValue } from "./json.ts";
+import { copyJson, jsonObject, jsonValue } from "../json.ts";
 
 /** Returned by the generated function instead of a value. */
 const refused = Symbol("refused");

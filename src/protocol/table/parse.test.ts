@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { A2EError } from "./errors.ts";
-import { jsonObject, jsonValue } from "./json.ts";
+import { A2EError } from "../errors.ts";
+import { jsonObject, jsonValue } from "../json.ts";
 import { createParser, parseWith } from "./parse.ts";
 
 const schema = z.object({

@@ -1,6 +1,7 @@
 // The type registry: every message type of a set of tables, with its table entry.
+
+import { core } from "../core.ts";
 import type { Call, Capability, Push } from "./capability.ts";
-import { core } from "./core.ts";
 
 export type TypeEntry =
   | {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { tables } from "../caps/tables.generated.ts";
+import { tables } from "../../caps/tables.generated.ts";
+import { core } from "../core.ts";
 import { type CapabilitySpec, call, capability, push } from "./capability.ts";
-import { core } from "./core.ts";
 import { createTypeRegistry } from "./registry.ts";
 
 const empty = z.object({});

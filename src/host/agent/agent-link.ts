@@ -1,15 +1,16 @@
 // What the host sends to an agent without being asked: pushes of plugins, and questions that the agent answers.
-import type { Call } from "../../protocol/capability.ts";
+
 import type { Dialect } from "../../protocol/dialects.ts";
 import { inDocsSpelling } from "../../protocol/docs-spelling.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import type { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { Call } from "../../protocol/table/capability.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Outbox } from "../outbound/outbox.ts";
 import type { AskOptions } from "../plugin.ts";
+import type { SessionScope } from "../session/session-scope.ts";
 import { AgentAsks } from "./agent-asks.ts";
-import type { SessionScope } from "./session-scope.ts";
 
 export class AgentLink {
   /** How the agent spells names. */

@@ -1,13 +1,13 @@
 // Questions of the host to an agent: sent like a push, answered like a call. Each ends once, whatever the agent does.
 import { AsyncResource } from "node:async_hooks";
-import type { Call } from "../../protocol/capability.ts";
 import { createMessage } from "../../protocol/codec.ts";
 import { errorPayload, withdrawn } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
-import { parseWith } from "../../protocol/parse.ts";
+import type { Call } from "../../protocol/table/capability.ts";
+import { parseWith } from "../../protocol/table/parse.ts";
 import type { Deadlines, Expirable } from "../calls/deadlines.ts";
 import type { AskOptions } from "../plugin.ts";
 import type { Sources } from "../sources.ts";

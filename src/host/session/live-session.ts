@@ -1,9 +1,11 @@
 // One live session: puts its parts together, receives messages, and closes.
-import type { Capability, RequestOf } from "../../protocol/capability.ts";
+
 import { createMessage, type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
 import { core, gap, handshake, ping, shutdownReport } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
+import type { Capability, RequestOf } from "../../protocol/table/capability.ts";
+import { AgentLink } from "../agent/agent-link.ts";
 import type { SessionInfo } from "../call-context.ts";
 import { auditAfterCommit } from "../calls/audit-after-commit.ts";
 import { CallAudit } from "../calls/call-audit.ts";
@@ -23,7 +25,6 @@ import type { KeptEntry, KeptSession } from "../ports/session-keeping.ts";
 import type { SavedSession } from "../ports/snapshot-store.ts";
 import { anonymous, type Principal } from "../principal.ts";
 import type { Session, SessionSummary } from "../session.ts";
-import { AgentLink } from "./agent-link.ts";
 import { DrainTime } from "./drain-time.ts";
 import { SessionCore } from "./session-core.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { tables } from "../caps/tables.generated.ts";
+import { tables } from "../../caps/tables.generated.ts";
+import { core } from "../core.ts";
+import { A2EError } from "../errors.ts";
 import { type Capability, call, capability, coreEventType, push } from "./capability.ts";
-import { core } from "./core.ts";
-import { A2EError } from "./errors.ts";
 
 const shelf = capability("shelf", {
   doc: "Keeps books.",

@@ -1,5 +1,5 @@
 // Server-sent events, formatted and parsed: a message per event, with its sequence number as the event's id.
-import { escapeNonAscii } from "../json.ts";
+import { escapeNonAscii } from "../protocol/json.ts";
 
 export interface SseEvent {
   /** The id of this event itself; unlike in a browser, never inherited from an earlier event. */

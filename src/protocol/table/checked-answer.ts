@@ -1,9 +1,10 @@
 // The answer to a call while it is still in the process that made it. An agent in that process takes it as it is; for all
 // others it becomes a message, and then has an envelope and the second names of its fields as well.
+
+import { addMirrors } from "../dialects.ts";
+import { type Message, protocolVersion } from "../envelope.ts";
+import type { JsonObject } from "../json.ts";
 import type { Call } from "./capability.ts";
-import { addMirrors } from "./dialects.ts";
-import { type Message, protocolVersion } from "./envelope.ts";
-import type { JsonObject } from "./json.ts";
 
 export class CheckedAnswer {
   /** The table whose check the result has passed. */
