@@ -14,7 +14,7 @@ const sourceUrl = (file: string) => JSON.stringify(pathToFileURL(join(import.met
 const prelude = `
 import { existsSync } from "node:fs";
 import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
-import { call, capability, push } from ${sourceUrl("protocol/capability.ts")};
+import { call, capability, push } from ${sourceUrl("protocol/table/capability.ts")};
 import { A2EError } from ${sourceUrl("protocol/errors.ts")};
 import { jsonValue } from ${sourceUrl("protocol/json.ts")};
 const text = z.object({ text: z.string() });

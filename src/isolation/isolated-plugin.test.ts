@@ -16,7 +16,7 @@ const protocolUrl = (file: string) => pathToFileURL(join(import.meta.dirname, ".
 /** Written like a third-party plugin: a file of its own that imports public modules only. */
 const source = `
 import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
-import { call, capability, push } from ${JSON.stringify(protocolUrl("protocol/capability.ts"))};
+import { call, capability, push } from ${JSON.stringify(protocolUrl("protocol/table/capability.ts"))};
 import { A2EError } from ${JSON.stringify(protocolUrl("protocol/errors.ts"))};
 const empty = z.object({});
 const value = z.object({ value: z.number() });
