@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const folder: Record<string, string> = {
   "src/caps/greeting/protocol.ts": `
     import { z } from "zod";
-    import { call, capability } from "../../protocol/capability.ts";
+    import { call, capability } from "../../protocol/table/capability.ts";
 
     export const greeting = capability("greeting", {
       doc: "Greets people.",

@@ -63,9 +63,6 @@ export type Attack = keyof typeof attacks;
 
 export const attackLimits = { workspaceBytes: 64 * mebibyte, fileBytes: 256 * mebibyte };
 
-/** As documented in docs/guide/sandbox.md: the most that a program may exceed the limit before it is ended. */
-export const maxOvershootBytes = 512 * mebibyte;
-
 export interface Attacked extends Pick<RunResult, "verdict" | "isWorkspaceFull" | "stderr"> {
   takenBytes: number;
 }
