@@ -6,15 +6,15 @@ export interface Credentials {
   token: string;
 }
 
-/** Says who presents these credentials; undefined means nobody this host knows. */
+/** Returns the principal with these credentials; undefined if they are not valid. */
 export type Authenticate = (credentials: Credentials) => Principal | undefined;
 
-/** One shared token. Without one every agent is let in, which is why a host without one only binds to loopback. */
+/** Checks one shared token. Without a token every agent is let in, so a host without a token binds to loopback only. */
 export function createTokenAuthentication(token: string | undefined): Authenticate {
   if (token === undefined || token === "") return ({ agent_id }) => ({ ...anonymous, id: agent_id });
   const expected = digest(token);
   return (credentials) => {
-    // Digests have one length, so neither the content nor the length of the token shows in the time this takes.
+    // All digests have the same length, so the time of the comparison reveals neither content nor length of the token.
     const isRight = timingSafeEqual(expected, digest(credentials.token));
     return isRight ? { id: credentials.agent_id, isAuthenticated: true } : undefined;
   };

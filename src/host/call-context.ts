@@ -1,4 +1,4 @@
-// What a handler is given with each request.
+// The context of a call: its session, its signal, and the calls that a handler can make.
 
 import type { EventKind } from "../protocol/core.ts";
 import type { Clock } from "../protocol/envelope.ts";
@@ -18,17 +18,17 @@ export interface CallOptions {
   signal?: AbortSignal;
   timeoutMs?: number;
   onEvent?(event: { kind: string; data: JsonObject; seq: number }): void;
-  /** The id under which the call runs, for handlers that must recognise a repetition: an idempotency key. */
+  /** The id of the call. Handlers that must recognise a repeated call use it as an idempotency key. */
   id?: string;
 }
 
-/** By its table or, where another capability's table is out of reach, by its type on the wire. */
+/** Takes an entry of a capability's table or, without access to that table, the type of the request on the wire. */
 export interface CallOther {
   <C extends Call>(call: C, request: RequestInputOf<C>, options?: CallOptions): Promise<ResultOf<C>>;
   (type: string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
 }
 
-/** What a handler is given with each request. */
+/** The second argument of every handler. */
 export interface CallContext {
   /** The id of the request, which its answer and events carry as req_id. */
   readonly id: string;
@@ -37,26 +37,29 @@ export interface CallContext {
   readonly clock: Clock;
   /** When the call began to run, in milliseconds since 1970. */
   readonly startedAt: number;
-  /** Aborted when the call is cancelled, times out, or its session closes; `signal.reason` is the A2EError to answer with. */
+  /**
+   * Aborted when the call is cancelled, times out, or its session closes; `signal.reason` is the A2EError to answer
+   * with.
+   */
   readonly signal: AbortSignal;
-  /** True once nobody waits for the answer; costs nothing, unlike `signal`, which is made on first use. */
+  /** True once the answer is no longer needed. Cheaper than `signal`, which is created on first use. */
   readonly isEnded: boolean;
   /** Sends an event before the answer. After the call has ended it does nothing. */
   emit(kind: EventKind | (string & {}), data: JsonObject): void;
-  /** Replaces the time this call may take, counted from its start; the host's maximum still holds. */
+  /** Replaces the timeout of this call, counted from its start. `maxCallTimeoutMs` still applies. */
   setTimeout(timeoutMs: number): void;
-  /** Calls any capability of this session as its agent could: same gate, same limits, same audit. */
+  /** Calls any capability of this session with the same checks, limits and audit as a call of the agent. */
   readonly call: CallOther;
-  /** As `call`, for handlers that make many calls: returns the result itself if it is there at once. Throws an A2EError. */
+  /** Like `call`, but returns a result without a promise if it is available at once, and may throw an A2EError. */
   callNow(type: string, request: JsonObject, options?: CallOptions): JsonObject | Promise<JsonObject>;
   /**
-   * Runs `work` in place of a nested call of this type, which then costs no request, no result and no call object: chains
-   * run pure tools this way (`isPure` of CatalogueTool). Admitted like the call itself, so it throws the same errors; if
-   * `work` returns a value, that counts as one of `nested_calls` in the audit entry of this call.
+   * Runs `work` in place of a nested call of this type, which then costs no request, no result and no call object:
+   * chains run pure tools this way (`isPure` of CatalogueTool). Admitted like the call itself, so it throws the same
+   * errors; if `work` returns a value, that counts as one of `nested_calls` in the audit entry of this call.
    *
-   * Returns undefined if the call has to be made with `callNow` after all: because `work` returned undefined, or without
-   * running `work` because the call itself matters (the host has interceptors, the session is recorded, or several plugins serve the capability).
-   * So `work` must be free of effects and must not throw.
+   * Returns undefined if the call has to be made with `callNow` after all: because `work` returned undefined, or
+   * without running `work` because the call must not be skipped (the host has interceptors, the session is recorded, or
+   * several plugins serve the capability). So `work` must be free of effects and must not throw.
    */
   inlineCall<Result>(type: string, work: () => Result | undefined): Result | undefined;
 }

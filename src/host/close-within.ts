@@ -1,9 +1,11 @@
 import { isThenable } from "./thenable.ts";
 
-/** Whoever does not finish closing by then is left behind: what contains it ends all the same. */
+/** The host waits this long for a plugin or a part to close, then logs an error and continues. */
 const closeTimeoutMs = 5_000;
 
-/** Rejects with what `close` throws, or where it takes too long: counted from now, or from when `start` aborts. */
+/**
+ * Rejects if `close` fails or takes longer than `timeoutMs`, counted from now or from the moment when `start` aborts.
+ */
 export async function closeWithin(
   close: () => unknown,
   timeoutMs: number = closeTimeoutMs,

@@ -1,4 +1,4 @@
-// A host in this process: plugins, sessions, services. It opens no port; doors (src/server, transports) are put in front.
+// A host in this process: plugins, sessions, services. It does not listen on a port: src/server does that.
 import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
@@ -27,7 +27,7 @@ import type { Sessions } from "./session.ts";
 import { warnWhileSlow } from "./slow-work.ts";
 import { ToolCatalogue } from "./tool-catalogue.ts";
 
-/** A plugin with its place in the host; a bare plugin is named after its capability. */
+/** A plugin with its name and rank in the host. A plugin without an entry is named after its capability. */
 export interface PluginEntry {
   plugin: Plugin;
   name?: string;
@@ -38,7 +38,7 @@ export interface PluginEntry {
 export interface HostOptions {
   hostId?: string;
   plugins?: readonly (Plugin | PluginEntry)[];
-  /** Without one, every agent is let in. */
+  /** Ignored if `authenticate` is set. Without a token, every agent is let in. */
   authToken?: string;
   authenticate?: Authenticate;
   isHandshakeRequired?: boolean;
@@ -49,17 +49,17 @@ export interface HostOptions {
   keeping: CreateKeeping;
   snapshots: SnapshotStore;
   snapshotMode?: SnapshotMode;
-  /** When sessions are saved without anybody asking; never where this is left out. */
+  /** When the host saves sessions by itself; never if it is left out. */
   snapshotSchedule?: SnapshotSchedule;
-  /** For plugins that keep more than a session. Plugins that need one refuse to start without. */
+  /** For plugin data that outlives a session. Plugins that need a database fail to start without it. */
   database?: Database;
-  /** Makes every session durable, so that it outlives the process; closed with the host, before the database. */
+  /** Persists every session, so that it survives a restart; closed with the host, before the database. */
   journal?: Journal;
-  /** Wrap every call that was admitted, the first one outermost. */
+  /** Wrap every admitted call; the first interceptor is the outermost. */
   interceptors?: readonly Interceptor[];
-  /** Follows sessions from outside, as a recorder does. */
+  /** Observes sessions, for example to record them. */
   tap?: CreateTap;
-  /** Ends calls whose time is over; closed with the host. */
+  /** Ends calls that time out; closed with the host. */
   deadlines?: Deadlines;
   /** The tools that every session sees; an empty catalogue if it is left out. */
   toolCatalogue?: ToolCatalogue;
@@ -68,18 +68,21 @@ export interface HostOptions {
   nextId?: IdSource;
   random?: () => number;
   createSessionId?: () => string;
-  /** Where programs run that nobody vouches for; closed with the host. Plugins that need one say so where there is none. */
+  /** Runs untrusted programs in confinement; closed with the host. If it is left out, an attempt to run one fails. */
   sandboxes?: Sandboxes;
-  /** Seals what plugins store; without it, with a key that ends with the process. */
+  /**
+   * Encrypts secrets that plugins store. If it is left out, each start uses a new key: older secrets are unreadable.
+   */
   secrets?: Secrets;
-  /** Folder for what plugins keep, and the folder that file tools see. */
+  /** Folder for files of plugins; `.a2e` if it is left out. */
   dataDir?: string;
+  /** The folder that file tools are confined to; the working directory if it is left out. */
   workspaceDir?: string;
 }
 
 export class A2EHost {
   readonly hostId: string;
-  /** Another one each time the host is started: what an earlier run had taken and not answered is lost to this one. */
+  /** New at each start. A client that sees it change concludes that unanswered requests to the earlier run are lost. */
   readonly bootId = randomUUID();
   readonly limits: Limits;
   readonly sessions: Sessions;
@@ -109,7 +112,9 @@ export class A2EHost {
     this.sessions = this.#sessions;
   }
 
-  /** Sets up every plugin; where one fails, those already up are closed and its name is in the error. */
+  /**
+   * Sets up every plugin. If a plugin fails, the plugins before it are closed, and the error names the failed plugin.
+   */
   static async start(options: HostOptions): Promise<A2EHost> {
     const plugins = (options.plugins ?? []).map(toLoaded);
     const names = new Set<string>();
@@ -157,14 +162,14 @@ export class A2EHost {
     return [...this.#kernel.handlersOf.keys()];
   }
 
-  /** Who presents these credentials; undefined means nobody this host knows. */
+  /** Returns the principal with these credentials; undefined if they are not valid. */
   authenticate(credentials: Credentials): Principal | undefined {
     return this.#kernel.authenticate(credentials);
   }
 
   /**
-   * Lets calls in flight finish for `drainMs`, ends all sessions, then plugins and services. Twice is once, within the
-   * shorter of both times.
+   * Lets calls in flight finish for `drainMs`, then closes all sessions, plugins and services. If it is called twice,
+   * the shorter time counts.
    */
   close(drainMs: number = this.limits.drainMs): Promise<void> {
     if (this.#closing === undefined) this.#closing = this.#close(drainMs);

@@ -1,4 +1,4 @@
-// What all sessions of one host share, computed once: tables, routes, limits and services.
+// Data and services that all sessions of one host share, computed once: tables, routes, limits.
 
 import { core } from "../protocol/core.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
@@ -19,15 +19,15 @@ import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 export interface Kernel extends Sources {
   readonly hostId: string;
-  /** Under which id a session stands in the audit log. */
+  /** The id of a session in the audit log. */
   readonly auditSessionId: (sessionId: string) => string;
   readonly isHandshakeRequired: boolean;
   readonly limits: Limits;
   readonly log: Logger;
   readonly audit: AuditLog;
-  /** Filled in and recorded for each message; nobody keeps it. */
+  /** One object for all audit entries, overwritten for each message: an audit log must not retain it. */
   readonly auditEntry: AuditEntry;
-  /** The host is going down: sessions end with it here, and not in the journal. */
+  /** The host is shutting down: sessions whose agent can reconnect remain in the journal. */
   isStopping: boolean;
   readonly deadlines: Deadlines;
   /** Divides the time for received lines among the sessions. */
@@ -36,20 +36,25 @@ export interface Kernel extends Sources {
   readonly snapshots: SnapshotStore;
   readonly snapshotMode: SnapshotMode;
   readonly snapshotSchedule: SnapshotSchedule;
-  /** Makes sessions durable; absent if they end with the process. */
+  /** Persists sessions; undefined if they end with the process. */
   readonly journal: Journal | undefined;
   readonly tools: ToolCatalogue;
-  /** The interceptors of the host as one function; undefined if it has none. */
+  /** The interceptors of the host as one function; undefined if the host has no interceptors. */
   readonly intercept: CallFn | undefined;
-  /** Runs `work` in the async context of the host's start, for work that is not done on behalf of the call that runs. */
+  /**
+   * Runs `work` in the async context of the host's start, for work that is not done on behalf of the call that runs.
+   */
   readonly runApart: <Result>(work: () => Result) => Result;
   readonly registry: TypeRegistry;
-  /** By capability: who handles its messages, in the order in which they are asked. */
+  /** The plugins that handle the messages of a capability, in the order in which they are asked. */
   readonly handlersOf: ReadonlyMap<string, readonly LoadedPlugin[]>;
   readonly pluginNames: readonly string[];
 }
 
-/** By priority, highest first; an exclusive plugin alone. Equal priorities keep the order of the config. */
+/**
+ * The plugins of each capability, highest priority first. Equal priorities keep the order of the config. An exclusive
+ * plugin is the only plugin of its capability.
+ */
 export function rankPlugins(plugins: readonly LoadedPlugin[]): Map<string, LoadedPlugin[]> {
   const byCapability = new Map<string, LoadedPlugin[]>();
   for (const loaded of [...plugins].sort((one, other) => other.priority - one.priority)) {
@@ -77,7 +82,9 @@ export function registryOf(plugins: readonly LoadedPlugin[]): TypeRegistry {
   return createTypeRegistry(tables.values());
 }
 
-/** Agents may ask in any spelling; a table has the one by which grants and routes are kept. */
+/**
+ * Agents may use any spelling of a capability. Tables must use the canonical spelling, because grants and routes do.
+ */
 function checkName(pluginName: string, name: string): void {
   const canonical = canonicalCapability(name);
   if (canonical !== name)

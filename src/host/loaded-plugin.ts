@@ -1,6 +1,6 @@
 import type { Plugin } from "./plugin.ts";
 
-/** A plugin with its place in the host. */
+/** A plugin with its name and rank in the host. */
 export interface LoadedPlugin {
   readonly name: string;
   readonly plugin: Plugin;

@@ -1,4 +1,4 @@
-// What a host says to its operator. Never carries tokens, whole session ids or message bodies.
+// The log of a host, for its operator. It must not contain tokens, whole session ids or message bodies.
 
 export type LogFields = Record<string, unknown>;
 
@@ -21,7 +21,7 @@ export function createLogger(write: (line: string) => void): Logger {
   return { info: entry("info"), warn: entry("warn"), error: entry("error") };
 }
 
-/** Handlers may throw anything, and whatever it is gets logged: a cycle, a BigInt or a getter that throws is no reason to fail. */
+/** Handlers may throw any value. Logging it must not fail, even for a cycle, a BigInt or a getter that throws. */
 function toText(value: unknown): string {
   try {
     if (value instanceof Error) return JSON.stringify(value.stack ?? value.message);
@@ -31,7 +31,7 @@ function toText(value: unknown): string {
   }
 }
 
-/** A session id is a secret: its first eight characters are enough to find it again. */
+/** A session id is a secret, so logs contain only its first eight characters. */
 export function shortId(sessionId: string): string {
   return `${sessionId.slice(0, 8)}…`;
 }

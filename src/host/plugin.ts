@@ -1,4 +1,4 @@
-// The public API that every capability is written against, ours and a stranger's alike.
+// The public API of plugins. The capabilities of this package use the same API as third-party plugins.
 import type { z } from "zod";
 import type { Clock, IdSource } from "../protocol/envelope.ts";
 import type { JsonObject } from "../protocol/json.ts";
@@ -22,85 +22,86 @@ import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** What a plugin is given once, when the host starts. */
+/** The argument of `setup()`, which is called once when the host starts. */
 export interface PluginContext {
   /** The name under which the config lists this plugin. */
   readonly name: string;
-  /** Where this plugin may keep files; created on first use of the host's data folder. */
+  /** The host's data folder, which all plugins share. It may not exist yet. */
   readonly dataDir: string;
   /** The folder that file tools are confined to. */
   readonly workspaceDir: string;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Where what outlives a session is kept. */
+  /** For data that outlives a session. */
   readonly database: Database;
   /** Tools that every session of the host sees. */
   readonly tools: ToolCatalogue;
-  /** Where programs run that nobody vouches for. */
+  /** Runs untrusted programs in confinement. */
   readonly sandboxes: Sandboxes;
-  /** Seals what may be stored but not read. */
+  /** Encrypts secrets before they are stored. */
   readonly secrets: Secrets;
-  /** True where a recording is replayed, which has the answers of all that is outside: nothing out there is to be begun. */
+  /** True in a replay, which takes all results from the recording: do not start threads, processes or connections. */
   readonly isReplay: boolean;
 }
 
 export interface AskOptions {
   signal?: AbortSignal;
-  /** How long the agent may take; the host's `askTimeoutMs` where it is left out. */
+  /** How long the agent may take to answer; the host's `askTimeoutMs` if it is left out. */
   timeoutMs?: number;
 }
 
-/** What a plugin is given for each session that negotiated its capability. */
+/** The argument of `session()`, which is called for each session that negotiated the plugin's capability. */
 export interface SessionContext {
   readonly session: SessionInfo;
   readonly log: Logger;
   readonly clock: Clock;
   readonly nextId: IdSource;
-  /** From 0 to 1; recorded, so that a replay draws the same. */
+  /** Returns a number from 0 up to 1. It is recorded, so a replay gets the same number. */
   readonly random: () => number;
-  /** What this plugin keeps for the session. Has entries already if the session was restored, forked or recovered. */
+  /** The state of this plugin in the session. Not empty at first if the session was restored, forked or recovered. */
   readonly state: SessionState;
-  /** Tools that this session sees: those of the host and its own. */
+  /** The tools of the host and of this session. */
   readonly tools: ToolCatalogue;
-  /** Sends a message that nobody asked for. */
+  /** Sends a message that does not answer a request. */
   push<P extends Push>(push: P, payload: z.input<P["payload"]>): void;
   /**
-   * Bytes that this session has said and its agent has not taken yet: whoever sends much without being asked should wait
-   * while there are many.
+   * Bytes of outgoing lines that the agent has not taken yet. A plugin that pushes a lot, such as the output of
+   * processes, should pause while this number is high.
    */
   unsentBytes(): number;
   /**
-   * Asks the agent, with one of the `asks` of a table. Rejects with an A2EError: what the agent answered, `timeout`, or
-   * `cancelled` where the signal aborts or the session ends.
+   * Asks the agent, with one of the `asks` of a table. Rejects with an A2EError: the error that the agent answered
+   * with, `timeout`, or `cancelled` if the signal aborts or the session ends.
    */
   ask<C extends Call>(ask: C, request: RequestInputOf<C>, options?: AskOptions): Promise<ResultOf<C>>;
   /**
-   * Does what reaches out of the session, as reading a file does, and returns its result. If the session is recorded, so is
-   * the result, which must be JSON then: a replay returns it and does nothing.
+   * Runs `work`, which uses something outside of the session, for example a file, and returns its result. If the
+   * session is recorded, the result must be JSON: a replay returns the recorded result and does not run `work`.
    */
   outside<Result>(work: () => Result): Result;
   /**
-   * The same for longer work within a call, as running a script: `work` must send its events and make its calls by the
-   * context that it is given. Work that calls the session is done again in a replay, as a tool is.
+   * The same for longer work within a call, for example a script. `work` must send events and make calls through the
+   * context in its argument. Work that makes calls is run again in a replay, like a tool.
    */
   outside<Result>(work: (call: CallContext) => Promise<Result>, call: CallContext): Promise<Result>;
   /**
-   * For what comes from outside unasked, as from a thread or a connection: returns what to hand it to, which hands it on to
-   * `receive`. Of a session that is recorded, so is what comes, which must be JSON then: a replay hands on what came then,
-   * and nothing else. `asWritten` says how, where there may be requests with secrets in it.
+   * For messages that arrive from outside without a request, for example from a thread or a connection. Call the
+   * returned function with each message: it calls `receive`. If the session is recorded, messages must be JSON: a
+   * replay delivers the recorded messages and no others. `asWritten` converts messages that may contain secrets for the
+   * recording.
    */
   fromOutside<Message>(receive: (message: Message) => void, asWritten?: AsWritten<Message>): (message: Message) => void;
-  /** Calls any capability of this session outside of a request; what is still running ends with the session. */
+  /** Calls any capability of this session outside of a request. Calls in flight are cancelled when the session ends. */
   readonly call: CallOther;
 }
 
-/** What a recording holds of a message: `conceal` empties the secret fields of a request of that type. */
+/** Converts a message to its recorded form. `conceal` empties the secret fields of a request of the given type. */
 export type AsWritten<Message> = (
   message: Message,
   conceal: (type: string, request: JsonObject) => JsonObject,
 ) => Message;
 
-/** One function per call of the table. Returning undefined declines: another plugin of the capability may answer. */
+/** One function per call of the table. If it returns undefined, the next plugin of the capability is asked. */
 export type Handlers<C extends Capability> = {
   [Name in keyof C["calls"]]: (
     request: RequestOf<C["calls"][Name]>,
@@ -109,66 +110,72 @@ export type Handlers<C extends Capability> = {
 };
 
 /**
- * A plugin within one session: its handlers and its hooks. A part keeps what must last in `context.state`. A restore or a
+ * A plugin within one session: its handlers and its hooks. A part keeps lasting data in `context.state`. A restore or a
  * merge closes the part and calls the plugin's `session()` again on the new state.
  */
 export interface SessionPart<C extends Capability = Capability> {
   readonly handlers: Handlers<C>;
   /**
-   * What the handlers answer comes from the world outside, as that of processes does: a recording holds the answers, and a
-   * replay gives them back without asking. They emit nothing, and what this part pushes is on behalf of no call.
+   * The answers depend on things outside of the session, for example on processes. A recording stores the answers, and
+   * a replay returns them without calling the handlers. Handlers must not emit events, and pushes must not belong to a
+   * call.
    */
   readonly isOutside?: boolean;
   /**
-   * For a plugin that also keeps data outside of `context.state`, for example in a database: prepares the state with which a
-   * fork of this session begins. `forked` is already a copy of this part's state.
+   * For a plugin that also keeps data outside of `context.state`, for example in a database: prepares the state with
+   * which a fork of this session begins. `forked` is already a copy of this part's state.
    */
   fork?(forked: SessionState): void;
-  /** The counterpart of `fork`: applies what a fork changed outside of its state. The host merges the state itself. */
+  /**
+   * The counterpart of `fork`: applies the changes that a fork made outside of its state. The host merges the state.
+   */
   merge?(fork: SessionState): { merged: number; conflicts: string[] };
   /** The session is open and its capabilities can be called. Called once per part, also after a part was reopened. */
   opened?(): void;
   /**
-   * The host stops, and the next host will recover this session. The part starts nothing new and returns, at the latest when
-   * `signal` aborts, the ids of requests that the next host will answer: they get no answer here, and their agents repeat
-   * them there. All other calls in flight are cancelled.
+   * The host stops, and the next host will recover this session. The part starts nothing new and returns, at the latest
+   * when `signal` aborts, the ids of requests that the next host will answer: they get no answer here, and their agents
+   * repeat them there. All other calls in flight are cancelled.
    */
   leave?(signal: AbortSignal): Awaitable<Iterable<string>>;
   /**
-   * The part ends. `isForGood` is false if the session may go on: after a restore or a merge, in the next host, or from one
-   * of its snapshots. If it is true, the part can delete what it keeps outside of its state.
+   * The part ends. `isForGood` is false if the session may continue: after a restore or a merge, in the next host, or
+   * from a snapshot. If it is true, the part can delete its data outside of the state.
    */
   close?(isForGood?: boolean): Awaitable<void>;
 }
 
 /**
- * `copied`: the fork has a state of its own, equal at first. `overlaid`: the same, and its changes to shared data lie in an
- * overlay. `shared`: nothing of the plugin belongs to a session. `refused`: the fork does not have the capability.
+ * `copied`: the fork starts with a copy of the state. `overlaid`: the same, and its changes to shared data are in an
+ * overlay. `shared`: the plugin has no data that belongs to a session. `refused`: the fork does not have the
+ * capability.
  */
 export type Forking = "copied" | "overlaid" | "shared" | "refused";
 
 export interface Plugin<C extends Capability = Capability> {
   readonly capability: C;
-  /** Higher ones are asked first; the config may override it. */
+  /** Plugins with a higher priority are asked first. The config may override it. */
   readonly priority?: number;
-  /** The sole handler of its capability, whoever else declares it; the config may override it. */
+  /** If true, other plugins of the same capability are never asked. The config may override it. */
   readonly exclusive?: boolean;
   /**
-   * 1 if it is left out. Raise it when you change the keys of `context.state` or the shape of their values: a restore from an
-   * older snapshot is then answered with an error.
+   * 1 if it is left out. Raise it when you change the keys of `context.state` or the shape of their values: a restore
+   * from an older snapshot is then answered with an error.
    */
   readonly stateVersion?: number;
-  /** What a fork of a session gets of this plugin. The default is "copied", and "shared" for a plugin without state. */
+  /**
+   * How a fork of a session starts with this plugin. The default is "copied", and "shared" for a plugin without state.
+   */
   readonly forking?: Forking;
-  /** Opens what all sessions share. A rejection stops the start of the host. */
+  /** Opens resources that all sessions share. If it rejects, the host does not start. */
   setup?(context: PluginContext): Awaitable<void>;
-  /** Called for each session, so it must be cheap: share tables and connections, keep state. */
+  /** Called for each session, so it must be cheap: create tables and connections in `setup()`. */
   session(context: SessionContext): Awaitable<SessionPart<C>>;
   /** Called once, after the last session was closed. */
   close?(): Awaitable<void>;
 }
 
-/** What the `cls` of a config names: makes a plugin from its `metadata` and the rest of its entry. */
+/** The export that `cls` in a config refers to: creates a plugin from its `metadata` and the rest of its entry. */
 export type PluginFactory = (options: JsonObject) => Awaitable<Plugin>;
 
 /** Declares a plugin; a missing handler or a wrong result does not compile. */

@@ -1,4 +1,4 @@
-/** Who a session acts for. The gate knows principals, never tokens. */
+/** The identity that a session acts for. The gate decides by principal and never sees tokens. */
 export interface Principal {
   /** Stable across sessions of the same agent. */
   readonly id: string;

@@ -1,4 +1,4 @@
-// What an embedder and a transport see of a session, and of all sessions of a host.
+// The API of a session, and of all sessions of a host, for embedders and transports.
 import type { SessionInfo } from "./call-context.ts";
 import type { SessionIntake } from "./intake/session-intake.ts";
 import type { OutboundLine, Reader } from "./outbound/outbound-log.ts";
@@ -10,7 +10,7 @@ import type { SessionStatus } from "./session/session-life.ts";
 import type { SessionBeginning } from "./session/session-origin.ts";
 import type { StreamOptions } from "./session/session-stream.ts";
 
-/** The place of one agent on a host: its calls, its outgoing lines, the state of its plugins. Transports come and go. */
+/** One agent on a host: its calls, its outgoing lines, the state of its plugins. It outlives its transports. */
 export interface Session {
   /** A secret: a peer that has it can act in the session. */
   readonly id: string;
@@ -22,30 +22,37 @@ export interface Session {
   /** How many transports and streams read the session now. */
   readonly readerCount: number;
   summary(): SessionSummary;
-  /** The bearer token of the transport, for an agent that does not put one into its handshake. */
+  /** The bearer token of the transport, used if the handshake does not contain a token. */
   bearerToken: string;
 
-  /** Where transports hand in what the peer sends: it is handled in slices, and waits while answers are unread. */
+  /**
+   * Queues the lines that transports receive. They are handled in slices of time, and wait while answers are unread.
+   */
   readonly intake: TransportIntake;
-  /** True until the agent has completed a handshake, in this process or before: its peer may send little. */
+  /**
+   * True if a handshake is still required. Until then, `maxLinesBeforeHandshake` and `maxBytesBeforeHandshake` apply.
+   */
   readonly awaitsHandshake: boolean;
   /** Handles one line of the peer at once. Never throws: every error is sent to the peer. */
   receiveLine(line: string): void;
-  /** Handles a message that was never text. The message stays the sender's: nothing of it is kept or written to. */
+  /** Handles a message that is an object, not text. The session neither changes nor retains the object. */
   receiveMessage(message: unknown): void;
   /** The transport has skipped a line that was longer than `maxLineBytes`. */
   receiveTooLong(): void;
 
-  /** Reads the outgoing lines after line `from`. Several readers each get all of them. Throws if the session is closed. */
+  /**
+   * Reads the outgoing lines after line `from`. Several readers each get all of them. Throws if the session is closed.
+   */
   attach(from: number, wake: () => void): Reader;
   /** The same as `attach`, as an async iterator. It ends when the session closes or the signal aborts. */
   stream(options?: StreamOptions): AsyncGenerator<OutboundLine, void>;
-  /** Delivers messages to a transport of this process; there is one at a time. Returns what unbinds it. */
+  /** Delivers messages to a transport in this process, one transport at a time. The returned function unbinds it. */
   bindTransport(end: DirectEnd): () => void;
-  /** The peer has every line up to `seq`. */
+  /** The peer has received every line up to `seq`. */
   acknowledge(seq: number): void;
-  /** The number of the newest outgoing line, and of the last one that was sent before this process had the session. */
+  /** The sequence number of the newest outgoing line. */
   readonly lastSeq: number;
+  /** The sequence number of the last line that was sent before this process loaded the session; 0 for a new session. */
   readonly startSeq: number;
   /** Bytes of outgoing lines that no reader has taken. */
   readonly unsentBytes: number;
@@ -53,13 +60,15 @@ export interface Session {
   /** Cancels a call of the agent; false if no such call is in flight. */
   cancel(callId: string, reason: string): boolean;
   saveSnapshot(label?: string): Promise<SnapshotResult>;
-  /** Restores the named snapshot, or the newest one. */
+  /** Restores the named snapshot, or the newest snapshot. */
   restoreSnapshot(snapshotId?: string): Promise<RestoreResult>;
-  /** Starts a session with a copy of this one's state. */
+  /** Starts a session with a copy of the state of this session. */
   fork(): Promise<{ session: Session; capabilities: Record<string, Forking> }>;
   /** Ends the session after its calls had `drainMs` to finish. If it is called twice, the shorter time counts. */
   close(reason?: string, drainMs?: number): Promise<void>;
-  /** Calls back once when the session is closed, at once if it is. Returns what removes the listener. */
+  /**
+   * Calls the listener when the session is closed, or now if it is closed. The returned function removes the listener.
+   */
   onClosed(listener: () => void): () => void;
 }
 
@@ -85,20 +94,20 @@ export interface Sessions {
   list(): Session[];
   /** Throws an A2EError if the host has no room. */
   create(beginning?: Pick<SessionBeginning, "isTransient">): Session;
-  /** A session that is live. */
+  /** Finds live sessions only. */
   get(sessionId: string): Session | undefined;
   /**
-   * A session that is live, or that the journal has: that one is recovered. Returns a promise only if the journal does.
-   * All callers that ask while it is recovered get the same session, in the order in which they asked.
+   * Finds a live session, or recovers it from the journal. Returns a promise only if the journal does. Callers that ask
+   * while the session is being recovered all get the same session, in the order of their calls.
    */
   find(sessionId: string): Session | undefined | Promise<Session | undefined>;
-  /** Adds a session under a given id that begins as described. */
+  /** Adds a session with a given id and beginning. */
   open(sessionId: string, beginning: SessionBeginning): Session;
-  /** Ends a session; false if there is none. */
+  /** Closes a session; false if it does not exist. */
   delete(sessionId: string, reason?: string): Promise<boolean>;
   /**
-   * Restores a session that is neither live nor in the journal from a snapshot, by default its newest, under its old id.
-   * Its agent must shake hands again, as the principal that owned it. Undefined if there is no snapshot of it.
+   * Restores a session that is neither live nor in the journal from a snapshot, by default its newest, under its old
+   * id. Its agent must complete a handshake again, as the same principal. Undefined if the session has no snapshot.
    */
   restore(sessionId: string, snapshotId?: string): Promise<Session | undefined>;
   /** Snapshots of a session, live or not; newest first. */

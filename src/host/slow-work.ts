@@ -1,9 +1,9 @@
 import type { LogFields, Logger } from "./logger.ts";
 
-/** Long enough for whoever waits to wonder whether anything happens. */
+/** The time between two warnings. */
 const slowMs = 10_000;
 
-/** Repeats a warning while the work is not done: a host that waits for it would look like one that does nothing. */
+/** Repeats a warning until the work is done, so that an operator sees which plugin delays the start of the host. */
 export async function warnWhileSlow<Value>(
   work: Value | PromiseLike<Value>,
   log: Logger,

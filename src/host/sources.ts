@@ -1,6 +1,6 @@
 import type { Clock, IdSource } from "../protocol/envelope.ts";
 
-/** Where a session takes the time, new ids and random numbers from. */
+/** The time, new ids and random numbers of a session. A replay replaces them by recorded values. */
 export interface Sources {
   readonly clock: Clock;
   readonly nextId: IdSource;

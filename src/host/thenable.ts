@@ -1,6 +1,9 @@
 export { isThenable } from "../protocol/awaitable.ts";
 
-/** A promise for what is there at once or later, or is thrown. Nobody has to wait for it: its error is then nobody's. */
+/**
+ * Returns the outcome of `start` as a promise. If `start` throws, the rejection does not count as unhandled, even if
+ * the caller ignores the promise.
+ */
 export function toPromise<Value>(start: () => Value | Promise<Value>): Promise<Value> {
   try {
     const outcome = start();

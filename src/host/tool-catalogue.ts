@@ -1,9 +1,8 @@
-// Tools that plugins contribute, whichever capability they belong to. The kernel neither lists nor calls them.
+// Tools that plugins of any capability contribute. The kernel itself neither lists nor calls them.
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { CallContext } from "./call-context.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
-/** What the catalogue knows of a tool: enough to show it and to run it. */
 export interface CatalogueTool {
   readonly name: string;
   readonly description: string;
@@ -12,40 +11,42 @@ export interface CatalogueTool {
   readonly version: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
-  /** JSON Schema of the data it returns, where it says so. */
+  /** JSON Schema of the returned data, if the tool declares it. */
   readonly outputSchema?: JsonObject;
   readonly isIdempotent: boolean;
   readonly isStreaming: boolean;
-  /** Left out of lists unless asked for, to keep a model's context small. */
+  /** Left out of lists unless they are asked to include it, to keep the context of a model small. */
   readonly isDeferred: boolean;
-  /** The toolkit it came with. */
+  /** The toolkit that contains the tool. */
   readonly toolkit?: string;
-  /** Where it came from: the plugin, or the server behind it. */
+  /** The plugin that contributed the tool, or the server behind the plugin. */
   readonly source: string;
   /**
-   * Others offer it, as servers do, and it comes and goes with them: a recording holds what there was of it and what came of
-   * it. A replay takes that from there, and nobody adds such a tool to its catalogues.
+   * The tool comes from outside of the host, for example from an MCP server, and may be added or removed at any time. A
+   * recording stores these tools and their results. A replay uses the recorded tools: plugins must not add any.
    */
   readonly isOutside?: boolean;
   /**
-   * Its data follows from its arguments alone: `run` returns at once, uses no context and has no effects, so it may also run
-   * twice. Other capabilities can then have it run without a call of its own (`runPure` of the catalogue).
+   * The returned data depends on the arguments alone: `run` returns at once, uses no context and has no effects, so it
+   * may also run twice. Other capabilities can run it with `runPure` of the catalogue, without a call.
    */
   readonly isPure?: boolean;
   readonly annotations?: JsonObject;
   readonly timeoutMs?: number;
-  /** Returns what is wrong with the arguments, or the arguments with defaults filled. */
+  /** Returns the problems of the arguments, or the arguments with defaults filled in. */
   check(args: JsonObject): { value: JsonObject } | { problems: ToolProblem[] };
   run(args: JsonObject, context: CallContext): ToolOutput | Promise<ToolOutput>;
 }
 
 export interface ToolProblem {
-  /** Where in the arguments, as in `filters[2].name`. */
+  /** The place in the arguments, for example `filters[2].name`. */
   path: string;
   message: string;
 }
 
-/** Runs a pure tool under the policy and limits of `tool/call`. Returns undefined if the tool has to be called: that call tells why. */
+/**
+ * Runs a pure tool under the policy and limits of `tool/call`. Returns undefined if the tool has to be called instead.
+ */
 export type PureRunner = (tool: CatalogueTool, args: JsonObject, context: CallContext) => JsonValue | undefined;
 
 export class ToolCatalogue {
@@ -56,13 +57,13 @@ export class ToolCatalogue {
   #pureRunner: PureRunner | undefined;
   #listed: { inherited: readonly CatalogueTool[]; tools: readonly CatalogueTool[] } | undefined;
 
-  /** A session's catalogue shows its parent's tools beneath its own. `wrap` is given each tool that is added. */
+  /** The catalogue of a session also has the tools of its parent, the host. `wrap` replaces each tool that is added. */
   constructor(parent?: ToolCatalogue, wrap?: (tool: CatalogueTool) => CatalogueTool) {
     this.#parent = parent;
     this.#wrap = wrap ?? (parent === undefined ? undefined : parent.#wrap);
   }
 
-  /** Adds tools and returns what takes them away again. A name that is taken is an error: silence would hide one of the two. */
+  /** Adds tools; the returned function removes them. Throws if a name is already in use. */
   add(tools: Iterable<CatalogueTool>): () => void {
     const added = this.#wrap === undefined ? [...tools] : Array.from(tools, this.#wrap);
     const names = new Map<string, CatalogueTool>();
@@ -81,7 +82,7 @@ export class ToolCatalogue {
     };
   }
 
-  /** Puts these in the place of all that others offer here: a replay has what the recording says there was. */
+  /** Replaces all tools that have `isOutside`, for a replay: the new tools come from the recording. */
   replaceOutside(tools: Iterable<CatalogueTool>): void {
     for (const tool of [...this.#tools.values()]) if (isOutside(tool)) this.#tools.delete(tool.name);
     for (const tool of tools) this.#tools.set(tool.name, this.#wrap?.(tool) ?? tool);
@@ -102,27 +103,30 @@ export class ToolCatalogue {
   }
 
   /**
-   * The data of a pure tool, without a call of its own; for use within `inlineCall` of the caller's context, which admits and
-   * counts it. Returns undefined if the tool has to be called: it is not pure, not allowed, refuses its arguments, or fails.
+   * Runs a pure tool without a call and returns its data. For use within `inlineCall` of the caller's context, which
+   * admits and counts it. Returns undefined if the tool has to be called: it is not pure, not allowed, refuses its
+   * arguments, or fails.
    */
   runPure(tool: CatalogueTool, args: JsonObject, context: CallContext): JsonValue | undefined {
     return tool.isPure === true ? this.#pureRunner?.(tool, args, context) : undefined;
   }
 
-  /** What others offer comes last, so that it moves nothing else when it comes and goes. */
+  /** Tools with `isOutside` are last, so that adding or removing them does not move the others. */
   list(): readonly CatalogueTool[] {
     const inherited = this.#parent?.list() ?? noTools;
-    // Most sessions bring no tools of their own, and all of those share one list.
+    // Most sessions have no tools of their own, and share the list of the host.
     if (this.#tools.size === 0) return inherited;
     if (this.#listed?.inherited === inherited) return this.#listed.tools;
-    // The host may have been given a tool of the same name since: as in `get`, the session's own stands.
+    // A tool of the same name may have been added to the host later: as in `get`, the session's tool is used.
     const all = [...inherited.filter((tool) => !this.#tools.has(tool.name)), ...this.#tools.values()];
     const tools = [...all.filter((tool) => !isOutside(tool)), ...all.filter(isOutside)];
     this.#listed = { inherited, tools };
     return tools;
   }
 
-  /** Tells of additions and removals here or in the parent, until the returned function is called. */
+  /**
+   * Calls the listener after tools were added or removed, here or in the parent, until the returned function is called.
+   */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     const stopParent = this.#parent?.onChange(listener);

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../protocol/json.ts";
 
-/** What a tool returns. A failure that the agent should see as a result, not as an error, has `error`. */
+/** The result of a tool. A failure that the agent should see as a result, not as an error message, has `error`. */
 export interface ToolOutput {
   data: JsonValue;
   summary?: string;
@@ -10,7 +10,7 @@ export interface ToolOutput {
   error_code?: string;
 }
 
-/** Null is no error either: tools written without types say so. */
+/** `error: null` is not a failure: tools written without types return it. */
 export function hasFailed({ error }: ToolOutput): boolean {
   return (error ?? undefined) !== undefined;
 }

@@ -1,4 +1,5 @@
-// Questions of the host to an agent: sent like a push, answered like a call. Each ends once, whatever the agent does.
+// Questions of the host to an agent: sent like a push, answered like a call. Each question is settled exactly once: by
+// an answer, a timeout, its signal or the end of the session.
 import { AsyncResource } from "node:async_hooks";
 import { createMessage } from "../../protocol/codec.ts";
 import { errorPayload, withdrawn } from "../../protocol/core.ts";
@@ -12,7 +13,6 @@ import type { Deadlines, Expirable } from "../calls/deadlines.ts";
 import type { AskOptions } from "../plugin.ts";
 import type { Sources } from "../sources.ts";
 
-/** What questions refer to. */
 interface AskScope {
   readonly session: { readonly id: string };
   readonly limits: Limits;
@@ -31,7 +31,7 @@ export class AgentAsks {
   readonly #scope: AskScope;
   readonly #send: (message: Message) => void;
   readonly #pending = new Map<string, PendingAsk>();
-  /** Why nobody can be asked any more. */
+  /** The reason why the session ended; questions are rejected from then on. */
   #ended: string | undefined;
 
   constructor(scope: AskScope, send: (message: Message) => void) {
@@ -41,7 +41,7 @@ export class AgentAsks {
 
   ask(call: Call, request: unknown, options?: AskOptions): Promise<JsonObject> {
     const answered = this.#ask(call, request, options);
-    // A plugin that does not wait for it has no use for its error, and an unhandled one would end the process.
+    // A plugin may ignore the promise, and an unhandled rejection would end the process.
     answered.catch(() => {});
     return answered;
   }
@@ -89,7 +89,7 @@ export class AgentAsks {
     });
   }
 
-  /** The plugin no longer waits for the answer: tells the agent, which may have a user in front of the question. */
+  /** The plugin no longer waits for the answer: notifies the agent, which may be showing the question to a user. */
   #withdraw(ask_id: string, error: A2EError): void {
     const ask = this.#pending.get(ask_id);
     ask?.settle(error);
@@ -99,7 +99,9 @@ export class AgentAsks {
     });
   }
 
-  /** Takes an answer of the agent. Returns what is wrong with it, or false where it answers no question that waits. */
+  /**
+   * Handles an answer of the agent. Returns an error if the answer is invalid, or false if no pending question matches.
+   */
   answer(message: Message, asked: Call | undefined): A2EError | boolean {
     const ask = this.#pending.get(toAskId(message, asked));
     if (ask === undefined || (asked !== undefined && asked !== ask.call)) return false;
@@ -116,12 +118,15 @@ export class AgentAsks {
     return result instanceof A2EError ? result : true;
   }
 
-  /** Whether somebody waits for this: such a message is never held back, or a plugin that asks as it opens would wait for itself. */
+  /**
+   * Whether a message answers a pending question. Such a message is never held until plugins are open, because a plugin
+   * may be waiting for it while it opens.
+   */
   isAnswer(message: Message, asked: Call | undefined): boolean {
     return this.#pending.has(toAskId(message, asked));
   }
 
-  /** The session ends: nobody will answer any more, and nobody is asked. */
+  /** The session ends: rejects all pending and later questions. */
   end(reason: string): void {
     this.#ended = reason;
     for (const ask of [...this.#pending.values()]) ask.settle(new A2EError("cancelled", reason));

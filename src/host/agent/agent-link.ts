@@ -1,4 +1,4 @@
-// What the host sends to an agent without being asked: pushes of plugins, and questions that the agent answers.
+// Messages of the host to an agent that do not answer a request: pushes of plugins, and questions to the agent.
 
 import type { Dialect } from "../../protocol/dialects.ts";
 import { inDocsSpelling } from "../../protocol/docs-spelling.ts";
@@ -13,7 +13,7 @@ import type { SessionScope } from "../session/session-scope.ts";
 import { AgentAsks } from "./agent-asks.ts";
 
 export class AgentLink {
-  /** How the agent spells names. */
+  /** The spelling of names that the agent uses. */
   dialect: Dialect;
   readonly #kernel: Kernel;
   readonly #scope: SessionScope;
@@ -57,12 +57,12 @@ export class AgentLink {
     return this.#asks.isAnswer(message, entry.kind === "ask" ? entry.call : undefined);
   }
 
-  /** Takes a message that may answer a question: true if it does, an error if its fields are wrong. */
+  /** Handles a message that may answer a question: true if it does, an error if its fields are invalid. */
   answer(message: Message, asked: Call | undefined): A2EError | boolean {
     return this.#asks?.answer(message, asked) ?? false;
   }
 
-  /** Ends every question, and rejects every later one, with this reason. */
+  /** Rejects all pending and later questions with this reason. */
   end(reason: string): void {
     this.#questions.end(reason);
   }

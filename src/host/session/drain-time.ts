@@ -1,5 +1,6 @@
 import { maxTimerMs } from "../../protocol/timers.ts";
-/** How long what is ending may still take. Whoever is in more of a hurry shortens it; nobody lengthens it. */
+
+/** The time that the calls of a closing session have to finish. It can be shortened but not extended. */
 export class DrainTime {
   readonly #over = new AbortController();
   #endsAt = Number.POSITIVE_INFINITY;
@@ -24,7 +25,7 @@ export class DrainTime {
     else this.#over.abort();
   }
 
-  /** Nobody waits for its end any more: a timer would only keep the process. */
+  /** Stops the timer, which would keep the process alive. The signal is not aborted after this. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#endsAt = Number.NEGATIVE_INFINITY;

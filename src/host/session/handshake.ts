@@ -1,4 +1,4 @@
-// Negotiation: which of the capabilities an agent asks for it gets, and how that is said to its kind of peer.
+// Negotiation: which of the requested capabilities an agent gets, and how its dialect spells the answer.
 
 import type { handshake } from "../../protocol/core.ts";
 import { canonicalCapability, type Dialect, protocolCapabilities } from "../../protocol/dialects.ts";
@@ -12,7 +12,7 @@ export interface Negotiation {
   /** Canonical names. */
   readonly granted: ReadonlySet<string>;
   readonly accepted_caps: AcceptedCaps;
-  /** The agent asked for capabilities of the protocol, and this host has none of them. */
+  /** The agent asked for capabilities of the protocol, and was granted nothing. */
   readonly isFruitless: boolean;
 }
 
@@ -33,7 +33,7 @@ export function negotiate(
     const isOfProtocol = protocolCapabilities.includes(name);
     isAnyKnown ||= isOfProtocol;
     if (plugins !== undefined) granted.add(name);
-    // One name outside its enum makes the SDK drop the whole handshake, so it is granted in silence or left out.
+    // The SDK drops the whole handshake over a name outside of its enum, so the answer omits it, even if it is granted.
     if (dialect === "sdk" && !isOfProtocol) continue;
     const metadata: JsonObject = plugins === undefined ? { reason: missing(name, isOfProtocol) } : describe(plugins);
     if (spelling !== name) metadata.alias = spelling;
@@ -42,7 +42,7 @@ export function negotiate(
   return { granted, accepted_caps, isFruitless: isAnyKnown && granted.size === 0 };
 }
 
-/** By the spellings that the protocol and this package know, else by those in the tables of the loaded plugins. */
+/** Looks a spelling up in src/protocol/dialects.ts first, then in the tables of the loaded plugins. */
 function canonicalName(spelling: string, available: ReadonlyMap<string, readonly LoadedPlugin[]>): string {
   const name = canonicalCapability(spelling);
   if (available.has(name)) return name;
@@ -51,7 +51,7 @@ function canonicalName(spelling: string, available: ReadonlyMap<string, readonly
   return name;
 }
 
-/** A feature comes with the plugins of its capability. */
+/** The plugins of the capability that declares this feature. */
 function withFeature(
   name: string,
   available: ReadonlyMap<string, readonly LoadedPlugin[]>,

@@ -1,4 +1,4 @@
-// One live session: puts its parts together, receives messages, and closes.
+// One live session: creates its components, receives messages, and closes.
 
 import { createMessage, type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
 import { core, gap, handshake, ping, shutdownReport } from "../../protocol/core.ts";
@@ -36,7 +36,7 @@ import type { SessionScope } from "./session-scope.ts";
 import { type StreamOptions, streamSession } from "./session-stream.ts";
 import type { SessionTap, TapCause } from "./session-tap.ts";
 
-/** What a session needs of the manager that holds it. */
+/** The manager, from the side of a session. */
 export interface SessionHolder {
   keep(session: KeptSession, isKnown: boolean): KeptEntry;
   /** The session named by an id, for an answer to `fork`. */
@@ -84,7 +84,7 @@ export class LiveSession implements Session {
   readonly #parent: string | undefined;
   /** The capabilities that the session had before this process. */
   readonly #hadGranted: readonly string[];
-  /** What happens to the session if the host stops: an agent that cannot reconnect ends it for good. */
+  /** The event to apply if the host stops: "end" if the agent cannot reconnect. */
   readonly #whenHostStops: "end" | "leave";
   /** Created when first needed: most sessions use it for the handshake only, or never. */
   #core: readonly SessionPart[] | undefined;
@@ -116,7 +116,7 @@ export class LiveSession implements Session {
     this.#createdAt = origin?.record.createdAt ?? this.#lastActiveAt;
     this.#parent = origin?.record.parent;
     this.#hadGranted = origin?.record.granted ?? [];
-    // The agent of a fork has shaken hands, even if none of the capabilities is left in the fork.
+    // A fork needs no handshake, even if none of the capabilities is left in the fork.
     const isContinued = this.#hadGranted.length > 0 || this.#parent !== undefined;
     this.#life = new SessionLife(isContinued ? "continued" : "new");
     const scope: SessionScope = { info: this.#info, sources: tap?.sources ?? kernel, tap, life: this.#life };
@@ -201,7 +201,7 @@ export class LiveSession implements Session {
     return saved && { principalId: saved.state.principal_id, apply: () => this.#kept.restore(saved) };
   }
 
-  /** The session continues an earlier one: it was recovered or forked. */
+  /** The session was recovered or forked. */
   #begin({ record, lines, lastSeq, acknowledged }: SessionOrigin): void {
     // A fork on a host without a journal has no lines, and its numbers begin when it is read.
     if (lastSeq > 0 || this.#journal !== undefined) {
@@ -389,7 +389,7 @@ export class LiveSession implements Session {
     return true;
   }
 
-  /** Handles the messages that came while plugins were opening, in slices: later ones wait behind them meanwhile. */
+  /** Handles the messages that arrived while plugins were opening, in slices. Newer messages are queued behind them. */
   #receiveHeld(): void {
     const held = this.#opening.stopHolding();
     const isOver = this.#kernel.intake.slice();
@@ -464,7 +464,7 @@ export class LiveSession implements Session {
     return { session: this.#holder.get(sessionId) as Session, capabilities };
   }
 
-  /** The agent has said goodbye: takes no more calls and lets those in flight finish. */
+  /** The agent has asked for a shutdown: accepts no more calls and lets the calls in flight finish. */
   #shutdown(timeoutMs: number): void {
     void this.close("shutdown", Math.min(timeoutMs, this.#kernel.limits.maxCallTimeoutMs));
   }
@@ -482,10 +482,10 @@ export class LiveSession implements Session {
     for (const { decoded, bytesIn } of this.#opening.takeHeld())
       this.#answerWithError(decoded.error ?? ended, decoded, bytesIn);
     this.intake.flush();
-    // The calls that are cut off are counted now: the agent is told before its transport is gone.
+    // The report names the interrupted calls, so their ids are collected before `#stopCalls` cancels them.
     const cutOff = drainMs > 0 || isLasting ? await this.#drain(drainMs, isLasting) : this.#calls.pendingIds;
     this.#stopCalls(ended.message);
-    // A session that the next host recovers is not over for its agent, only cut off.
+    // A session that the next host recovers has not ended for its agent, so it gets no report.
     if (!isLasting) this.#sendReport(reason, cutOff);
     await this.#committed();
     if (this.#life.state === "dropped") return this.#parts.close(false);
@@ -515,7 +515,7 @@ export class LiveSession implements Session {
     this.#outbox.send(createMessage(shutdownReport.type, nextId(), clock.now(), { reason, cut_off }));
   }
 
-  /** Lets calls in flight finish, and leaves to the next host those that it can continue. Resolves with what is cut off. */
+  /** Lets calls in flight finish, or leaves them to the next host. Resolves with the ids of all other calls. */
   async #drain(drainMs: number, isLasting: boolean): Promise<string[]> {
     const time = new DrainTime(drainMs);
     this.#drainTime = time;
@@ -526,10 +526,13 @@ export class LiveSession implements Session {
     return cutOff;
   }
 
-  /** A turn is lost: the session in memory is ahead of the journal, so it is closed here, and may be recovered. */
+  /**
+   * The journal could not write a turn: the session in memory is ahead of it, so it is closed here and may be
+   * recovered.
+   */
   #drop(error: Error): void {
     if (!this.#life.apply("drop")) return;
-    // Without a stack: many sessions are dropped for the same reason, and at the same place.
+    // Logged without a stack: many sessions may be dropped at once, all with the same stack.
     const { message: reason } = error;
     this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), reason });
     this.#stopCalls("the host could not save this session");
@@ -538,7 +541,7 @@ export class LiveSession implements Session {
     this.#end();
   }
 
-  /** A journal that cannot be written must not keep a session from ending: it is removed from the journal by its age. */
+  /** A journal that fails must not prevent a session from closing. Its entry is removed later, at `sessionMaxAgeMs`. */
   #forgetJournalled(): void {
     try {
       this.#journal?.forget();

@@ -1,4 +1,4 @@
-// What a plugin is given with each session: the session as a part of it sees it.
+// The `SessionContext` that a plugin gets for each session.
 
 import { createMessage } from "../../protocol/codec.ts";
 import type { Clock, IdSource } from "../../protocol/envelope.ts";
@@ -15,21 +15,24 @@ import type { SessionState } from "../state/session-state.ts";
 import type { ToolCatalogue } from "../tool-catalogue.ts";
 import type { SessionScope } from "./session-scope.ts";
 
-/** What parts need of their session. */
+/** The session, from the side of its parts. */
 export interface SessionPartsPort extends StateListener {
   readonly scope: SessionScope;
   readonly agent: Pick<AgentLink, "push" | "ask" | "unsentBytes">;
-  /** Starts a call that belongs to no request of the agent; it ends with the session. */
+  /** Starts a call that does not belong to a request of the agent; it is cancelled when the session ends. */
   callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
 }
 
-/** What a part shares with the other parts of its session, or keeps there. */
+/** The tools that all parts of a session share, and the state of each part. */
 interface PartHolder {
   readonly tools: ToolCatalogue;
   stateOf(loaded: LoadedPlugin): SessionState;
 }
 
-/** Methods on a prototype, made into functions only for a plugin that takes them out: there is one of these per plugin and session. */
+/**
+ * There is one instance per plugin and session, so it must be small: getters on the prototype create the functions only
+ * for a plugin that reads them.
+ */
 export class PartContext implements SessionContext {
   readonly #kernel: Kernel;
   readonly #session: SessionPartsPort;
@@ -77,7 +80,7 @@ export class PartContext implements SessionContext {
   get ask(): SessionContext["ask"] {
     return ((call, request, options) => this.#session.agent.ask(call, request, options)) as SessionContext["ask"];
   }
-  /** A host that records its sessions gives plugins a context of its own around this one. */
+  /** A host that records its sessions wraps this context and replaces `outside` and `fromOutside`. */
   get outside(): SessionContext["outside"] {
     return runOutside;
   }
@@ -90,6 +93,6 @@ export class PartContext implements SessionContext {
   }
 }
 
-/** What `outside` is if nothing is recorded. */
+/** The `outside` of a session that is not recorded. */
 export const runOutside = ((work: (call?: CallContext) => unknown, call?: CallContext) =>
   work(call)) as SessionContext["outside"];

@@ -1,5 +1,5 @@
-// The core calls that a session answers itself. Methods of a class, not functions made for each session: there are thousands
-// of sessions, and nearly all of them call one of these once.
+// The core calls that a session answers itself. They are methods of a class, not functions created for each session,
+// because a host may have thousands of sessions and most of them make only one of these calls.
 
 import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
@@ -15,7 +15,7 @@ export type SnapshotResult = ResultInputOf<typeof snapshot>;
 export type RestoreResult = ResultInputOf<typeof restore>;
 export type MergeResult = ResultInputOf<typeof merge>["capabilities"];
 
-/** What the core calls need of their session. */
+/** The session, from the side of the core calls. */
 export interface CorePort {
   readonly sources: Sources;
   /** The message is the handshake as it was received; absent if a handler called it. */

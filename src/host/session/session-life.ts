@@ -1,5 +1,5 @@
-// The life of a session. Every change of it goes through `transitions`; an event that the table does not have in the present
-// state changes nothing. docs/guide/sessions.md draws the same picture for users, with the four names of `SessionStatus`.
+// The life cycle of a session. `transitions` has all changes of state; an event without an entry for the current state
+// is ignored. docs/guide/sessions.md has the same diagram for users, with the four names of `SessionStatus`.
 //
 //        created                recovered or forked
 //           │                            │
@@ -17,13 +17,14 @@
 //             │ finish                                 │ finish
 //             ▼                                        ▼
 //          ┌──────┐     ┌─────────┐                ┌──────┐
-//          │ gone │     │ dropped │                │ left │        status "closed": nothing runs any more
+//          │ gone │     │ dropped │                │ left │        status "closed": no handler runs
 //          └──────┘     └─────────┘                └──────┘
 //                            ▲
 //                            └── drop, from every state that is not closed
 //
-// `end` is for good: the agent cannot come back. `leave` happens if the host stops: with a journal, the next host recovers the
-// session. A session is dropped if a turn of it could not be written: it is closed here, and may be recovered.
+// `end` is final: the agent cannot resume the session. `leave` happens if the host stops: with a journal, the next host
+// recovers the session. A session is dropped if the journal could not write a turn: it is closed here, and may be
+// recovered.
 
 export type LifeState = "new" | "continued" | "open" | "ending" | "leaving" | "gone" | "left" | "dropped";
 
@@ -85,7 +86,7 @@ export class SessionLife {
     return statusOf[this.#state] === "closed";
   }
 
-  /** An agent has completed the handshake, in this process or before: nobody else may take over the session. */
+  /** An agent has completed the handshake, in this process or before: no other principal may take over the session. */
   get hasOwner(): boolean {
     return this.#state === "open" || this.#state === "continued";
   }

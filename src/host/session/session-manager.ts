@@ -1,4 +1,4 @@
-// Creates, finds, lists and ends sessions, and ends those that nobody uses any more.
+// Creates, finds, lists and closes sessions, and closes sessions that expire.
 import { AsyncResource } from "node:async_hooks";
 import { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
@@ -11,9 +11,9 @@ import { isThenable } from "../thenable.ts";
 import { type HeldSession, LiveSession, type SessionHolder } from "./live-session.ts";
 import type { CreateTap, SessionBeginning } from "./session-origin.ts";
 
-/** How often sessions are looked over for expiry. */
+/** How often live sessions are checked for expiry. */
 const sweepMs = 1_000;
-/** How often stored sessions are looked over that nobody has come back to. */
+/** How often the journal is checked for sessions older than `sessionMaxAgeMs`. */
 const forgetMs = 10 * 60_000;
 
 export class SessionManager implements Sessions {
@@ -22,7 +22,9 @@ export class SessionManager implements Sessions {
   readonly #tap: CreateTap | undefined;
   readonly #sessions = new Map<string, HeldSession>();
   readonly #recovering = new Map<string, Promise<HeldSession | undefined>>();
-  /** Bound to the async context of the host's start: a timer would otherwise keep the context of the call that forked. */
+  /**
+   * Bound to the async context of the host's start: a timer would otherwise keep the context of the call that forked.
+   */
   readonly #startTimer = AsyncResource.bind(() => setInterval(() => this.#expire(), sweepMs).unref());
   readonly #keeping: SessionKeeping;
   readonly #holder: SessionHolder;
@@ -69,7 +71,7 @@ export class SessionManager implements Sessions {
     return this.#sessions.get(sessionId) ?? this.#recovering.get(sessionId) ?? this.#recover(sessionId);
   }
 
-  /** What forks and merges use of the other sessions. */
+  /** Access to the other sessions, for forks and merges. */
   #others(): OtherSessions {
     return {
       find: (sessionId) => {
@@ -87,7 +89,7 @@ export class SessionManager implements Sessions {
     };
   }
 
-  /** Brings back a session as of its last durable turn. */
+  /** Recovers a session from the journal, as of its last durable turn. */
   #recover(sessionId: string): HeldSession | undefined | Promise<HeldSession | undefined> {
     if (this.#isClosed) return undefined;
     const loaded = this.#kernel.journal?.load(sessionId);
@@ -101,7 +103,7 @@ export class SessionManager implements Sessions {
 
   #addRecovered(sessionId: string, origin: SessionOrigin | undefined): HeldSession | undefined {
     const { clock, limits } = this.#kernel;
-    // One that is too old is about to be removed.
+    // A session that is too old will be removed from the journal by `#forgetStored`.
     if (origin === undefined || clock.now() - origin.record.createdAt >= limits.sessionMaxAgeMs) return undefined;
     this.#checkRoom();
     return this.#add(sessionId, { origin });
@@ -147,7 +149,7 @@ export class SessionManager implements Sessions {
     }
   }
 
-  /** There must be room. */
+  /** The caller must have called `#checkRoom`. */
   #add(sessionId: string, beginning: SessionBeginning = {}): HeldSession {
     const tap = this.#tap?.({ id: sessionId, beginning, sources: this.#kernel });
     const held = LiveSession.begin(sessionId, this.#kernel, { holder: this.#holder, tap, ...beginning });
@@ -161,7 +163,7 @@ export class SessionManager implements Sessions {
     if (this.get(session.id) === session) this.#sessions.delete(session.id);
   }
 
-  /** Sessions whose agents never came back after a restart must not fill the disk for ever. */
+  /** Removes old sessions from the journal whose agents never reconnected after a restart. */
   #forgetStored(now: number): void {
     this.#forgottenAt = now;
     const { journal, limits, log } = this.#kernel;
@@ -195,7 +197,7 @@ export class SessionManager implements Sessions {
     }
   }
 
-  /** Ends all sessions; each may finish its calls for `drainMs`, or for what is left of an earlier `close`. */
+  /** Closes all sessions after their calls had `drainMs` to finish. If it is called twice, the shorter time counts. */
   async close(drainMs: number): Promise<void> {
     this.#isClosed = true;
     const settled = this.#keeping.stop(drainMs);

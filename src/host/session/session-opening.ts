@@ -1,5 +1,5 @@
-// How a session is opened: which agent is let in, with which capabilities, and which messages wait until its plugins are
-// open. Nothing here changes the session: what was decided is returned to it.
+// How a session is opened: which agent is let in, with which capabilities, and which messages wait until its plugins
+// are open. The methods return their decisions, and live-session.ts applies them.
 
 import type { Decoded } from "../../protocol/codec.ts";
 import type { handshake } from "../../protocol/core.ts";
@@ -18,20 +18,19 @@ import type { SessionScope } from "./session-scope.ts";
 
 export type HandshakeAnswer = ResultInputOf<typeof handshake>;
 
-/** What opening reads and opens. */
 export interface OpeningPort {
   readonly scope: SessionScope;
   readonly parts: SessionParts;
   readonly agent: AgentLink;
 }
 
-/** A snapshot that the session begins with, once its owner has shaken hands. */
+/** A snapshot to restore once the owner of the session has completed a handshake. */
 export interface Restoration {
   readonly principalId: string;
   apply(): Promise<unknown>;
 }
 
-/** An agent that may come in, and what it gets. */
+/** An agent that is let in, with the capabilities that it gets. */
 export interface Admitted extends Pick<Negotiation, "granted" | "accepted_caps"> {
   readonly principal: Principal;
 }
@@ -46,9 +45,9 @@ export class SessionOpening {
   readonly #session: OpeningPort;
   #restoration: Restoration | undefined;
   #failedHandshakes = 0;
-  /** The agent that parts were opened for, even if some of them failed: what they hold belongs to that agent. */
+  /** The principal that parts were opened for, even if some of them failed: the data in the parts belongs to it. */
   #triedFor: string | undefined;
-  /** Messages that came while plugins were still opening. */
+  /** Messages that arrived while plugins were opening; undefined if messages are not held. */
   #held: HeldMessage[] | undefined;
 
   constructor(kernel: Kernel, session: OpeningPort, restoration: Restoration | undefined) {
@@ -62,11 +61,11 @@ export class SessionOpening {
     return this.#held !== undefined;
   }
 
-  /** Decides on a handshake: what the agent gets, or the reason why it is rejected. */
+  /** Decides on a handshake. Returns the granted capabilities, or the reason for a rejection. */
   admit(request: RequestOf<typeof handshake>, message: Message | undefined, bearerToken: string): Admitted | string {
     const { limits, handlersOf } = this.#kernel;
     const { agent } = this.#session;
-    // The session is closed a turn later, and many guesses may have come in this one.
+    // The session is closed in the next turn of the event loop; many guesses of a token may have arrived in this turn.
     if (this.#failedHandshakes >= limits.maxHandshakeAttempts) return "auth_failed";
     if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e)) return "version_mismatch";
     const principal = this.#authenticate(request.agent_id, request.auth_token || bearerToken);
@@ -76,7 +75,10 @@ export class SessionOpening {
     return isFruitless ? "no_caps" : { principal, granted, accepted_caps };
   }
 
-  /** With `handshake.required: false`, an agent that sends a request at once gets all capabilities, if it may come in. */
+  /**
+   * With `handshake.required: false`, an agent that starts with another request gets all capabilities, if
+   * `authenticate` accepts it.
+   */
   admitWithoutHandshake(bearerToken: string): Omit<Admitted, "accepted_caps"> | undefined {
     const principal = this.#authenticate(this.#session.scope.info.principal.id, bearerToken);
     return typeof principal === "string" ? undefined : { principal, granted: new Set(this.#kernel.handlersOf.keys()) };
@@ -101,7 +103,7 @@ export class SessionOpening {
     return this.#answer(true, "", accepted_caps);
   }
 
-  /** The answer to a handshake that failed, and whether it was the last one that the agent may try. */
+  /** The answer to a handshake that failed, and whether the agent has used up `maxHandshakeAttempts`. */
   rejected(reason: string): { answer: HandshakeAnswer; isLast: boolean } {
     this.#failedHandshakes += 1;
     const isLast = this.#failedHandshakes >= this.#kernel.limits.maxHandshakeAttempts;
@@ -110,7 +112,7 @@ export class SessionOpening {
 
   #answer(ok: boolean, reason: string, accepted_caps: HandshakeAnswer["accepted_caps"]): HandshakeAnswer {
     const { maxParallelCalls: max_parallel } = this.#kernel.limits;
-    // Spelled out: each field behind a spread costs most of a microsecond in Node 20.
+    // No spread: each field behind a spread costs most of a microsecond in Node 20.
     return { ok, reason, accepted_caps, session_id: this.#session.scope.info.id, max_parallel };
   }
 
@@ -161,7 +163,7 @@ export class SessionOpening {
     }
   }
 
-  /** The held messages, which are no longer held. Further messages still are. */
+  /** Removes and returns the held messages. Later messages are still held. */
   takeHeld(): readonly HeldMessage[] {
     return this.#held?.splice(0) ?? [];
   }
@@ -173,7 +175,7 @@ export class SessionOpening {
     return held;
   }
 
-  /** Holds messages again that could not be handled in this turn; later ones wait behind them. */
+  /** Holds messages again that could not be handled in this turn. Later messages are queued behind them. */
   holdAgain(messages: HeldMessage[]): void {
     this.#held = messages;
   }

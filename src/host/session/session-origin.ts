@@ -1,25 +1,25 @@
-// What a session begins with if it is not simply new.
+// How a session begins: new, from a snapshot, or as the continuation of an earlier session.
 import type { SessionOrigin } from "../ports/journal.ts";
 import type { SavedSession } from "../ports/snapshot-store.ts";
 import type { Sources } from "../sources.ts";
 import type { SessionTap } from "./session-tap.ts";
 
-/** How a session begins. */
 export interface SessionBeginning {
-  /** Its agent cannot reconnect, for example one behind an MCP client: a host that stops ends the session for good. */
+  /** The agent cannot reconnect, for example behind an MCP client: a host that stops ends the session for good. */
   isTransient?: boolean;
-  /** A snapshot to restore once the agent has shaken hands. */
+  /** A snapshot to restore once the agent has completed a handshake. */
   restoreFrom?: SavedSession;
+  /** Set if the session was recovered from the journal, or forked. */
   origin?: SessionOrigin;
 }
 
-/** What is known of a session before it is made. */
+/** A session that is about to be created. */
 export interface TappedSession {
   readonly id: string;
   readonly beginning: SessionBeginning;
-  /** Those of the host. */
+  /** The sources of the host. */
   readonly sources: Sources;
 }
 
-/** Called once for each session that the host makes; undefined if this one is not followed. */
+/** Called once for each session that the host creates. Returns undefined for a session without a tap. */
 export type CreateTap = (session: TappedSession) => SessionTap | undefined;

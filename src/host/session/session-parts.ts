@@ -1,5 +1,5 @@
-// Opens, reopens and closes the parts of one session. A part is what a plugin's `session()` returned for this session: its
-// handlers and its hooks. The parts' states are in plugin-states.ts, and outlive the parts that are opened on them.
+// Opens, reopens and closes the parts of one session. A part is the object that a plugin's `session()` returned for
+// this session: its handlers and its hooks. The states of the parts are in plugin-states.ts, and outlive the parts.
 import { closeWithin } from "../close-within.ts";
 import type { Kernel } from "../kernel.ts";
 import type { LoadedPlugin } from "../loaded-plugin.ts";
@@ -43,8 +43,9 @@ export class SessionParts {
   }
 
   /**
-   * Settles when no part is being opened or reopened; undefined if none is. Work that needs all parts waits in a loop,
-   * `while (parts.opening !== undefined) await parts.opening`, because another one may begin as the first one ends.
+   * Settles when no part is being opened or reopened; undefined if that is so now. Work that needs all parts waits in a
+   * loop, `while (parts.opening !== undefined) await parts.opening`, because another part may begin to open as the
+   * first ends.
    */
   get opening(): Promise<unknown> | undefined {
     return this.#opening;
@@ -55,7 +56,9 @@ export class SessionParts {
     return this.#byCapability.get(capability) ?? [];
   }
 
-  /** Opens the missing parts of these capabilities; returns a promise only if a plugin opens its part asynchronously. */
+  /**
+   * Opens the missing parts of these capabilities; returns a promise only if a plugin opens its part asynchronously.
+   */
   open(capabilities: Iterable<string>): Promise<unknown> | undefined {
     const later: Promise<void>[] = [];
     for (const name of capabilities) {
@@ -112,7 +115,7 @@ export class SessionParts {
     );
   }
 
-  /** The session is open: calls `opened()` of every part that has not been told yet. */
+  /** The session is open: calls `opened()` of every part for which it has not been called yet. */
   tellOpened(): void {
     this.#isOpen = true;
     for (const part of this.#unopened.splice(0)) {
@@ -151,7 +154,7 @@ export class SessionParts {
   }
 
   /**
-   * Changes states and reopens the parts that stand on them, for a restore or a merge. `change` runs in one turn, so that
+   * Changes states and reopens the parts that use them, for a restore or a merge. `change` runs in one turn, so that
    * the journal has all of its changes or none. Waits until no other part is being opened.
    */
   reopenAfter(change: () => Iterable<ChangedState>): Promise<void> {
@@ -161,7 +164,9 @@ export class SessionParts {
     });
   }
 
-  /** Without this, two restores at the same time would each open a part, and one of the two would never be closed. */
+  /**
+   * Without this, two restores at the same time would each open a part, and one of these parts would never be closed.
+   */
   async #oneByOne<Result>(work: () => Promise<Result>): Promise<Result> {
     while (this.#opening !== undefined) await this.#opening;
     const done = work().finally(() => {
@@ -172,8 +177,8 @@ export class SessionParts {
   }
 
   /**
-   * Closes a part now; the returned function opens its successor. A replay needs parts to be opened one after the other, in
-   * the same order. Until then the closed part keeps its place, because calls may still be running in it.
+   * Closes a part now; the returned function opens its successor. A replay needs parts to be opened one after the
+   * other, in the same order. Until then the closed part is still found by `of`, because calls may be running in it.
    */
   #reopen({ plugin, undo }: ChangedState): () => Promise<void> {
     const part = this.#parts.get(plugin);
@@ -202,7 +207,7 @@ export class SessionParts {
   }
 
   async #close(loaded: LoadedPlugin, part: SessionPart, isForGood: boolean): Promise<void> {
-    // The session may end while a part is being reopened, which has closed it already.
+    // If the session ends while a part is being reopened, the part is already closed.
     if (this.#closed.has(part)) return;
     this.#closed.add(part);
     try {
@@ -220,7 +225,7 @@ function toPart(loaded: LoadedPlugin, part: SessionPart): SessionPart {
   throw new Error(`plugin "${loaded.name}" opened a session without handlers`);
 }
 
-/** Waits for all even if one fails: an agent that retries must not find a plugin half open. */
+/** Waits for all even if one fails: if the agent retries its handshake, no plugin may be half open. */
 async function allOrFirstFailure(work: readonly Promise<unknown>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(work)) {
     if (outcome.status === "rejected") throw outcome.reason;

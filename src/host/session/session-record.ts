@@ -1,5 +1,5 @@
-// What a session is, beside its outgoing lines and the state of its plugins. The journal stores it, a fork begins with a
-// changed copy of it, and a recording carries it: everywhere in this form.
+// The data of a session, except for its outgoing lines and the state of its plugins. The journal stores it, a fork
+// begins with a changed copy of it, and a recording contains it, all in this form.
 import type { Dialect } from "../../protocol/dialects.ts";
 import type { Principal } from "../principal.ts";
 
@@ -11,6 +11,6 @@ export interface SessionRecord {
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly lastActiveAt: number;
-  /** The session that this one was forked from. */
+  /** The id of the session from which this session was forked. */
   readonly parent?: string;
 }

@@ -1,15 +1,17 @@
-// What every part of one session refers to.
+// The objects that all components of one session share.
 import type { SessionInfo } from "../call-context.ts";
 import type { Sources } from "../sources.ts";
 import type { SessionLife } from "./session-life.ts";
 import type { SessionTap } from "./session-tap.ts";
 
 export interface SessionScope {
-  /** Written by the session alone: the principal when an agent is let in, the capabilities once their plugins are open. */
+  /**
+   * Written by the session alone: the principal when an agent is let in, the capabilities once their plugins are open.
+   */
   readonly info: Required<SessionInfo>;
-  /** Those of the tap if it has any, else those of the host. */
+  /** The sources of the tap if it has any, else those of the host. */
   readonly sources: Sources;
-  /** Follows the session; undefined if nothing does. */
+  /** Observes the session, for example to record it. */
   readonly tap: SessionTap | undefined;
   readonly life: SessionLife;
 }

@@ -1,7 +1,6 @@
-// What a session says, for those who would rather loop than be called.
+// The outgoing lines of a session as an async iterator.
 import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
 
-/** What streaming needs of a session. */
 interface StreamedSession {
   readonly status: string;
   attach(from: number, wake: () => void): Reader;
@@ -9,7 +8,7 @@ interface StreamedSession {
 }
 
 export interface StreamOptions {
-  /** The line after which to begin. */
+  /** The stream begins after the line with this sequence number. */
   from?: number;
   signal?: AbortSignal;
 }

@@ -27,7 +27,7 @@ export class PluginStates {
     return this.#states?.get(plugin);
   }
 
-  /** The state of a plugin; created empty if there is none. */
+  /** The state of a plugin; created empty if it does not exist. */
   open(plugin: string): LayeredState {
     const found = this.#states?.get(plugin);
     if (found !== undefined) return found;
@@ -52,7 +52,7 @@ export class PluginStates {
     return state === undefined ? undefined : Object.fromEntries(state.entries());
   }
 
-  /** Replaces the entries of a plugin's state by saved ones. The returned function puts back what was replaced. */
+  /** Replaces the entries of a plugin's state by saved entries. The returned function restores the replaced entries. */
   restore(plugin: string, entries: JsonObject): () => void {
     const state = this.open(plugin);
     const before = [...state.entries()];
