@@ -1,4 +1,4 @@
-// Saves, restores, forks and merges the sessions of a host: what `A2EHost.start` takes as `keeping`.
+// Saves, restores, forks and merges the sessions of a host. Passed to `A2EHost.start` as `keeping`.
 import type { CreateKeeping } from "../host/ports/session-keeping.ts";
 import { AutomaticSnapshots, SessionSaving } from "./snapshots/session-saving.ts";
 import { SessionSnapshots } from "./snapshots/session-snapshots.ts";
@@ -13,7 +13,7 @@ export const keepSessions: CreateKeeping = (kernel, sessions) => {
       list: (sessionId) => stored.list(sessionId),
       forget: (sessionIds) => automatic.forget(sessionIds),
     },
-    // All of them were made by `open`.
+    // All entries were created by `open`.
     saveDue: (entries, now) => automatic.saveDue(entries as Iterable<SessionSaving>, now),
     stop(drainMs) {
       automatic.beginDrain(drainMs);

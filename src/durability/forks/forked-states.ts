@@ -8,10 +8,10 @@ import { isSame, type MergeOutcome, mergeState } from "./state-merging.ts";
 
 type Parts = ReadonlyMap<LoadedPlugin, SessionPart>;
 
-/** By plugin: each changed key with its value, or without one if the key was deleted. */
+/** By plugin: each changed key with its value, or without a value if the key was deleted. */
 export type ForkChanges = Record<string, [key: string, value?: JsonValue][]>;
 
-/** The states for a fork of the session as it is now, and what the fork gets of each capability. */
+/** The states for a fork of the session as it is now, and how each capability is forked. */
 export function forkStates(
   parts: Parts,
   states: PluginStates,
@@ -52,7 +52,7 @@ export function mergeStates(
   return { outcomes, changed };
 }
 
-/** Everything that a fork has changed since it was forked. */
+/** All changes of a fork since it was created. */
 export function changesOf(forks: PluginStates): ForkChanges {
   const changes: ForkChanges = {};
   for (const [name, state] of forks) {
@@ -63,7 +63,7 @@ export function changesOf(forks: PluginStates): ForkChanges {
   return changes;
 }
 
-/** Makes the same changes in another copy of the fork, as a replay needs it. A value that is equal already stays untouched. */
+/** Applies the changes to another copy of the fork, for a replay. Values that are already equal are not written. */
 export function applyChanges(forks: PluginStates, changes: ForkChanges): void {
   for (const [name] of [...forks]) if (!Object.hasOwn(changes, name)) forks.delete(name);
   for (const [name, changed] of Object.entries(changes)) {

@@ -1,11 +1,11 @@
-// A fork is a session that begins with a copy of everything in another one. A merge applies what the fork changed to its parent.
+// A fork is a session that begins with a copy of the state of another session. A merge applies its changes to the parent.
 import type { Forking } from "../../host/plugin.ts";
 import type { KeptSession, OtherSessions } from "../../host/ports/session-keeping.ts";
 import type { MergeResult } from "../../host/session/session-core.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { forkStates, mergeStates } from "./forked-states.ts";
 
-/** The cost depends on what changed since the last fork, not on how much state the session has. */
+/** The cost depends on the changes since the last fork, not on the size of the state. */
 export async function forkSession(
   session: KeptSession,
   sessions: OtherSessions,
@@ -22,7 +22,7 @@ export async function forkSession(
   return { sessionId, capabilities };
 }
 
-/** Applies what a fork of this session changed, key by key. Keys that both have changed are returned as conflicts. */
+/** Applies the changes of a fork to this session. Keys that both have changed are returned as conflicts. */
 export async function mergeFork({ scope, parts }: KeptSession, fork: KeptSession | undefined): Promise<MergeResult> {
   if (fork?.readRecord().parent !== scope.info.id)
     throw new A2EError("runtime_error", "that is not a fork of this session", { retryable: false });

@@ -14,14 +14,14 @@ export interface MergeOutcome {
 const mergedPrefix = `${localPrefix}merged/`;
 
 /**
- * Applies the changes of a fork to its parent. A key that the parent has changed as well is a conflict: its value is neither
- * the one with which the fork began nor the one that was merged last.
+ * Applies the changes of a fork to its parent. A key is a conflict if the parent has changed it as well: its value in the
+ * parent is neither the value at the time of the fork nor the value that was merged last.
  */
 export function mergeState(target: SessionState, fork: LayeredState): MergeOutcome {
   const conflicts: string[] = [];
   let merged = 0;
   const changes = [...fork.changesSinceFork()];
-  // Only marks that the fork set itself: those that it began with are about the parent and the parent of that.
+  // Only marks that the fork has set itself: inherited marks are about the parent and the parent's own parent.
   const marks = changes.filter(({ key }) => key.startsWith(mergedPrefix));
   const lastMerged = new Map(marks.map(({ key, after }) => [key, after as JsonValue[] | undefined]));
   for (const { key, before, after } of changes) {

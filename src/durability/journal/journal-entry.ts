@@ -1,5 +1,5 @@
-// One session's way into a journal: gathers what it appends and changes in a turn, hands it to the store as one unit, and
-// releases its lines once the store says that they are durable.
+// Journals one session: collects its lines and changes of a turn, passes them to the store as one unit, and releases the
+// lines once the store reports that they are durable.
 import type { JournalledLines, JournalledSession, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
 import type { LayeredState } from "../../host/state/layered-state.ts";
@@ -13,7 +13,7 @@ import {
 } from "./journal-store.ts";
 import { RecentLines } from "./recent-lines.ts";
 
-/** The record also has the time of the last activity, which need not be exact: it is written anew after so many lines. */
+/** The record contains the time of the last activity, which need not be exact: it is rewritten after this many lines. */
 const linesPerRecord = 2048;
 
 export type JournalLimits = Pick<
@@ -26,7 +26,7 @@ type TurnInProgress = { -readonly [Field in keyof SessionTurn]: SessionTurn[Fiel
 
 type Callback = (error?: Error) => void;
 
-/** A unit that the store has taken and not ended. */
+/** A unit that the store has taken and for which it has not called `ended` yet. */
 interface Flight {
   readonly lines: readonly string[];
   readonly bytes: number;
@@ -43,11 +43,11 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
   readonly #tracked = new Map<string, LayeredState>();
   readonly #unacknowledged: RecentLines;
   readonly #remembered: RecentLines;
-  // What the next unit will have.
+  // The content of the next unit.
   #lines: string[] = [];
   #bytes = 0;
   #callbacks: Callback[] = [];
-  /** Turns that end with a split, each followed by the forks that were made of it. */
+  /** Turns that end with a split, each followed by the forks that begin with its state. */
   #splits: (SessionTurn | JournalEntry)[] = [];
   #isTouched: boolean;
   #isScheduled = false;
@@ -55,22 +55,22 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
   #bytesInFlight = 0;
   /** The record that was written last. */
   #written: SessionRecord | undefined;
-  /** Whether no turn with its record was made yet. */
+  /** True until a turn with the record was created. */
   #isNew: boolean;
-  /** For a fork until then: its parent. */
+  /** For a fork, until its first record was added to a turn: the id of its parent. */
   #forkOf: string | undefined;
-  /** For a fork until the unit of its parent that it is part of is durable. Until then it has no units of its own. */
+  /** True for a fork until the unit of its parent that contains it is durable. Until then it commits no units itself. */
   #isUnborn = false;
-  /** Numbers of the last line that was taken, released, acknowledged, and before which the record was written. */
+  /** Numbers of the last line that was taken, released, acknowledged, and taken when the record was last written. */
   #lastSeq: number;
   #releasedSeq: number;
   #acknowledged: number;
   #recordedSeq: number;
   /** Whether the state may have changed since the last split. */
   #isChanged: boolean;
-  /** Forgotten or lost: nothing more is written. */
+  /** Forgotten or lost: no further turns are written. */
   #isEnded = false;
-  /** Lost, and the session was not told yet. */
+  /** Lost, but `lost` of the session was not called yet. */
   #isLosing = false;
   #error: Error | undefined;
 
@@ -109,7 +109,7 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
   }
 
   acknowledge(seq: number): void {
-    // Not worth a commit of its own: after a crash, a line is sent again that the peer has.
+    // Not committed separately: if it is lost in a crash, the peer receives some lines twice.
     if (seq > this.#acknowledged && seq <= this.#releasedSeq) this.#acknowledged = seq;
   }
 
@@ -144,7 +144,7 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
     this.#store.commit(this);
   }
 
-  /** The state as it is now becomes what `fork` begins with. */
+  /** `fork` begins with the current state of this session. */
   #addFork(fork: JournalEntry): void {
     if (this.#isEnded) throw this.#error ?? new Error("the session has ended");
     this.#schedule();
@@ -156,7 +156,7 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
       throw error;
     }
     const isSplit = this.#isChanged || this.#isNew || changes.length > 0;
-    // A unit with a fork also has a turn of the parent, so that the store keeps it in order with the parent's other units.
+    // A unit with a fork also contains a turn of the parent, so that the store orders it with the parent's other units.
     if (isSplit || this.#splits.length === 0) {
       const turn = this.#addRecord(this.#createTurn([], changes));
       if (isSplit) turn.isSplit = true;
@@ -176,13 +176,13 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
 
   #takeInto(turns: SessionTurn[]): void {
     this.#isScheduled = false;
-    // Forks of a session that was forgotten in the same turn stay.
+    // If the session was forgotten in this turn, its forks are still committed.
     if (this.#isEnded) return this.#isLosing ? undefined : this.#takeSplits(turns);
     let changes: WrittenState[];
     try {
       changes = writeStates(this.#tracked);
     } catch (error) {
-      // Costs this session and not the others in the same transaction.
+      // Only this session is lost, not the others in the same transaction.
       return this.#loseSoon(error as Error);
     }
     const first = turns.length;
@@ -191,7 +191,7 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
     this.#lines = [];
     this.#bytes = 0;
     this.#callbacks = [];
-    // A session that was recovered, and one whose agent shakes hands again, mostly has the record that it had.
+    // After a recovery or a repeated handshake, the record is usually unchanged.
     if (this.#isTouched && isSame(this.#written, this.#session.readRecord())) this.#isTouched = false;
     this.#isTouched ||= this.#lastSeq + lines.length - this.#recordedSeq >= linesPerRecord;
     if (lines.length > 0 || changes.length > 0 || this.#isTouched) turns.push(this.#finishTurn(lines, bytes, changes));
@@ -248,7 +248,7 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
     if (flight === undefined) return;
     this.#bytesInFlight -= flight.bytes;
     this.#releasedSeq = flight.lastSeq;
-    // Before the answer that names a fork is sent.
+    // Before the answer that contains the id of the fork is sent.
     for (const fork of flight.forks) fork.#born(error);
     if (error !== undefined) this.#lose(error);
     else if (flight.lines.length > 0 && this.#error === undefined) this.#session.released(flight.lines);
@@ -259,11 +259,11 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
     this.#isUnborn = false;
     if (this.#flights.length > 0) this.ended(error);
     else if (error !== undefined) this.#lose(error);
-    // What it appended and changed meanwhile.
+    // Commits the lines and changes that the fork has made meanwhile.
     this.#schedule();
   }
 
-  /** The session is told later, as of a failed commit: it may be in the middle of a call now. */
+  /** `lost` is called later, as for a failed commit, because the session may be in the middle of a call now. */
   #loseSoon(error: Error): void {
     this.#isEnded = true;
     this.#isLosing = true;
@@ -297,7 +297,7 @@ function isSame(one: SessionRecord | undefined, other: SessionRecord): boolean {
 
 const noForks: readonly JournalEntry[] = [];
 
-/** The changes of all states since the last time, as text. Throws if a plugin's value has no JSON form. */
+/** The changes of all states since the previous call, as JSON. Throws if a value has no JSON form. */
 function writeStates(states: ReadonlyMap<string, LayeredState>): WrittenState[] {
   const written: WrittenState[] = [];
   for (const [plugin, state] of states) {

@@ -1,5 +1,5 @@
-// The port that a database implements to be a journal: it commits turns and reads sessions, and knows nothing of when a
-// line may be sent. `JournalEntry` does the rest, the same for each store.
+// The port that a database implements to be a journal: it commits turns and reads sessions. `JournalEntry` decides when a
+// line may be sent; it is the same for all stores.
 import type { Journal } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
 
@@ -8,25 +8,25 @@ export interface JournalStore extends Pick<Journal, "load" | "forgetOlderThan" |
    * At the end of the current turn of the event loop, calls `unit.take()` once and makes the turns that it returns
    * durable, all or none of them; then calls `unit.ended()` once, unless there were no turns. Several units of a session
    * may be in flight. They become durable, and `ended` is called, in the order of `take`. If a unit fails, so do all later
-   * units with one of its sessions that were taken before its `ended` was called: nothing may follow a turn that is lost.
-   * An error means that the turns are not durable and never will be. A store that does not know, for example because its
-   * connection broke during a commit, finds out before it calls `ended`.
+   * units with one of its sessions that were taken before its `ended` was called: no turn may follow a lost turn.
+   * An error means that the turns are not durable and never will be. If the result of a commit is unknown, for example
+   * because the connection broke, the store must determine it before it calls `ended`.
    */
   commit(unit: CommitUnit): void;
 }
 
-/** What one session has to commit, with the forks that were made of it in the same turn. */
+/** The turns of one session to commit, with the first turns of its forks that were created in the same turn. */
 export interface CommitUnit {
   /** Never throws. */
   take(): readonly SessionTurn[];
   ended(error?: Error): void;
-  /** The session that the unit removes, if it removes one: `load` does not find it from the call of `commit` on. */
+  /** The session that the unit removes, if any. `load` returns undefined for it as soon as `commit` was called. */
   readonly forgets?: string;
 }
 
 /**
- * Removes a session. If that fails, this process does not find the session any more either, and it is removed once it has
- * reached its maximum age.
+ * Removes a session. If the commit fails, `load` in this process still does not return the session, and it is removed when
+ * it has reached its maximum age.
  */
 export function forgetSession(session: string): CommitUnit {
   const turn = { session, lines: [], lastSeq: 0, acknowledged: 0, changes: [], isForgotten: true } as const;
@@ -44,7 +44,7 @@ export interface SessionTurn {
   readonly lastSeq: number;
   /** The peer has every line up to this number. */
   readonly acknowledged: number;
-  /** Lines up to this number are no longer needed once they are acknowledged, however few follow them: they are too long. */
+  /** Lines up to this number are not needed once acknowledged: newer lines have used up `maxRememberedBytes`. */
   readonly outdated?: number;
   readonly changes: readonly WrittenState[];
   /** Present if it has changed, and in the first turn of a session. */
@@ -53,6 +53,6 @@ export interface SessionTurn {
   readonly forkOf?: string;
   /** The state after these changes is what forks begin with. Later changes of this session are not visible to them. */
   readonly isSplit?: true;
-  /** The session is removed with all it has, except for state that forks of it still begin with. */
+  /** The session is removed with all its data, except for state that its forks share. */
   readonly isForgotten?: true;
 }

@@ -1,4 +1,4 @@
-// How far back the lines of a session are kept. Some peers never acknowledge a line, for example the Python SDK over HTTP,
+// Determines which lines of a session are too old to keep. Some peers never acknowledge a line, for example the Python SDK over HTTP,
 // and some answers are large: a bound by acknowledgements or by the number of lines alone would let a session fill the disk.
 
 export interface RecentLimits {
@@ -6,7 +6,7 @@ export interface RecentLimits {
   readonly maxBytes: number;
 }
 
-/** Counts in two halves, each as large as the limits allow: that takes three numbers, not one per line. */
+/** Counts lines in two halves, each as large as the limits allow: this needs three numbers instead of one per line. */
 export class RecentLines {
   readonly #limits: RecentLimits;
   /** Lines up to this number are too old. */

@@ -1,18 +1,18 @@
-// Which layers the state of each session lies in. The only place where layers are numbered, shared and given up. Layers form
-// a tree: each lies above at most one other, forks share what is below their own, and a session needs the path from its
-// topmost layer down. So a layer is needed as long as another one lies above it, or a session has it at the top.
+// Assigns state layers to sessions: numbers, shares and releases them. Layers form a tree: each layer has at most one layer
+// below it, and a session uses the path from its top layer to the root. Forks share the layers below their own. So a layer
+// is needed as long as another layer is above it, or it is the top layer of a session.
 import type { SessionTables } from "./session-tables.ts";
 import { noLayer, type Placement } from "./written-turn.ts";
 
 export class SessionLayers {
   readonly #tables: Pick<SessionTables, "layersAbove" | "maxLayer">;
-  /** Of sessions that this process has written or read. */
+  /** Placements of the sessions that this process has written or read. */
   readonly #placements = new Map<string, Placement>();
-  /** Layers that tables may not have yet, by the layer below them. */
+  /** Layers that may not be in tables yet, by the layer below them. */
   readonly #above = new Map<number, Set<number>>();
-  /** Layers that tables may still have though they are given up. */
+  /** Released layers that may still be in tables. */
   readonly #dropped = new Set<number>();
-  /** What this turn has done, in case that it is lost. */
+  /** Steps that undo this turn if it is lost. */
   #undo: (() => void)[] = [];
   #lastLayer: number;
 
@@ -25,13 +25,13 @@ export class SessionLayers {
     return this.#placements.get(session);
   }
 
-  /** Notes where the state of a session lies, as it was read. */
+  /** Remembers the layers of a session. */
   set(session: string, placement: Placement): Placement {
     this.#placements.set(session, placement);
     return placement;
   }
 
-  /** Notes layers that are in the log and may not be in tables: those of a session, and those that were given up. */
+  /** Adds the layers of a session whose record is in the log and may not be in tables. */
   recover({ layers }: Placement): void {
     for (const [depth, layer] of layers.entries()) this.#add(layer, layers[depth - 1] ?? noLayer);
   }
@@ -39,19 +39,19 @@ export class SessionLayers {
   recoverDropped(layers: Iterable<number>): void {
     for (const layer of layers) {
       this.#dropped.add(layer);
-      // Its number is not given again: the log still has it.
+      // The number must not be reused: the log still contains it.
       this.#lastLayer = Math.max(this.#lastLayer, layer);
     }
   }
 
-  /** A session with a layer of its own, above those that `parent` has below its own. */
+  /** Places a new session in a new layer; for a fork, above the layers that are below the top layer of `parent`. */
   create(session: string, parent: Placement | undefined): Placement {
     const ground = parent?.layers.slice(0, -1);
     const layers = [...(ground ?? []), this.#createAbove(ground?.at(-1))];
     return this.set(session, ground === undefined ? { layers } : { layers, ground: ground.length });
   }
 
-  /** Gives a session a new layer above the ones it has. */
+  /** Adds a new top layer to a session. */
   split(session: string, placement: Placement): Placement {
     return this.set(session, {
       ...placement,
@@ -59,7 +59,7 @@ export class SessionLayers {
     });
   }
 
-  /** Gives up the layers that only this session needs, and returns them. */
+  /** Releases the layers that only this session needs, and returns them. */
   release(session: string, { layers }: Placement): number[] {
     this.#placements.delete(session);
     const released: number[] = [];
@@ -73,7 +73,7 @@ export class SessionLayers {
     return released;
   }
 
-  /** Of layers that are not at the top of a session. */
+  /** Whether another layer is above this layer. */
   #isNeeded(layer: number): boolean {
     const isThere = (above: number) => !this.#dropped.has(above);
     return [...(this.#above.get(layer) ?? [])].some(isThere) || this.#tables.layersAbove(layer).some(isThere);
@@ -93,7 +93,7 @@ export class SessionLayers {
     this.#lastLayer = Math.max(this.#lastLayer, layer);
   }
 
-  /** The turn is in the log; or in tables with all before it; or lost, with what `sessions` wrote in it. */
+  /** See `TurnLogOwner.ended`. `sessions` are those that wrote in a lost turn. */
   turnEnded(how: "logged" | "folded" | "lost", sessions: Iterable<string> = []): void {
     const undo = this.#undo;
     this.#undo = [];

@@ -7,16 +7,16 @@ const migrations = [
   `CREATE TABLE session (id TEXT PRIMARY KEY, record TEXT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0, last_seq INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
    CREATE TABLE session_line (session TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, lines TEXT NOT NULL, PRIMARY KEY (session, first_seq)) STRICT, WITHOUT ROWID;
    CREATE TABLE session_state (layer INTEGER NOT NULL, plugin TEXT NOT NULL, key TEXT NOT NULL, value TEXT, PRIMARY KEY (layer, plugin, key)) STRICT, WITHOUT ROWID;`,
-  // Lines are written without the row of their session, so their row also has what the peer had acknowledged by then. Rows
-  // lie in the order of writing: that takes half the time of a table that is sorted by session.
+  // Lines are written without updating the row of their session, so their row also contains the acknowledged number. Rows
+  // are in the order of writing, which takes half the time of a table that is sorted by session.
   `ALTER TABLE session_line RENAME TO old_session_line;
    CREATE TABLE session_line (id INTEGER PRIMARY KEY, session TEXT NOT NULL, last_seq INTEGER NOT NULL, acknowledged INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
    CREATE INDEX session_line_place ON session_line (session, last_seq);
    INSERT INTO session_line (session, last_seq, acknowledged, lines) SELECT session, last_seq, 0, lines FROM old_session_line ORDER BY session, first_seq;
    DROP TABLE old_session_line;`,
-  // From this version on there is a log of turns beside these tables: an older release must not open them without it.
+  // From this version on there is a log of turns beside these tables: an older release must not open them and ignore it.
   "SELECT 1",
-  // So that a start need not read the records: the age of sessions, and which layer lies above which.
+  // The age of sessions and the tree of layers in columns, so that a start need not read the records.
   `ALTER TABLE session ADD COLUMN created_at REAL NOT NULL DEFAULT 0;
    UPDATE session SET created_at = json_extract(record, '$.createdAt');
    CREATE INDEX session_age ON session (created_at);
@@ -27,10 +27,10 @@ const migrations = [
      FROM session, json_each(session.record, '$.layers') AS one;`,
 ];
 
-/** Lines that follow one another. */
+/** Consecutive lines. */
 export interface LineBlock {
   lines: readonly string[];
-  /** The number of the last one. */
+  /** The number of the last line. */
   readonly lastSeq: number;
   readonly acknowledged: number;
 }
@@ -127,7 +127,7 @@ export class SessionTables {
     const { layers } = record;
     for (let depth = layers.length - 1; depth >= 0; depth--) {
       const { changes } = this.#sql.putLayer.run(layers[depth] as number, layers[depth - 1] ?? noLayer);
-      // Those below a layer are written before it.
+      // If a layer exists, the layers below it exist as well.
       if (Number(changes) === 0) break;
     }
   }

@@ -1,5 +1,5 @@
-// The journal in the host's SQL database. Everything that one turn of the event loop wrote, over all sessions and
-// together with what plugins wrote to tables of their own, is committed as one: see docs/decisions/journal.md.
+// The journal in the host's SQL database. All writes of one turn of the event loop, of all sessions and of plugins to their
+// own tables, are committed in one transaction: see docs/decisions/journal.md.
 import type { Database, TurnLog } from "../../host/ports/database.ts";
 import type { Journal, SessionOrigin } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
@@ -27,7 +27,7 @@ import {
   type WrittenTurn,
 } from "./written-turn.ts";
 
-/** A journal in this database, which stays the caller's to close. */
+/** A journal in this database. The caller closes the database. */
 export function createSqlJournal(database: Database, limits: JournalLimits = defaultLimits): Journal {
   return createJournal(new SqlJournalStore(database, limits), limits);
 }
@@ -37,17 +37,17 @@ class SqlJournalStore implements JournalStore {
   readonly #keptLines: number;
   readonly #tables: SessionTables;
   readonly #layers: SessionLayers;
-  /** Turns that are in the log and not in tables. Tables with these on top are what the journal has. */
+  /** Turns that are in the log and not in tables. They override the tables. */
   readonly #unfolded: UnfoldedTurns;
-  /** Absent if the database has tables alone. */
+  /** Absent if the database has only tables. */
   readonly #log: TurnLog | undefined;
   /** Units to take at the end of this turn. */
   #units: CommitUnit[] = [];
-  /** What this turn has appended to the log. */
+  /** The turns of sessions that were appended to the log in this turn. */
   #turns: WrittenTurn[] = [];
   /** Sessions that are being removed, and those whose removal failed. */
   readonly #leaving = new Set<string>();
-  /** Sessions whose last turn is lost and that were not told yet: nothing may follow it. */
+  /** Sessions whose last turn is lost and whose unit has not ended yet: later turns of them fail as well. */
   readonly #lost = new Set<string>();
 
   constructor(database: Database, { maxRememberedAnswers }: JournalLimits) {
@@ -72,7 +72,7 @@ class SqlJournalStore implements JournalStore {
     try {
       this.#database.beforeCommit((error) => this.#takeUnits(error));
     } catch (error) {
-      // The caller is in the middle of a call, and hears of it as it would hear of a failed commit.
+      // The caller may be in the middle of a call, so the error is reported later, like a failed commit.
       setImmediate(() => this.#takeUnits(error as Error));
     }
   }
@@ -80,7 +80,7 @@ class SqlJournalStore implements JournalStore {
   #takeUnits(error?: Error): void {
     const units = this.#units;
     this.#units = [];
-    // First all are taken: if a write fails, each of them hears of it.
+    // All units are taken before the first write, so that a failed write is reported to each of them.
     const taken = units.map((unit) => this.#take(unit, error));
     if (error === undefined) for (const turns of taken) for (const turn of turns) this.#write(this.#place(turn));
   }
@@ -166,7 +166,7 @@ class SqlJournalStore implements JournalStore {
   }
 
   load(sessionId: string): SessionOrigin | undefined {
-    // After a failed sync, turns that sessions were told of may be gone after a crash.
+    // After a failed sync, turns that were reported as durable may be lost in a crash.
     if (this.#leaving.has(sessionId) || this.#database.failure !== undefined) return undefined;
     const isForgotten = this.#unfolded.isForgotten(sessionId);
     const stored = isForgotten ? undefined : this.#tables.session(sessionId);
@@ -177,7 +177,7 @@ class SqlJournalStore implements JournalStore {
     const outdated = unfolded?.outdated ?? 0;
     const folded = isForgotten ? [] : this.#tables.lines(sessionId).filter(({ lastSeq }) => lastSeq > outdated);
     const blocks = [...folded, ...(unfolded?.blocks ?? [])];
-    // The newest of these has the latest numbers.
+    // Numbers only increase, so the highest are current.
     const latest = [stored, blocks.at(-1), unfolded];
     return {
       record: toRecord(written),

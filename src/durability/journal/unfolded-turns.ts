@@ -1,5 +1,5 @@
-// The sum of all turns since the last commit to tables. Tables with this on top are the content of the journal. Most lines
-// are acknowledged, and most keys are changed again, before they would become a row.
+// The combined turns since the log was last written to tables; they override the tables. Most lines are acknowledged, and
+// most keys are changed again, before they would become a row.
 import type { LineBlock, SessionTables } from "./session-tables.ts";
 import type { WrittenChange, WrittenRecord, WrittenTurn } from "./written-turn.ts";
 
@@ -23,7 +23,7 @@ export class UnfoldedTurns {
   readonly #sessions = new Map<string, UnfoldedSession>();
   /** Changes by layer, and by plugin and key. */
   readonly #state = new Map<number, Map<string, WrittenChange>>();
-  /** Sessions and layers that tables may still have and that are removed. */
+  /** Removed sessions and layers that may still be in tables. */
   readonly #forgotten = new Set<string>();
   readonly #dropped = new Set<number>();
 
@@ -77,7 +77,7 @@ export class UnfoldedTurns {
     return this.#state.get(layer)?.values() ?? [];
   }
 
-  /** Whether what tables have of this session is removed. */
+  /** Whether the rows of this session in tables are to be ignored. */
   isForgotten(session: string): boolean {
     return this.#forgotten.has(session);
   }
@@ -91,7 +91,7 @@ export class UnfoldedTurns {
     return this.#dropped.has(layer);
   }
 
-  /** Within a transaction. */
+  /** Must be called within a transaction. */
   writeTo(tables: SessionTables): void {
     for (const session of this.#forgotten) tables.deleteSession(session);
     for (const layer of this.#dropped) tables.dropLayer(layer);
@@ -116,7 +116,7 @@ const nothingSaid: UnfoldedSession = {
   record: undefined,
 };
 
-/** The number of the last line that is not needed any more. */
+/** The number of the last line that is no longer needed. */
 const outdatedOf = ({ acknowledged, lastSeq, tooOld }: UnfoldedSession, keptLines: number) =>
   Math.min(acknowledged, Math.max(lastSeq - keptLines, tooOld));
 
@@ -126,7 +126,7 @@ function dropOutdated(session: UnfoldedSession, keptLines: number): void {
   let count = 0;
   for (const block of session.blocks) {
     if (block.lastSeq > outdated) break;
-    // So that the garbage collector gets them before the next full collection: see `CallTable`.
+    // Lets the garbage collector free the lines before the next full collection: see `#forgetOldest` of `CallTable`.
     block.lines = [];
     count += 1;
   }
@@ -136,7 +136,7 @@ function dropOutdated(session: UnfoldedSession, keptLines: number): void {
 function writeSession(tables: SessionTables, id: string, session: UnfoldedSession, keptLines: number): void {
   const { record, acknowledged, lastSeq } = session;
   const [oldest] = session.blocks;
-  // Not each time: a query for old lines costs more than a few old lines take.
+  // Not at each call: deleting old rows costs more than keeping a few of them.
   const periodOf = (seq: number) => Math.floor(seq / Math.max(keptLines, linesPerDrop));
   if (oldest !== undefined && periodOf(oldest.lastSeq - oldest.lines.length) !== periodOf(lastSeq))
     dropOutdated(session, keptLines);

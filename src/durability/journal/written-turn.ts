@@ -1,13 +1,13 @@
-// A turn as a SQL journal writes it: the state lies in layers, of which forks share the lower ones.
+// The format in which the SQL journal writes a turn. State is stored in layers; forks share the lower layers.
 import type { SessionRecord } from "../../host/session/session-record.ts";
 import type { SessionTurn } from "./journal-store.ts";
 
-/** What lies below the lowest layers. Layers are numbered from 1. */
+/** Stands for the absent layer below a lowest layer. Layers are numbered from 1. */
 export const noLayer = 0;
 
-/** Where the state of a session lies. */
+/** The layers that contain the state of a session. */
 export interface Placement {
-  /** Numbers of layers, oldest first; the last one is the session's own. */
+  /** Numbers of layers, oldest first; only the session itself writes to the last layer. */
   readonly layers: readonly number[];
   /** How many of the layers a fork began with. */
   readonly ground?: number;
@@ -26,11 +26,11 @@ export interface WrittenTurn extends Pick<SessionTurn, "session" | "lines" | "la
   readonly layer: number;
   readonly changes: readonly WrittenChange[];
   readonly record?: WrittenRecord;
-  /** The session is gone, and these layers with it. */
+  /** The session is removed, together with these layers. */
   readonly dropped?: readonly number[];
 }
 
-/** A line of JSON about the turn, then its lines, which contain no line breaks. */
+/** A line of JSON about the turn, followed by its outgoing lines, which do not contain line breaks. */
 export function encodeTurn({ lines, ...about }: WrittenTurn): string {
   const head = JSON.stringify(about);
   return lines.length === 0 ? head : `${head}\n${lines.join("\n")}`;

@@ -12,20 +12,20 @@ import { SessionSnapshots } from "./session-snapshots.ts";
 /** The host takes snapshots under labels with this prefix, and deletes them again. */
 const automaticLabel = "auto:";
 
-/** What all sessions of a host share. */
+/** Shared by all sessions of a host. */
 interface SavingHost {
   readonly kernel: Kernel;
   readonly sessions: OtherSessions;
   readonly automatic: AutomaticSnapshots;
 }
 
-/** One object with all members of the ports: there are thousands of sessions. */
+/** Implements three ports in one object, to save memory: there may be thousands of sessions. */
 export class SessionSaving implements KeptEntry, KeptCalls, KeptClosing {
   readonly #host: SavingHost;
   readonly #session: KeptSession;
   /** Created when first needed: most sessions are never saved. */
   #snapshots: SessionSnapshots | undefined;
-  /** When the last automatic snapshot was taken; before the first one, when the session began. */
+  /** When the last automatic snapshot was taken; before the first, when this object was created. */
   savedAt: number;
   /** Whether the session may have changed since then: a call of a capability has ended, or a restore or a merge has begun. */
   isChanged = false;
@@ -155,7 +155,7 @@ export class SessionSaving implements KeptEntry, KeptCalls, KeptClosing {
       const all = await this.#kernel.runApart(() => this.listSnapshots());
       return all.some(({ label }) => !label.startsWith(automaticLabel));
     } catch {
-      // If the store cannot be read, there may be one.
+      // If the store cannot be read, the session may have a snapshot.
       return true;
     }
   }

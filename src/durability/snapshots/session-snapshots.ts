@@ -72,7 +72,7 @@ export class SessionSnapshots {
 
   /**
    * Reads a snapshot; the newest for the id "". If its record is damaged and the mode writes a record per plugin, the
-   * snapshot is put together from those.
+   * snapshot is assembled from those.
    */
   async load(sessionId: string, snapshotId: string, pluginNames: readonly string[]): Promise<SavedSession | undefined> {
     const wanted = snapshotId === "" ? undefined : snapshotId;
@@ -112,7 +112,7 @@ export class SessionSnapshots {
 
   /**
    * Restores the state of each plugin and reopens its part. A plugin that is not in the snapshot, or whose record is damaged,
-   * keeps its state. Nothing at all is restored if one plugin cannot read what was saved for it.
+   * keeps its state. If one plugin cannot read its saved state, no plugin is restored.
    */
   async apply(sessionId: string, { state }: SavedSession, parts: SessionParts): Promise<Record<string, Restoration>> {
     const capabilities: Record<string, Restoration> = {};
@@ -144,7 +144,8 @@ export class SessionSnapshots {
     { name, plugin }: LoadedPlugin,
   ): Promise<PluginSnapshot | "damaged" | undefined> {
     const saved = snapshot.plugins[name] ?? (await this.#ownRecord(sessionId, snapshot, name));
-    // A plugin that was there and had no state yet is restored to that. One that joined the session later keeps its state.
+    // A plugin that had no state when the snapshot was taken gets an empty state. A plugin that was added later keeps its
+    // state.
     const wasEmpty = saved === undefined && snapshot.granted.includes(plugin.capability.name);
     return wasEmpty ? { version: versionOf(plugin), state: { entries: {} } } : saved;
   }

@@ -1,4 +1,4 @@
-// One request on its way to its answer. Handlers see it as their CallContext.
+// A request that has not been answered yet. Handlers see it as their CallContext.
 
 import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
@@ -13,7 +13,7 @@ import type { Expirable } from "./deadlines.ts";
 
 export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
 
-/** What a call needs of the runner it belongs to. */
+/** The part of the call runner that a call uses. */
 export interface CallOwner {
   readonly session: SessionInfo;
   readonly log: Logger;
@@ -29,21 +29,21 @@ export interface CallOwner {
   ): JsonObject | Promise<JsonObject>;
   /** Runs `work` in place of a nested call; see `inlineCall` of CallContext. */
   inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined;
-  /** Asks the plugins that handle the call. */
+  /** Runs the handlers of the call. */
   handle(call: ActiveCall): JsonObject | Promise<JsonObject>;
-  /** Answers the call, now: its time is over. */
+  /** Answers the call with the error `timeout`. */
   expire(call: ActiveCall): void;
 }
 
-/** Who made a call that did not come from the wire, and with whom it ends. */
+/** The maker of a nested call: another call, or the session in the background. The nested call ends with it. */
 export interface CallParent {
   readonly isEnded: boolean;
   readonly depth: number;
-  /** The call that was begun last, until its handler returns: most have ended then, and never become children. */
+  /** The nested call whose handler has not returned yet. Most calls have ended by then and never become children. */
   running: ActiveCall | undefined;
-  /** Calls that it made and that go on. */
+  /** Nested calls that have not ended. */
   children: Set<ActiveCall> | undefined;
-  /** Calls that it made and that its entry in the audit log counts; undefined where it will have none. */
+  /** How many nested calls its audit entry counts; undefined if it has no audit entry. */
   nestedCalls: number | undefined;
 }
 
@@ -52,13 +52,13 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   readonly entry: RequestEntry;
   #request: JsonObject;
   readonly bytesIn: number;
-  /** Who made it, where it did not come from the wire: a nested call. */
+  /** Undefined for a call from the wire. */
   readonly parent: CallParent | undefined;
-  /** Who is told of the events of a nested call. */
+  /** Receives the events of a nested call. */
   readonly onEvent: CallOptions["onEvent"];
-  /** The caller chose the id of this nested call, so other calls may have the same. */
+  /** The caller chose the id of this nested call, so it may not be unique. */
   hasChosenId = false;
-  /** The handshake as it was received: its version fields tell the dialect, and its table does not have them. */
+  /** The handshake message as received: the dialect depends on version fields that the parsed request does not have. */
   handshake: Message | undefined;
   readonly #owner: CallOwner;
   #controller: AbortController | undefined;
@@ -66,9 +66,9 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   /** Milliseconds since 1970; 0 while the call waits for a slot. */
   startedAt = 0;
   timeoutMs = 0;
-  /** Milliseconds on the monotonic clock, once there is something to wait for. */
+  /** Milliseconds on the monotonic clock; undefined until the handler has returned a promise. */
   #deadline: number | undefined;
-  /** The call's place in the table of its session. */
+  /** The entry of the call in the CallTable of its session. */
   tableEntry: IdEntry<unknown> | undefined;
   isEnded = false;
   isRunning = false;
@@ -76,11 +76,11 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   running: ActiveCall | undefined;
   children: Set<ActiveCall> | undefined;
   nestedCalls = 0;
-  /** How often the same request has come again while this one was in flight: each is owed an answer. */
+  /** How often the same request was received again while this call was in flight. Each repetition is answered. */
   repeats = 0;
-  /** What a nested call came to. */
+  /** The result or the error of a nested call that has ended. */
   outcome: JsonObject | A2EError | undefined;
-  /** Told of the outcome by whoever has to wait for it. */
+  /** Called with the outcome if a nested call does not end synchronously. */
   onOutcome: ((outcome: JsonObject | A2EError) => void) | undefined;
 
   constructor(
@@ -153,7 +153,7 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return this.#controller.signal;
   }
 
-  /** Getters, so that a handler may take these out of its context; the functions are made only for those who use them. */
+  /** This and the next getters return bound functions, so handlers may destructure their context. Created on use. */
   get emit(): CallContext["emit"] {
     return (kind, data) => {
       if (!this.isEnded) this.#owner.sendEvent(this, kind, data);
@@ -177,7 +177,7 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return (type, work) => this.#owner.inlineCall(this, type, work);
   }
 
-  /** How many calls this one is in. */
+  /** The number of calls that this call is nested in. */
   get depth(): number {
     return this.parent === undefined ? 0 : this.parent.depth + 1;
   }
@@ -196,7 +196,7 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return this.#deadline ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Counts from the start of the call, on a clock that nobody sets. */
+  /** The timeout counts from the start of the call, on the monotonic clock, so setting the system time has no effect. */
   startDeadline(): void {
     this.#deadline = performance.now() - (this.clock.now() - this.startedAt) + this.timeoutMs;
   }
@@ -209,7 +209,7 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return this.#owner.handle(this);
   }
 
-  /** Marks the end; with an error, whoever still works on it is told to stop. */
+  /** Marks the call as ended. With an error, also aborts its signal. */
   end(error?: A2EError): void {
     this.isEnded = true;
     if (error === undefined) return;

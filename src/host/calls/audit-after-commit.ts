@@ -1,9 +1,9 @@
-// Audit entries of a session that has a journal. An entry is recorded once the turn of its answer is durable, so the audit
-// log never has a success that the agent was not told of and that a restart does not know.
+// Audit entries of a session that has a journal. An entry is recorded once the turn of its answer is durable. So the audit
+// log never reports a success whose answer was not sent and whose changes are lost after a restart.
 import type { AuditLog } from "../ports/audit.ts";
 import type { JournalledLines } from "../ports/journal.ts";
 
-/** What the audit log has for a call that went well and whose turn was lost. */
+/** The error code in the audit log of a call that succeeded but whose turn could not be made durable. */
 const lostCode = "runtime_error";
 
 export function auditAfterCommit(
@@ -12,7 +12,7 @@ export function auditAfterCommit(
 ): Pick<AuditLog, "record"> {
   return {
     record(entry) {
-      // A copy: the entry is filled in anew for the next message.
+      // A copy: CallAudit reuses the entry object for the next message.
       const kept = { ...entry };
       lines.committed((error) => {
         if (error !== undefined && kept.success) {

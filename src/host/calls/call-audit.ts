@@ -1,21 +1,21 @@
-// Writes the audit entries of one session. Every entry goes through `#record`.
+// Writes the audit entries of one session.
 import type { SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { AuditEntry, AuditLog } from "../ports/audit.ts";
 import type { ActiveCall } from "./active-call.ts";
 import type { Answer } from "./call-table.ts";
 
-/** A message as far as its entry tells of it. */
+/** The fields of a message that its audit entry contains. */
 interface AuditedMessage {
   readonly type: string;
-  /** The name of its capability; "" if it is not known. */
+  /** The name of its capability; "" if the type is unknown. */
   readonly capability: string;
   /** Its id; "" if it had none. */
   readonly id: string;
   readonly bytesIn: number;
 }
 
-/** Where the entries go: the host's audit log, or one that waits until the turn of an entry is durable. */
+/** The host's audit log, or the wrapper of `audit-after-commit.ts` for sessions with a journal. */
 export type CallAuditLog = Pick<AuditLog, "record">;
 
 export class CallAudit {
@@ -31,7 +31,7 @@ export class CallAudit {
     this.#sessionId = kernel.auditSessionId(info.id);
   }
 
-  /** A call has ended; `answer` is undefined if none was sent for it. */
+  /** Records a call that has ended. `answer` is undefined if no answer was sent. */
   ended(call: ActiveCall, endedAt: number, errorCode: string, answer: Answer | undefined): void {
     const { call: table, capability } = call.entry;
     const entry = this.#begin(endedAt, table.type, capability.name, call.id, call.bytesIn);
@@ -43,19 +43,19 @@ export class CallAudit {
     this.#record(entry, errorCode);
   }
 
-  /** A message was handled that is not a call: an answer to a question of the host, or a goodbye. */
+  /** Records a handled message that is not a call: an answer to a question of the host, or a shutdown. */
   handled(now: number, { type, capability, id, bytesIn }: AuditedMessage): void {
     this.#record(this.#begin(now, type, capability, id, bytesIn), "");
   }
 
-  /** A message never became a call and was answered with an error. */
+  /** Records a message that was answered with an error before it became a call. */
   refused(now: number, { type, capability, id, bytesIn }: AuditedMessage, errorCode: string, answer: Answer): void {
     const entry = this.#begin(now, type, capability, id, bytesIn);
     entry.bytes_out = sizeOf(answer);
     this.#record(entry, errorCode);
   }
 
-  /** All sessions share one entry object: an audit log reads it and does not keep it. */
+  /** All sessions share one entry object: an audit log must copy the fields that it needs. */
   #begin(ts: number, type: string, capability: string, id: string, bytesIn: number): AuditEntry {
     const entry = this.#kernel.auditEntry;
     entry.ts = ts;

@@ -1,4 +1,4 @@
-// What an agent is told of a call that failed.
+// The error messages that an agent receives for failed calls.
 import { createMessage } from "../../protocol/codec.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError, coreErrors, type ErrorTable } from "../../protocol/errors.ts";
@@ -7,8 +7,9 @@ import type { Kernel } from "../kernel.ts";
 import type { Sources } from "../sources.ts";
 
 /**
- * Whether the agent may see it: an error of the core, of the capability's own table, or of the one that it names, as a tool
- * of another capability throws. Whatever else a handler throws may be anything.
+ * Whether the agent may see a thrown error: an A2EError whose code is in the table of the core, of the call's capability, or
+ * of the capability that the error names (a nested call of another capability may have failed). Any other thrown value may
+ * contain internal details and is answered with `internal_error`.
  */
 export function isDeclared(thrown: unknown, own: ErrorTable, { handlersOf }: Kernel): thrown is A2EError {
   try {
@@ -25,10 +26,10 @@ export function internalError(capability_name: string): A2EError {
   return new A2EError("internal_error", "the host could not answer; its log says why", { capability_name });
 }
 
-/** An error as a message; without `req_id` where the line it answers had no id. */
+/** Without `req_id` if the line that it answers had no id. */
 export function toErrorMessage(sources: Sources, error: A2EError, req_id: string | undefined): Message {
   const { code, message, retryable, capability_name } = error;
-  // A handler's own object, in whatever state: what has no JSON form must show here and not at the peer.
+  // `detail` is an object of the handler: copying it makes a value without a JSON form fail here and not at the peer.
   const fields = { code, message, detail: copyJson(error.detail), retryable, capability_name };
   return createMessage(
     "error",

@@ -1,4 +1,4 @@
-// What a call says before its answer: to the agent, or to whoever made the call.
+// Sends the events of a call to the agent or, for a nested call, to its caller.
 import { createMessage } from "../../protocol/codec.ts";
 import { toEventData } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
@@ -33,7 +33,7 @@ export function sendEvent(call: ActiveCall, kind: string, data: JsonObject, maxE
     port.sendAside(createMessage(capability.event, sources.nextId(), sources.clock.now(), fields));
   } catch (cause) {
     if (call.parent !== undefined) return log.error("event was not taken", { type: table.type, error: cause });
-    // Never sent, so its number is the next one's.
+    // The event was not sent, so the next event gets its number.
     call.eventCount -= 1;
     log.error("event has no JSON form", { type: table.type, error: cause });
   }

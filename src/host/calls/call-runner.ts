@@ -1,5 +1,5 @@
-// Runs the calls of one session: so many at once, each with a deadline, each to exactly one answer.
-// Every call ends in `#end`, whatever its handler does.
+// Runs the calls of one session: a limited number at once, each with a deadline, each with exactly one answer.
+// Every call ends in `#end`, no matter how its handler behaves.
 
 import { handshake } from "../../protocol/core.ts";
 import type { Clock, Message } from "../../protocol/envelope.ts";
@@ -25,24 +25,23 @@ import { dispatch, toNative } from "./dispatch.ts";
 import type { Gate } from "./gate.ts";
 import { admit, endedWithCaller, type NestedPort, startNested } from "./nested-calls.ts";
 
-/** What running calls needs of their session. */
+/** The parts of a session that the call runner uses. */
 export interface RunnerPort {
   readonly gate: Gate;
-  /** Where answers and events are sent. */
   readonly outbox: Pick<Outbox, "send" | "sendAside" | "answer" | "resend">;
-  /** When calls that have waited for a slot may run. */
+  /** Decides when calls that have waited for a slot may run. */
   readonly intake: SlotPace;
   readonly parts: CalledParts;
 }
 
 export interface CalledParts {
-  /** Parts that handle a capability, in the order in which they are asked. */
+  /** Parts that handle a capability, in the order in which they are called. */
   of(capability: string): readonly SessionPart[];
-  /** A call of this capability is about to be answered, and may have changed their state. */
+  /** A call of this capability is about to be answered; it may have changed the state of its parts. */
   noteChange(capability: string): void;
 }
 
-/** What there is to tell of an ended call. */
+/** Reports an ended call. `answer` is undefined if no answer was sent. */
 export type CallEnded = (call: ActiveCall, endedAt: number, errorCode: string, answer: Answer | undefined) => void;
 
 export class CallRunner implements NestedPort {
@@ -63,9 +62,9 @@ export class CallRunner implements NestedPort {
   };
   readonly #slots: CallSlots;
   #idleWaiters: (() => void)[] = [];
-  /** Requests that the next host will answer. */
+  /** Ids of the requests that `leave` ended without an answer: the next host answers them. */
   #left: Set<string> | undefined;
-  /** How many events an earlier process has sent for requests that it did not answer. */
+  /** By request id: how many events an earlier process sent for a request that it did not answer. */
   #eventCounts: Map<string, number> | undefined;
 
   constructor(kernel: Kernel, scope: SessionScope, port: RunnerPort, onEnded: CallEnded) {
@@ -100,7 +99,7 @@ export class CallRunner implements NestedPort {
     return this.#calls.inFlight;
   }
 
-  /** Whether anything runs or waits, be it for no request of the agent. */
+  /** Whether a call runs or waits, including calls in the background. */
   get isBusy(): boolean {
     return this.#calls.inFlight > 0 || (this.#background.children?.size ?? 0) > 0;
   }
@@ -110,11 +109,11 @@ export class CallRunner implements NestedPort {
     return this.#calls.calls().map((call) => call.id);
   }
 
-  /** Takes over the answers among lines of an earlier process. */
+  /** Restores answers and event numbers from the outgoing lines of an earlier process. */
   recover(lines: readonly string[]): void {
     for (const line of lines) {
       const { req_id, type, seq, code } = JSON.parse(line) as Message;
-      // Who was told to come again may do so under the same id, also now.
+      // A request that was answered with `rate_limited` did not run: the agent may retry it under the same id.
       if (typeof req_id !== "string" || (type === "error" && code === "rate_limited")) continue;
       if (!type.endsWith("/event")) {
         this.#calls.recover(req_id, line);
@@ -126,12 +125,12 @@ export class CallRunner implements NestedPort {
     }
   }
 
-  /** Answers a request that was seen before; false where it is new. */
+  /** Answers a request whose id was received before. Returns false if the id is new. */
   repeat(id: string): boolean {
     const known = this.#calls.get(id);
     if (known instanceof ActiveCall) known.repeats += 1;
     else if (known !== undefined) this.#port.outbox.resend(known, this.sources.nextId);
-    // One that was left is answered by the next host, or not at all.
+    // A request that `leave` has ended must not run here again: only the next host may answer it.
     return known !== undefined || this.#left?.has(id) === true;
   }
 
@@ -155,7 +154,7 @@ export class CallRunner implements NestedPort {
     return undefined;
   }
 
-  /** An agent that follows a request across a restart sees its events numbered on. */
+  /** Continues the event numbers of a request that an earlier process did not answer. */
   #goOnCounting(call: ActiveCall, counts: Map<string, number>): void {
     call.eventCount = counts.get(call.id) ?? 0;
     counts.delete(call.id);
@@ -194,7 +193,7 @@ export class CallRunner implements NestedPort {
     return dispatch(this.#port.parts.of(call.entry.capability.name), call);
   }
 
-  /** What the innermost interceptor calls: the handlers, and their result as plain JSON. */
+  /** Called by the innermost interceptor: runs the handlers and returns their result as plain JSON. */
   handle(call: ActiveCall): JsonObject | Promise<JsonObject> {
     const outcome = dispatch(this.#port.parts.of(call.entry.capability.name), call);
     return outcome instanceof Promise
@@ -233,7 +232,7 @@ export class CallRunner implements NestedPort {
     this.endWithError(call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
   }
 
-  /** The one place where a call ends: answers, remembers, frees its slot, reports. */
+  /** Every call ends here: sends and remembers the answer, frees the slot and reports the call. */
   #end(call: ActiveCall, outcome: JsonObject | A2EError, isLeft = false): void {
     const error = outcome instanceof A2EError ? outcome : undefined;
     call.end(error);
@@ -260,7 +259,7 @@ export class CallRunner implements NestedPort {
     }
   }
 
-  /** What goes well is counted in the audit entry of the call that made it, where that has one. */
+  /** A nested call that succeeds is counted in its parent's audit entry, if the parent has one. Others are reported. */
   #endNested(call: ActiveCall, parent: CallParent, outcome: JsonObject | A2EError): void {
     parent.children?.delete(call);
     const errorCode = outcome instanceof A2EError ? outcome.code : "";
@@ -270,7 +269,7 @@ export class CallRunner implements NestedPort {
     call.onOutcome?.(outcome);
   }
 
-  /** Sends the answer as often as the request came; undefined where it has no JSON form. */
+  /** Sends the answer once for each time the request was received. Returns undefined if it has no JSON form. */
   #answer(call: ActiveCall, outcome: JsonObject | A2EError, now: number): Answer | undefined {
     try {
       const answer =
@@ -304,7 +303,7 @@ export class CallRunner implements NestedPort {
     return this.#port.outbox.sendAside(message);
   }
 
-  /** A call that belongs to no request of the agent; it ends with the session. */
+  /** Starts a call outside of any request of the agent. It ends with the session. */
   startInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
     return toPromise(() => this.startNested(this.#background, call, request, options));
   }
@@ -320,7 +319,7 @@ export class CallRunner implements NestedPort {
 
   inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined {
     const { capability } = admit(this.#kernel, this, parent, type, undefined);
-    // Interceptors and taps see every call, and if several plugins serve a capability, all of them are asked.
+    // Interceptors and taps must see every call, and a capability with several plugins calls all of them.
     if (this.#kernel.intercept !== undefined || this.#scope.tap !== undefined) return undefined;
     if (this.#port.parts.of(capability.name).length !== 1) return undefined;
     const result = work();
@@ -332,17 +331,17 @@ export class CallRunner implements NestedPort {
     this.#run(call, this.clock.now());
   }
 
-  /** Ends a call of the agent; false where no such call is in flight. */
+  /** Ends a call of the agent. Returns false if no such call is in flight. */
   cancel(callId: string, reason: string): boolean {
     const call = this.#calls.get(callId);
-    // One that has ended is in the table until its answer has left, and whoever takes the answer may well cancel.
+    // An ended call is in the table until its answer was sent, and an agent in this process may cancel while it gets it.
     if (!(call instanceof ActiveCall) || call.isEnded || call.entry.call.isControl) return false;
     this.#slots.remove(call);
     this.#end(call, new A2EError("cancelled", reason === "" ? "cancelled by the agent" : reason));
     return true;
   }
 
-  /** Ends calls of the agent without an answer: another process gives it when the request comes again. */
+  /** Ends calls of the agent without an answer: another process answers when the agent sends the request again. */
   leave(ids: Iterable<string>): void {
     for (const id of ids) {
       const call = this.#calls.get(id);
@@ -353,7 +352,7 @@ export class CallRunner implements NestedPort {
     }
   }
 
-  /** Answers whatever is in flight with `cancelled`: the session ends, and nothing begins in the background any more. */
+  /** For the end of the session: answers all calls in flight with `cancelled`. New background calls are refused. */
   cancelAll(reason: string): void {
     this.#background.isEnded = true;
     this.#slots.clear();
@@ -362,7 +361,7 @@ export class CallRunner implements NestedPort {
     for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));
   }
 
-  /** Resolves when nothing is in flight, or with the ids still in flight when the signal says that the time is over. */
+  /** Resolves when no call is in flight or the signal is aborted, with the ids of the calls still in flight. */
   async drain(signal: AbortSignal): Promise<string[]> {
     if (this.#calls.inFlight > 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {

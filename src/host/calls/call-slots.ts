@@ -1,4 +1,4 @@
-// So many calls of a session run at once. Others wait for their turn, and what cannot even wait is refused.
+// Limits the calls of a session: `maxParallelCalls` run at once, `maxQueuedCalls` wait, further calls are rejected.
 import { AsyncResource } from "node:async_hooks";
 import { A2EError } from "../../protocol/errors.ts";
 import type { Limits } from "../../protocol/limits.ts";
@@ -6,15 +6,15 @@ import type { ActiveCall } from "./active-call.ts";
 
 type SlotLimits = Pick<Limits, "maxParallelCalls" | "maxQueuedCalls">;
 
-/** Keeps calls that end at once from running one after the other for as long as there are any. */
+/** Spreads queued calls over several turns of the event loop, so that a long queue of short calls does not block it. */
 export interface SlotPace {
-  /** Whether another call may run in this turn. To be asked before each but the first. */
+  /** Whether another call may run in this turn. Called before each call except for the first. */
   mayStart(): boolean;
   /** Calls back once, when another call may run. */
   onceMayStart(callback: () => void): void;
 }
 
-/** A call weighs so much in the average of how long calls take. */
+/** The weight of the newest call in the moving average of call durations. */
 const newestShare = 1 / 16;
 const [minRetryMs, maxRetryMs] = [50, 30_000];
 
@@ -26,10 +26,10 @@ export class CallSlots {
   #taken = 0;
   #averageMs = 1;
   #isStarting = false;
-  /** Queued calls wait for time, not for a slot: new calls wait behind them. */
+  /** Queued calls wait for the next turn, not for a slot. New calls wait behind them. */
   #isDeferred = false;
 
-  /** `run` is given calls that have waited. */
+  /** `run` is called with each call that has waited. */
   constructor(limits: SlotLimits, run: (call: ActiveCall) => void, pace: () => SlotPace) {
     this.#pace = pace;
     this.#limits = limits;
@@ -41,7 +41,7 @@ export class CallSlots {
     return this.#isDeferred || this.#taken >= this.#limits.maxParallelCalls;
   }
 
-  /** The error for a call that cannot even wait, because the queue is full; undefined if it is not. */
+  /** The error for a new call if the queue is full, otherwise undefined. */
   overload(): A2EError | undefined {
     const { maxParallelCalls, maxQueuedCalls } = this.#limits;
     if (this.#queue.length < maxQueuedCalls) return undefined;
@@ -60,7 +60,7 @@ export class CallSlots {
     call.isRunning = true;
   }
 
-  /** Frees the slot of a call, where it has one. */
+  /** Frees the slot of a call, if it has one. */
   free(call: ActiveCall, now: number): void {
     if (!call.isRunning) return;
     call.isRunning = false;
@@ -68,15 +68,15 @@ export class CallSlots {
     this.#averageMs += (now - call.startedAt - this.#averageMs) * newestShare;
   }
 
-  /** Runs queued calls, as far as there are slots and time. */
+  /** Runs queued calls until all slots are taken or `SlotPace` defers the rest. */
   startQueued(): void {
-    // A call that ends at once calls this again: the loop below goes on, so a long queue does not grow the stack.
+    // A call that ends synchronously calls this again. The loop below continues instead, so the stack does not grow.
     if (this.#isStarting || this.#isDeferred || this.#queue.length === 0) return;
     this.#isStarting = true;
     try {
       const pace = this.#pace();
       for (let isFirst = true; this.#queue.length > 0 && !this.areTaken; isFirst = false) {
-        // The first one always: a slot that becomes free is taken at once, as long as calls take a while.
+        // The first call is never deferred, so that the slot that has become free is used at once.
         if (!isFirst && !pace.mayStart()) return this.#defer(pace);
         const next = this.#queue.shift() as ActiveCall;
         if (!next.isEnded) this.#run(next);
@@ -88,7 +88,7 @@ export class CallSlots {
 
   #defer(pace: SlotPace): void {
     this.#isDeferred = true;
-    // In the asynchronous context of the call that has freed the slot, as without waiting: a recording tells them apart.
+    // Keeps the async context of the call that freed the slot, as if nothing were deferred: recordings depend on it.
     const start = AsyncResource.bind(() => {
       this.#isDeferred = false;
       this.startQueued();
@@ -96,7 +96,7 @@ export class CallSlots {
     pace.onceMayStart(start);
   }
 
-  /** The call no longer waits, if it did. */
+  /** Removes the call from the queue, if it is queued. */
   remove(call: ActiveCall): void {
     if (!call.isRunning) this.#queue = this.#queue.filter((queued) => queued !== call);
   }

@@ -1,5 +1,5 @@
-// What a session knows of request ids: the calls in flight, and the last answers, so that a request that comes again
-// joins its call or is answered again, and is never run again.
+// The calls in flight and the last answers of a session, by request id. A repeated request gets the answer of the first
+// and is not run again.
 
 import type { Message } from "../../protocol/envelope.ts";
 import { type IdEntry, IdTable } from "../../protocol/id-table.ts";
@@ -7,7 +7,7 @@ import type { Limits } from "../../protocol/limits.ts";
 import type { CheckedAnswer } from "../../protocol/table/checked-answer.ts";
 import { ActiveCall } from "./active-call.ts";
 
-/** A line where it was encoded anyway; the answer, or the error's message, where it never became text. */
+/** An encoded line; or, if it never became text, the checked answer or the error message. */
 export type Answer = string | CheckedAnswer | Message;
 
 type MemoryLimits = Pick<Limits, "maxRememberedAnswers" | "maxRememberedMessages" | "maxRememberedBytes">;
@@ -15,7 +15,7 @@ type MemoryLimits = Pick<Limits, "maxRememberedAnswers" | "maxRememberedMessages
 export class CallTable {
   readonly #table = new IdTable<ActiveCall | Answer>();
   readonly #limits: MemoryLimits;
-  /** Answered entries in the order of their answers; those before `#oldest` are forgotten. */
+  /** Answered entries in the order of their answers; those before `#oldest` are removed. */
   #answered: (IdEntry<ActiveCall | Answer> | undefined)[] = [];
   #oldest = 0;
   #bytes = 0;
@@ -33,12 +33,12 @@ export class CallTable {
     return this.#table.get(id);
   }
 
-  /** Adds a call whose id was looked for and is not here. */
+  /** The id of the call must not be in the table. */
   add(call: ActiveCall): void {
     call.tableEntry = this.#table.add(call.id, call);
   }
 
-  /** Replaces the call by its answer, which is remembered until enough younger ones have come. */
+  /** Replaces the call by its answer, which is remembered until newer answers exceed the limits. */
   answer(call: ActiveCall, answer: Answer): void {
     const entry = call.tableEntry as IdEntry<ActiveCall | Answer>;
     const isText = typeof answer === "string";
@@ -50,18 +50,18 @@ export class CallTable {
       this.#forgetOldest();
   }
 
-  /** Takes over an answer of an earlier process. */
+  /** Restores an answer of an earlier process. */
   recover(id: string, line: string): void {
     const known = this.#table.get(id);
     const entry = this.#table.set(id, line);
     this.#bytes += line.length;
-    // The last of several is the answer. It is counted once, or there would be less than no calls in flight.
+    // If an id has several answers, the last counts. It is in `#answered` once, or `inFlight` would become negative.
     if (typeof known === "string") this.#bytes -= known.length;
     else this.#answered.push(entry);
     while (this.#answered.length - this.#oldest > this.#limits.maxRememberedAnswers) this.#forgetOldest();
   }
 
-  /** Forgets a call that is not answered. */
+  /** Removes a call that is not answered. */
   remove(call: ActiveCall): void {
     this.#table.remove(call.tableEntry as IdEntry<ActiveCall | Answer>);
   }
@@ -76,10 +76,10 @@ export class CallTable {
     this.#oldest += 1;
     if (typeof entry.value === "string") this.#bytes -= entry.value.length;
     this.#table.remove(entry);
-    // Lets go of it. V8 places what often lives for a while among its old objects at once, and a dead one there would keep
-    // its answer, which is young, until the next full collection.
+    // V8 may allocate entries directly in its old generation. A dead entry there would keep its answer in memory until the
+    // next full collection, so the reference is cleared.
     entry.value = "";
-    // Seldom enough that each entry is moved about once.
+    // Only when at least half of the array is unused, so that each entry is moved about once.
     if (this.#oldest < 256 || this.#oldest * 2 < this.#answered.length) return;
     this.#answered = this.#answered.slice(this.#oldest);
     this.#oldest = 0;

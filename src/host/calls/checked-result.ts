@@ -1,7 +1,7 @@
 /**
- * A result that its handler vouches for: it fits the table, defaults included, and nobody else holds any part of it. The
- * host answers with it as it is. For handlers that would otherwise make everything twice; those that pass on what others
- * gave them, or are in any doubt, return their result plainly and have it checked.
+ * A result that the host sends without checking or copying it. The handler guarantees that the fields fit the table,
+ * defaults included, and that no other code has a reference to any part of them. It saves the second copy of large results.
+ * Handlers that pass on data of others return a plain object, which is checked.
  */
 export class CheckedResult<Result extends object> {
   readonly fields: Result;
@@ -10,7 +10,7 @@ export class CheckedResult<Result extends object> {
     this.fields = fields;
   }
 
-  /** Wherever it is written down or sent to another thread it is its fields, to be checked again. */
+  /** Serialised, it is a plain result again and is checked by its receiver. */
   toJSON(): Result {
     return this.fields;
   }

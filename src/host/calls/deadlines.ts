@@ -10,17 +10,17 @@ export interface Expirable {
   expire(): void;
 }
 
-/** Ends calls and questions whose time is over. */
+/** Ends calls and questions that have timed out. */
 export interface Deadlines {
-  /** Calls `expire` once when the time has come, unless the item is deleted before. Keeps no process alive. */
+  /** Calls `expire` once at `expiresAt`, unless the item is deleted before. Does not keep the process alive. */
   add(item: Expirable): void;
-  /** Deleting an item twice, or one that has expired, is allowed. */
+  /** Deleting an item twice, or after it has expired, is allowed. */
   delete(item: Expirable): void;
   /** Nothing expires afterwards. */
   close(): void;
 }
 
-/** How late a timeout may be noticed. */
+/** The interval between two checks, and so the longest delay of a timeout. */
 const sweepMs = 25;
 
 export function createDeadlines(log: Logger = silentLogger): Deadlines {
@@ -66,7 +66,7 @@ class SweptDeadlines implements Deadlines {
     }
   }
 
-  /** An item that throws must not keep the others waiting, nor end the process. */
+  /** An item that throws must not prevent others from expiring, and must not end the process. */
   #expire(item: Expirable): void {
     try {
       item.expire();

@@ -1,4 +1,4 @@
-// From a call to the plugins that handle it.
+// Calls the plugins that handle a call.
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../../protocol/json.ts";
 import type { SessionPart } from "../plugin.ts";
@@ -9,7 +9,7 @@ import type { CheckedResult } from "./checked-result.ts";
 type Outcome = JsonObject | CheckedResult<JsonObject> | undefined;
 type Handler = (request: JsonObject, context: ActiveCall) => Outcome | Promise<Outcome>;
 
-/** The result of the call, or undefined where every plugin declined. Stays synchronous where the handler is. */
+/** The result of the call, or undefined if every plugin declined. Synchronous if the only handler is. */
 export function dispatch(parts: readonly SessionPart[], call: ActiveCall): Outcome | Promise<Outcome> {
   const [only] = parts;
   if (only === undefined) throw new A2EError("capability_missing", `no plugin serves "${call.entry.capability.name}"`);
@@ -18,9 +18,9 @@ export function dispatch(parts: readonly SessionPart[], call: ActiveCall): Outco
 
 const declined = Symbol("declined");
 
-/** All plugins are asked, in their order; the first answer is the answer. Errors count only where nobody answers. */
+/** Calls all plugins in order; the first result is the answer. Throws the first error only if there is no result. */
 async function broadcast(parts: readonly SessionPart[], call: ActiveCall): Promise<Outcome> {
-  // Each gets a request of its own: what one of them writes to it must not reach the others.
+  // Each plugin gets its own copy: changes that a plugin makes to the request must not affect the others.
   const outcomes = parts.map(
     async (part) => (await invoke(part, call, copyJson(call.request))) ?? Promise.reject(declined),
   );
@@ -38,7 +38,7 @@ function invoke(part: SessionPart, call: ActiveCall, request: JsonObject): Outco
   return (handlers[call.entry.name] as Handler)(request, call);
 }
 
-/** A promise of another realm or library becomes a native one; everything else stays as it is. */
+/** Converts a promise of another realm or library to a native promise; returns other values unchanged. */
 export function toNative(value: Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
   if (value instanceof Promise) return value;
   return isThenable(value) ? Promise.resolve(value as PromiseLike<Outcome>) : value;

@@ -9,19 +9,19 @@ import type { RequestEntry } from "./active-call.ts";
 
 export class Gate {
   readonly #scope: Pick<SessionScope, "info" | "life">;
-  /** Calls of one capability mostly follow each other, and a granted capability is never taken back. */
+  /** A cache: most calls use the same capability as the call before, and a granted capability is never revoked. */
   #lastAdmitted: Capability | undefined;
 
   constructor(scope: Pick<SessionScope, "info" | "life">) {
     this.#scope = scope;
   }
 
-  /** Why the request may not be served now; undefined if it may. A nested request comes from a call in flight. */
+  /** The error if the request may not be served now, otherwise undefined. A nested request belongs to a call in flight. */
   objection({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
     const { status } = this.#scope.life;
     if (status === "open" && capability === this.#lastAdmitted) return undefined;
     if (call === ping) return undefined;
-    // A call in flight may still make calls, or it could not finish.
+    // A call in flight may still make nested calls, or it could not finish.
     if (status === "closing" && !isNested) return refusal("cancelled", "the session is shutting down");
     if (call === handshake) return undefined;
     const { name } = capability;

@@ -1,11 +1,11 @@
-// One place around every call: what holds for all calls of a host, whatever their capability, is written once and outside
-// of the kernel. In the manner of connect-es: an interceptor is given the next function and returns one of its own.
+// Interceptors wrap every call of a host, for rules that apply to all capabilities and do not belong in the kernel. As in
+// connect-es, an interceptor gets the next function and returns a function that wraps it.
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { SessionInfo } from "../call-context.ts";
 import { ActiveCall } from "./active-call.ts";
 
-/** A call on its way to the plugin that handles it: admitted, checked against its table, and with a slot to run in. */
+/** A call before its handler runs: it was admitted and checked against its table, and has a slot. */
 export interface InterceptedCall {
   /** The type of the request on the wire, as in `memory/store/req`. */
   readonly type: string;
@@ -17,14 +17,14 @@ export interface InterceptedCall {
   /** A plugin chose the id of this nested call, to recognise a repetition: other calls may have the same id. */
   readonly hasChosenId: boolean;
   /**
-   * The request with its defaults filled in. Assign another one to change what the handler gets; it is checked against the
-   * table, and an A2EError is thrown if it does not fit.
+   * The request with its defaults filled in. Assign another request to replace it for the handler; the setter throws an
+   * A2EError if it does not fit the table.
    */
   request: JsonObject;
   readonly session: SessionInfo;
   /** The call did not come from the wire: a handler made it, or a plugin in the background. */
   readonly isNested: boolean;
-  /** The call whose handler made this one; undefined for calls from the wire and in the background. */
+  /** The call whose handler made this call; undefined for calls from the wire and in the background. */
   readonly caller: InterceptedCall | undefined;
   /** In milliseconds since 1970. */
   readonly startedAt: number;
@@ -33,21 +33,21 @@ export interface InterceptedCall {
 }
 
 /**
- * Gives the result of a call, or throws. Throw an A2EError to answer with it; any other error is logged and answered with
+ * Returns the result of a call, or throws. Throw an A2EError to answer with it; any other error is logged and answered with
  * `internal_error`. The result is checked against the table after the last interceptor.
  */
 export type CallFn = (call: InterceptedCall) => JsonObject | Promise<JsonObject>;
 
 /**
- * `next` must be given the same call object. If nothing in the chain returns a promise, neither does the call: so return the
- * result of `next` itself where nothing is to be done with it.
+ * `next` must be given the same call object. A call stays synchronous if no function in the chain returns a promise: return
+ * the result of `next` directly if it needs no processing.
  *
  * A call that times out or is cancelled is answered at that moment; `next` settles when its handler does, and the result
  * is dropped.
  */
 export type Interceptor = (next: CallFn) => CallFn;
 
-/** The first interceptor is the outermost. Undefined if there are none, so that calls pay nothing for them. */
+/** The first interceptor is the outermost. Undefined if there are none, so that calls have no overhead. */
 export function composeInterceptors(interceptors: readonly Interceptor[] = []): CallFn | undefined {
   if (interceptors.length === 0) return undefined;
   return interceptors.reduceRight<CallFn>((next, interceptor) => interceptor(next), runHandlers);
@@ -55,7 +55,7 @@ export function composeInterceptors(interceptors: readonly Interceptor[] = []): 
 
 function runHandlers(call: InterceptedCall): JsonObject | Promise<JsonObject> {
   if (!(call instanceof ActiveCall)) throw new TypeError("an interceptor must give `next` the call that it was given");
-  // Time that an interceptor took may have used up all of it.
+  // The call may have timed out while an interceptor was running.
   if (call.isEnded) throw new A2EError("cancelled", "the call has ended");
   return call.handle();
 }

@@ -1,4 +1,4 @@
-// Takes each decoded message of one session to where it belongs: a request to the runner, an answer to the question that it
+// Routes each decoded message of one session: a request to the runner, an answer to the question that it
 // answers, a shutdown to the session. A message that is not accepted is answered with an error.
 import type { Decoded } from "../../protocol/codec.ts";
 import { core, handshake, shutdownPayload } from "../../protocol/core.ts";
@@ -13,13 +13,13 @@ import type { CallAudit } from "./call-audit.ts";
 import { toErrorMessage } from "./call-errors.ts";
 import type { CallRunner } from "./call-runner.ts";
 
-/** Where messages go. */
+/** The receivers of messages. */
 export interface RouterPort {
   readonly calls: CallRunner;
   /** Takes the answers to questions of the host. */
   readonly agent: Pick<AgentLink, "answer">;
   readonly outbox: Pick<Outbox, "send">;
-  /** The agent wants the session to end, and gives its calls this long to finish. */
+  /** The agent ends the session; its calls may finish within `timeoutMs`. */
   shutdown(timeoutMs: number): void;
 }
 
@@ -51,7 +51,7 @@ export class MessageRouter {
       if (taken) return this.#audit.handled(now, { type: message.type, capability: name, id: message.id, bytesIn });
     }
     if (entry?.kind === "shutdown") return this.#shutdown(message, req_id, bytesIn, now);
-    // A foreign type may be of any length; naming it helps only while it is readable.
+    // An unknown type may be very long; the error text contains only short types.
     const name = message.type.length <= 128 ? ` "${message.type}"` : "";
     const problem =
       entry === undefined
@@ -62,7 +62,7 @@ export class MessageRouter {
 
   #request(entry: RequestEntry, message: Message, req_id: string | undefined, bytesIn: number, now: number): void {
     const version = message.version ?? message.a2e;
-    // The handshake has an answer of its own to a wrong version.
+    // The handshake handler answers a wrong version itself.
     if (version !== protocolVersion && entry.call !== handshake && !isCompatibleVersion(version)) {
       const mismatch = refusal("version_mismatch", `this host speaks ${protocolVersion}`, {
         detail: { supported: protocolVersion },

@@ -1,5 +1,5 @@
-// Calls that a handler makes of other capabilities, or a session in the background: through the same gate as a message
-// from the wire, within the slot of the call that made them, and ended with it.
+// Calls that a handler makes to other capabilities, or that a session makes in the background. They pass the same gate as
+// a message from the wire, run in the slot of the call that made them, and end with it.
 
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -10,7 +10,7 @@ import type { Sources } from "../sources.ts";
 import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
 import type { Gate } from "./gate.ts";
 
-/** What nested calls need of the runner. */
+/** The part of the call runner that nested calls use. */
 export interface NestedPort extends CallOwner {
   readonly sources: Sources;
   readonly gate: Gate;
@@ -18,7 +18,7 @@ export interface NestedPort extends CallOwner {
   endWithError(call: ActiveCall, error: A2EError): void;
 }
 
-/** Starts a call and returns its result where the handler has it at once, else a promise. Throws an A2EError. */
+/** Starts a call. Returns its result if the handler is synchronous, else a promise. Throws an A2EError. */
 export function startNested(
   kernel: Kernel,
   port: NestedPort,
@@ -66,7 +66,7 @@ function outcomeOf(call: ActiveCall, release: (() => void) | undefined): JsonObj
   return outcome;
 }
 
-/** Where the call does not end at once, it is one of its parent's children from then on. */
+/** A call that does not end synchronously becomes a child of its parent. */
 function runWithin(parent: CallParent, port: NestedPort, call: ActiveCall): void {
   const isFirst = parent.running === undefined;
   if (isFirst) parent.running = call;
@@ -90,7 +90,7 @@ function waitFor(call: ActiveCall, release: (() => void) | undefined): Promise<J
       else resolve(outcome);
     };
   });
-  // A handler that does not wait for it has no use for its error, and an unhandled one would end the process.
+  // If the handler does not await the promise, an unhandled rejection would end the process.
   later.catch(() => {});
   return later;
 }
@@ -105,7 +105,7 @@ function endWith(port: NestedPort, signal: AbortSignal, call: ActiveCall): () =>
   return () => signal.removeEventListener("abort", stop);
 }
 
-/** The same gate as for a message from the wire, and a limit on calls that call themselves. Throws an A2EError. */
+/** Checks the gate, as for a message from the wire, and `maxCallDepth`. Throws an A2EError. */
 export function admit(
   { registry, limits }: Kernel,
   port: NestedPort,

@@ -1,4 +1,4 @@
-// What a peer may send before its handshake has succeeded: enough for a few attempts and some pings.
+// Limits the lines and bytes that a peer may send before its handshake has succeeded: enough for a few attempts and pings.
 import { A2EError } from "../../protocol/errors.ts";
 import type { Limits } from "../../protocol/limits.ts";
 
@@ -13,7 +13,7 @@ export class HandshakeAllowance {
     this.#limits = limits;
   }
 
-  /** Counts a line. Returns why it is one too many, or undefined. */
+  /** Counts a line. Returns an error if it exceeds a limit. */
   take(bytes: number): A2EError | undefined {
     const { maxLinesBeforeHandshake: maxLines, maxBytesBeforeHandshake: maxBytes } = this.#limits;
     this.#lines += 1;

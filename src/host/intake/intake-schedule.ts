@@ -20,7 +20,7 @@ interface ScheduleOptions {
   nextTurn?(callback: () => void): void;
 }
 
-/** One session is served for so much of a slice before the next one in rotation is. */
+/** How much of a slice a session gets before the next session in rotation is served. */
 const shareMs = 1;
 
 export class IntakeSchedule {
@@ -38,7 +38,7 @@ export class IntakeSchedule {
   constructor({ limits, clock, nextTurn = setImmediate }: ScheduleOptions) {
     this.#sliceMs = limits.intakeSliceMs;
     this.#clock = clock;
-    // In the asynchronous context of the host: handlers must not run in that of the call that happened to fill the slice.
+    // Bound to the async context of the host: handlers must not run in the context of the call that used up the slice.
     this.#nextTurn = AsyncResource.bind((callback: () => void) => nextTurn(callback));
   }
 
@@ -53,12 +53,12 @@ export class IntakeSchedule {
   }
 
   /**
-   * Reports the time at which a line was begun. Node does not tell when a turn begins, and asking for
-   * the next turn on every line would cost more than the lines. So the next turn is asked for only once half a slice has
-   * passed since it was last asked for: if another half passes before it comes, both were part of one long turn.
+   * Reports the time at which the handling of a line began. Node has no event for the start of a turn, and a `setImmediate`
+   * per line would cost more than the line. So a callback for the next turn is requested at most once per half slice. If
+   * another half slice passes before that callback, both halves belong to one long turn, and the slice is used up.
    */
   note(now: number): void {
-    // A clock that was set back begins anew.
+    // If the clock was set back, a new half begins.
     if (now >= this.#halfStartedAt && now < this.#halfEndsAt) return;
     this.#beginHalf(now);
     if (this.#isArmed) this.#isUsedUp = true;
@@ -70,18 +70,18 @@ export class IntakeSchedule {
     this.#halfEndsAt = now + this.#sliceMs / 2;
   }
 
-  /** The same for work that is too small to look at the clock itself. */
+  /** Like `note`, for callers that have not read the clock. */
   noteNow(): void {
     this.note(this.#clock.now());
   }
 
-  /** Begins a slice now. The function that it returns says whether it is over. */
+  /** Begins a slice now. The returned function returns whether the slice is over. */
   slice(): () => boolean {
     const startedAt = this.#clock.now();
     return () => this.#clock.now() - startedAt >= this.#sliceMs;
   }
 
-  /** Serves the session from the next turn on, until it wants no more. */
+  /** Serves the session from the next turn on, until its `serve` returns false. */
   add(intake: WaitingIntake): void {
     this.#waiting.add(intake);
     this.#arm();
@@ -104,7 +104,7 @@ export class IntakeSchedule {
     if (this.#waiting.size === 0) return;
     const isOver = this.slice();
     for (const intake of this.#waiting) {
-      // The loop meets it again at the end of the set, unless the slice ends before.
+      // If it is added again below, this loop reaches it again at the end of the set, unless the slice ends before.
       this.#waiting.delete(intake);
       const shareStartedAt = this.#clock.now();
       const isShareOver = () => isOver() || this.#clock.now() - shareStartedAt >= shareMs;

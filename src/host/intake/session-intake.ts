@@ -1,25 +1,25 @@
-// What a peer sends to one session, on its way to the session. A line is handled at once if nothing waits before it, the
-// turn's slice has time left (`intake-schedule.ts`) and the peer takes its answers. Otherwise it waits here, in order.
+// The queue of received lines of one session. A line is handled at once if the queue is empty, the slice of this turn has
+// time left (`intake-schedule.ts`) and the peer reads its answers. Otherwise it is queued.
 //
-// No line overtakes another, a cancel or a ping neither: a peer that does not read its answers ends its calls by closing
-// its connection or its session.
+// Lines are handled strictly in order, including cancels and pings. A peer that does not read its answers can end its calls
+// only by closing its connection or its session.
 import type { Message } from "../../protocol/envelope.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import type { IntakeSchedule } from "./intake-schedule.ts";
 
-/** Handles what was received, and notes the time of each line in the schedule. No method throws. */
+/** Handles received lines, and calls `IntakeSchedule.note` for each of them. No method throws. */
 interface IntakeHandler {
   receiveLine(line: string): void;
   receiveMessage(message: unknown): void;
   receiveTooLong(): void;
 }
 
-/** The way back to the peer. */
+/** The state of the answers to the peer. */
 interface AnswersPort {
   /** Bytes of answers that no reader has taken yet. */
   readonly untakenBytes: number;
-  /** Calls back once, after a reader has taken or acknowledged something, or a commit has released lines. */
+  /** Calls back once, after a reader has taken or acknowledged lines, or a commit has released lines. */
   onceTaken(callback: () => void): void;
 }
 
@@ -28,16 +28,16 @@ type IntakeLimits = Pick<Limits, "maxUnsentBytes" | "maxIntakeBytes">;
 /** One entry of the queue: text with one or more lines, a message that was never text, or a line that was too long. */
 interface Waiting {
   readonly text: string | undefined;
-  /** Where the first line of `text` begins that was not handled. */
+  /** The offset in `text` of the first line that was not handled. */
   at: number;
   readonly message: unknown;
   next: Waiting | undefined;
 }
 
-/** What an entry of the queue takes besides its text: a thousand tiny lines are not free. */
+/** The size of a queue entry besides its text, so that many tiny lines also count. */
 const entryBytes = 64;
 
-/** Blank lines are not worth a look at the clock each. */
+/** The clock is read once per this many blank lines. */
 const blanksPerLook = 1024;
 
 const tooLong = Symbol("a line that was too long");
@@ -50,12 +50,12 @@ export class SessionIntake {
   #first: Waiting | undefined;
   #last: Waiting | undefined;
   #waitingBytes = 0;
-  /** The slice in which this session has had the one line that each gets, even if no time is left. */
+  /** The last turn in which this session was served. Each session may handle one line per turn even if no time is left. */
   #servedIn = -1;
-  /** Waiting lines wait for the reader of the answers, not for a slice. */
+  /** The queue waits until the peer has read answers, not for a slice. */
   #isPaused = false;
   #isClosed = false;
-  /** While this session is served: whether its time is over. */
+  /** Defined while `serve` runs: whether the session's share of the slice is over. */
   #isOver: (() => boolean) | undefined;
   #startCalls: (() => void) | undefined;
   #roomListeners: Set<() => void> | undefined;
@@ -68,7 +68,7 @@ export class SessionIntake {
     this.#answers = answers;
   }
 
-  /** So much waits that the peer's connection should not be read: see `onceRoom`. */
+  /** The queue exceeds `maxIntakeBytes`: stop reading the peer's connection until `onceRoom` calls back. */
   get isFull(): boolean {
     return this.#waitingBytes > this.#limits.maxIntakeBytes;
   }
@@ -94,7 +94,7 @@ export class SessionIntake {
     else this.#wait(line.length, line);
   }
 
-  /** Takes a message that was never text. It stays the sender's: one that has to wait is copied. */
+  /** Takes a message that was never text. The sender may change it afterwards, so it is copied if it is queued. */
   receiveMessage(message: Message): void {
     if (this.#mayHandle()) this.#handler.receiveMessage(message);
     else this.#waitCopied(message);
@@ -113,21 +113,21 @@ export class SessionIntake {
     return () => void this.#roomListeners?.delete(callback);
   }
 
-  /** Calls back once nothing waits, or the session has ended; at once if nothing waits now. */
+  /** Calls back once the queue is empty or the session has ended; synchronously if the queue is empty now. */
   onceEmpty(callback: () => void): void {
     if (this.#first === undefined) return callback();
     this.#emptyListeners ??= new Set();
     this.#emptyListeners.add(callback);
   }
 
-  /** Handles waiting lines for up to one slice, even if answers are unread. For a session that refuses them anyway. */
+  /** Handles queued lines for up to one slice, even if answers are unread. For a session that rejects them all. */
   flush(): void {
     const isOver = this.#schedule.slice();
     while (this.#first !== undefined && !isOver()) this.#handleFirst(this.#first);
     this.#report();
   }
 
-  /** Drops the waiting lines. Nothing is handled afterwards. Closing twice is allowed. */
+  /** Drops the queue; later lines are ignored. Closing twice is allowed. */
   close(): void {
     this.#isClosed = true;
     this.#startCalls = undefined;
@@ -182,12 +182,12 @@ export class SessionIntake {
     if (this.#hasWork) this.#schedule.add(this);
   };
 
-  /** The peer has so many answers to read that it gets no more for now. */
+  /** The peer has not read more than `maxUnsentBytes` of answers, so no further requests are handled for now. */
   get #isUnread(): boolean {
     return this.#answers.untakenBytes > this.#limits.maxUnsentBytes;
   }
 
-  /** Whether a line that has just come can be handled at once. */
+  /** Whether a line that was just received can be handled at once. */
   #mayHandle(): boolean {
     if (this.#first !== undefined || this.#isUnread || this.#isClosed) return false;
     return !this.#schedule.isUsedUp || this.#isFirstOfTurn();
@@ -200,13 +200,13 @@ export class SessionIntake {
     return isFirst;
   }
 
-  /** Apart from `receiveMessage`, so that the engine inlines what nearly every message takes. */
+  /** Not part of `receiveMessage`, so that the engine can inline the common path. */
   #waitCopied(message: Message): void {
     let copy: unknown;
     try {
       copy = copyJson(message);
     } catch {
-      // It has no JSON form, which the session answers.
+      // The message has no JSON form: the handler answers it with an error.
       return this.#handler.receiveMessage(message);
     }
     this.#wait(0, undefined, 0, copy);
@@ -222,7 +222,7 @@ export class SessionIntake {
     if (!this.#isPaused) this.#schedule.add(this);
   }
 
-  /** Handles one line, or skips some blank ones. */
+  /** Handles one line, or skips up to `blanksPerLook` blank lines. */
   #handleFirst(entry: Waiting): void {
     const { text } = entry;
     if (text === undefined) {
@@ -266,7 +266,7 @@ export class SessionIntake {
   }
 }
 
-/** A line that begins with a brace is not trimmed: JSON allows white space at its end, also a carriage return. */
+/** A line that begins with a brace is not trimmed: JSON allows trailing white space, including a carriage return. */
 function toLine(text: string, start: number, end: number): string {
   const line = start === 0 && end === text.length ? text : text.slice(start, end);
   return line.charCodeAt(0) === 0x7b ? line : line.trim();

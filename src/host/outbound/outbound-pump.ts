@@ -1,21 +1,21 @@
-// Moves what a session says to one sink, no faster than the sink takes it. Every door with a wire has one per reader.
+// Writes the outgoing lines of a session to a sink, with backpressure. Transports create a pump for each reader.
 import type { OutboundLine, Reader } from "./outbound-log.ts";
 
-/** What a pump needs of a session. */
+/** The part of a session that a pump uses. */
 export interface OutboundSource {
   attach(from: number, wake: () => void): Reader;
   onClosed(listener: () => void): () => void;
 }
 
 interface Sink {
-  /** Takes all lines of one turn; false means that it wants no more until `resume`. */
+  /** Returns false if the sink is full: `write` is not called again before `resume`. */
   write(lines: readonly OutboundLine[]): boolean;
   /** The session is closed and its last line was written. */
   ended(): void;
 }
 
 export interface OutboundPump {
-  /** The number of the line before the first one that is read: where the log really began, whatever was asked for. */
+  /** The number of the line before the first line that is read. May differ from the requested `from` if that is invalid. */
   readonly start: number;
   /** The sink has drained. */
   resume(): void;
@@ -23,7 +23,7 @@ export interface OutboundPump {
   close(): void;
 }
 
-/** Throws where the session is closed already. */
+/** Throws if the session is closed. */
 export function createOutboundPump(source: OutboundSource, from: number, maxBytes: number, sink: Sink): OutboundPump {
   let isBlocked = false;
   let isEnding = false;

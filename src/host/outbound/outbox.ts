@@ -1,4 +1,4 @@
-// What a session says, and to whom: a transport of this process, readers of its outbound log, or nobody yet.
+// Sends the messages of a session to a transport in this process, or appends them to the outbound log for readers.
 
 import { encodeMessage } from "../../protocol/codec.ts";
 import type { IdSource, Message } from "../../protocol/envelope.ts";
@@ -9,33 +9,33 @@ import type { JournalledLines } from "../ports/journal.ts";
 import type { SessionTap } from "../session/session-tap.ts";
 import { OutboundLog, type Reader } from "./outbound-log.ts";
 
-/** The host's end of a transport in the same process: takes messages as they are, and answers before they are messages. */
+/** The host's end of a transport in the same process: receives messages as objects, and answers before encoding. */
 export interface DirectEnd {
   deliver(message: Message): void;
   answer?(answer: CheckedAnswer): void;
   closed(): void;
 }
 
-/** What the outbox needs of its session. */
+/** The part of a session that the outbox uses. */
 export interface OutboxPort {
   createGap(from: number, to: number): Message;
-  /** Somebody stopped listening. */
+  /** A reader or the transport in this process was detached. */
   onDetached(): void;
-  /** The transport of this process threw; what was said counts as said. */
+  /** The transport in this process threw; the message counts as sent. */
   onDeliveryFailed(error: unknown): void;
 }
 
 export class Outbox {
   readonly #port: OutboxPort;
   readonly #limits: Limits;
-  /** Where lines are written before they are sent; absent if the session ends with the process. */
+  /** Makes lines durable before they are sent; absent if the session ends with the process. */
   readonly #journal: JournalledLines | undefined;
   readonly #tap: SessionTap | undefined;
   #direct: DirectEnd | undefined;
-  /** Made when somebody reads lines, or when there is nobody to take a message: an agent in process never needs it. */
+  /** Created for the first reader, or for a message without a receiver. An agent in this process does not need it. */
   #log: OutboundLog | undefined;
   #takenListener: (() => void) | undefined;
-  /** How many lines were appended to the journal and released by it, and which of them are asides. */
+  /** How many lines were appended to the journal and released by it, and the indexes of the asides among them. */
   #journalledLines = 0;
   #releasedLines = 0;
   #journalledAsides: number[] = [];
@@ -55,15 +55,15 @@ export class Outbox {
     return this.#log?.lastSeq ?? 0;
   }
 
-  /** What was said and nobody has taken yet. An agent in process takes everything at once. */
+  /** Bytes of lines that some reader has not read or that are not durable yet. */
   get unsentBytes(): number {
     return (this.#log?.unsentBytes ?? 0) + (this.#journal?.waitingBytes ?? 0);
   }
 
   /**
-   * Bytes of answers that no reader has taken, and of all lines that wait for the journal. An agent in process takes
-   * everything at once. Events are left out once they are in the log: a program that prints faster than its agent reads
-   * must not keep the agent from stopping it.
+   * Bytes of answers that no reader has taken, and of all lines that wait for the journal. An agent in this process takes
+   * every message at once. Events in the log do not count: if a program prints faster than its agent reads, the agent must
+   * still be able to cancel it.
    */
   get untakenBytes(): number {
     const inLog = this.#direct === undefined ? (this.#log?.untakenBytes ?? 0) : 0;
@@ -81,7 +81,7 @@ export class Outbox {
     listener?.();
   };
 
-  /** Sends what answers no request: an event, a push, a question. */
+  /** Sends a message that is not an answer: an event, a push or a question. */
   sendAside(message: Message): string | Message {
     const sent = this.send(message);
     if (this.#journal !== undefined) this.#journalledAsides.push(this.#journalledLines - 1);
@@ -89,7 +89,7 @@ export class Outbox {
     return sent;
   }
 
-  /** Returns what to keep of the message, should it have to be said again. Throws where it has no JSON form. */
+  /** Returns the form of the message to remember for `resend`. Throws if the message has no JSON form. */
   send(message: Message): string | Message {
     this.#tap?.sent(encodeMessage(message));
     return this.#send(message);
@@ -108,7 +108,7 @@ export class Outbox {
     return line;
   }
 
-  /** The same for an answer, which becomes a message only for those who cannot take it as it is. */
+  /** Like `send`, for an answer. It is converted to a message only if the receiver does not accept a CheckedAnswer. */
   answer(answer: CheckedAnswer, nextId: IdSource): Answer {
     const direct = this.#direct;
     const isWritten = this.#log !== undefined || this.#journal !== undefined || this.#tap !== undefined;
@@ -121,7 +121,7 @@ export class Outbox {
     return answer;
   }
 
-  /** The line is sent once it is durable: an answer that a peer has seen must still be true after a crash. */
+  /** The line is sent once it is durable: an answer that a peer has received must survive a crash. */
   #sendDurably(journal: JournalledLines, line: string): string {
     journal.append(line);
     this.#journalledLines += 1;
@@ -140,7 +140,7 @@ export class Outbox {
     this.#noteTaken();
   }
 
-  /** Takes over lines of an earlier process; the last one has the number `lastSeq`. */
+  /** Restores lines of an earlier process; the last line has the number `lastSeq`. */
   recover(lines: readonly string[], lastSeq: number): void {
     this.#lines().recover(lines, lastSeq);
   }
@@ -153,7 +153,7 @@ export class Outbox {
     }
   }
 
-  /** Sends an answer again, to a peer that has sent its request again. */
+  /** Sends an answer again, for a repeated request. */
   resend(answer: Answer, nextId: IdSource): void {
     if (answer instanceof CheckedAnswer) return void this.answer(answer, nextId);
     if (typeof answer !== "string") return void this.send(answer);
@@ -164,7 +164,7 @@ export class Outbox {
     else this.#lines().append(answer);
   }
 
-  /** There is one at a time: whoever was there before is told that it is over. */
+  /** Binds a transport in this process, and closes the transport that was bound before. */
   bind(end: DirectEnd): () => void {
     this.#direct?.closed();
     this.#direct = end;
@@ -185,7 +185,7 @@ export class Outbox {
     this.#journal?.acknowledge(seq);
   }
 
-  /** Tells a transport of this process that nothing more will come. Readers of lines see it from the session. */
+  /** Closes the transport in this process. Readers of lines learn of the end from the session. */
   close(): void {
     this.#direct?.closed();
     this.#direct = undefined;

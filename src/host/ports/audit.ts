@@ -1,9 +1,9 @@
-// The port for audit entries. An audit log never fails a call and is never waited for.
+// The port for audit entries. An audit log cannot fail a call, and calls do not wait for it.
 import type { Logger } from "../logger.ts";
 
 /**
- * One handled message; or a call that was made within one and failed, or that a session made in the background. Calls
- * within a message that went well are counted in its entry.
+ * A handled message, a nested call that failed, or a call that a session made in the background. Nested calls that
+ * succeeded have no entry of their own: `nested_calls` of their message counts them.
  */
 export interface AuditEntry {
   /** Milliseconds since 1970. */
@@ -17,14 +17,14 @@ export interface AuditEntry {
   success: boolean;
   error_code: string;
   duration_ms: number;
-  /** Zero where nothing was serialised: the direct transport. */
+  /** Zero for the direct transport, which does not serialise messages. */
   bytes_in: number;
   bytes_out: number;
-  /** Calls that were made within this one, at any depth, and have no entry of their own. */
+  /** The number of nested calls, at any depth, that have no entry of their own. */
   nested_calls: number;
 }
 
-/** What executors fill in for each message. */
+/** An empty entry, which `CallAudit` fills in for each message. */
 export function createAuditEntry(): AuditEntry {
   return {
     ts: 0,
@@ -44,15 +44,15 @@ export function createAuditEntry(): AuditEntry {
 }
 
 export interface AuditLog {
-  /** Takes the entry and returns at once; must not throw. The entry is not kept: read it now. */
+  /** Must return at once and must not throw. The caller reuses the entry object: copy the fields before returning. */
   record(entry: AuditEntry): void;
-  /** Writes what was taken. */
+  /** Writes all recorded entries. */
   close(): Promise<void>;
 }
 
 export const noAudit: AuditLog = { record() {}, async close() {} };
 
-/** Holds an audit log to its contract, whoever wrote it: what it throws is reported once and fails nothing. */
+/** Catches the errors that an audit log throws, and logs the first of them. */
 export function guardAudit(audit: AuditLog, log: Logger): AuditLog {
   let isReported = false;
   const report = (error: unknown) => {

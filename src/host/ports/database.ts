@@ -1,4 +1,4 @@
-// The port behind which everything that persists is kept: one SQL database per host, one writer, one commit per turn.
+// The port for persistent data: one SQL database per host, one writer, one commit per turn.
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = Record<string, unknown>;
@@ -10,49 +10,49 @@ export interface SqlStatement {
 }
 
 export interface Database {
-  /** False for one that is gone with the process. */
+  /** False if the data is lost when the process ends. */
   readonly isPersistent: boolean;
-  /** Brings the tables of one component to the version its migrations end at. Refuses those of a newer release. */
+  /** Runs the migrations that the component's tables do not have yet. Throws if the tables are of a newer release. */
   migrate(component: string, migrations: readonly string[]): void;
-  /** Prepare once and keep: statements are for reading, or for use within `write`. */
+  /** Prepare once and reuse. Statements that change data may only run within `write`. */
   prepare(sql: string): SqlStatement;
   /**
-   * Runs statements that change something. All writes of one turn are committed together at its end; until then readers
-   * of this database see them already. What `work` throws undoes its own statements and nothing else.
+   * Runs statements that change data. All writes of one turn are committed together at its end; readers of this object see
+   * them before that. If `work` throws, only its own statements are rolled back.
    */
   write<Result>(work: () => Result): Result;
   /**
-   * Calls back once, just before the end of this turn, to write what belongs into it; begins one where none is open.
-   * With an error where the turn is lost already: nothing is to be written then, and nobody else says so.
+   * Calls back once, just before this turn is committed, so that the caller can add writes to it. Begins a turn if none is
+   * open. With an error if the turn is already lost: the callback must not write then, and must report the loss itself.
    */
   beforeCommit(callback: (error?: Error) => void): void;
-  /** Why nothing that is written becomes durable any more; absent as long as that can be. */
+  /** Set once writes can no longer become durable, for example after a failed sync. */
   readonly failure?: Error | undefined;
   /**
-   * Calls back when everything written so far is as durable as the database was asked to be, or with the reason why it is
-   * not. In order.
+   * Calls back when all writes so far are as durable as the database is configured to make them, or with an error if that
+   * failed. Callbacks run in order.
    */
   afterCommit(callback: (error?: Error) => void): void;
-  /** Opens the log of turns, which has one owner. Absent where tables are all there is. */
+  /** Opens the log of turns, which has one owner. Absent if the database has only tables. */
   openLog?(owner: TurnLogOwner): TurnLog;
   close(): Promise<void>;
 }
 
 /**
- * A cheaper place than tables for what is written often and soon replaced. What a turn appends is durable with the turn,
- * and together with what the turn wrote to tables.
+ * A log for data that is written often and soon replaced: appending is cheaper than writing to tables. The records of a turn
+ * become durable together with the rows that the turn wrote.
  */
 export interface TurnLog {
   /** Adds a record to this turn; it must not contain U+001E, which JSON never does. */
   append(record: string): void;
 }
 
-/** Whoever appends to the log also knows how its records become rows. */
+/** The only writer of the log. It can convert the records of the log to rows. */
 export interface TurnLogOwner {
-  /** Called for each record that the log has when it is opened, oldest first. What it throws leaves the log as it is. */
+  /** Called for each record in the log when it is opened, oldest first. If it throws, the log is left unchanged. */
   recover(record: string): void;
-  /** Within a transaction: writes all to tables that is in the log, and what this turn has appended. */
+  /** Called within a transaction: writes all records of the log, and those that this turn has appended, to tables. */
   fold(): void;
-  /** This turn is in the log; or it is in tables, with all that the log had; or it is lost. */
+  /** This turn is in the log (`logged`), in tables together with the whole log (`folded`), or lost. */
   ended(how: "logged" | "folded" | "lost"): void;
 }

@@ -1,8 +1,8 @@
-// The port behind which sessions are made durable. A host without a journal loses its sessions with the process.
+// The port for durable sessions. A host without a journal loses its sessions when the process ends.
 //
-// A session hands over its outgoing lines, and marks what else has changed, as it goes. At the end of the current turn of
-// the event loop the journal takes all of it and commits it, at once or milliseconds later. No line is sent before its
-// turn is durable, so an agent never sees an answer that a crash could undo.
+// A session appends its outgoing lines and marks its changes while it runs. At the end of the current turn of the event
+// loop the journal collects them and commits them, at once or milliseconds later. A line is not sent before its turn is
+// durable, so an agent never receives an answer that a crash could undo.
 
 import type { SessionRecord } from "../session/session-record.ts";
 import type { LayeredState } from "../state/layered-state.ts";
@@ -12,14 +12,14 @@ export interface Journal {
   /**
    * Begins to journal a session; called once per session object. Without an origin the session is new. With
    * `origin.forkOf` it is a fork: it is committed together with the turn of its parent in which it was made, so either
-   * both are durable or neither is, and the answer that names the fork is sent after that. Any other origin is what
-   * `load` returned. Throws if the state of the parent cannot be written; the parent is lost then as well.
+   * both are durable or neither is, and the answer that names the fork is sent after that. Any other origin was
+   * returned by `load`. Throws if the state of the parent cannot be written; the parent is lost then as well.
    */
   open(session: JournalledSession, origin?: SessionOrigin): SessionJournal;
   /**
-   * Reads a session as of its last durable turn; undefined if there is none, or if it was forgotten, even if that is not
-   * durable yet. Called only while no object of this session is open, or after that object was told that it is lost.
-   * A rejection means that the session may be there and cannot be read now: the caller may try again.
+   * Reads a session as of its last durable turn; undefined if it does not exist, or if it was forgotten, even if that is not
+   * durable yet. Called only while no object of this session is open, or after `lost` was called on that object.
+   * A rejection means that the session may exist but cannot be read now: the caller may retry.
    */
   load(sessionId: string): SessionOrigin | undefined | Promise<SessionOrigin | undefined>;
   /** Removes the sessions that were created before this moment and are not live. Returns their ids. */
@@ -27,7 +27,7 @@ export interface Journal {
     createdBefore: number,
     live: { has(sessionId: string): boolean },
   ): readonly string[] | Promise<readonly string[]>;
-  /** Called once by the host, after all sessions have ended: commits what is left and releases what the journal holds. */
+  /** Called once by the host, after all sessions have ended: commits pending turns and releases resources. */
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface SessionOrigin {
   readonly forkOf?: SessionJournal;
 }
 
-/** What a journal needs of a session. It calls these outside of the calls of `SessionJournal`, never from within them. */
+/** The part of a session that a journal uses. A journal never calls it from within a method of `SessionJournal`. */
 export interface JournalledSession {
   readonly id: string;
   /** The record as it is now. Called at the end of a turn, if the record is part of it. */
@@ -53,8 +53,8 @@ export interface JournalledSession {
   /** The lines of a turn are durable and may be sent. In the order in which they were appended. */
   released(lines: readonly string[]): void;
   /**
-   * A turn could not be made durable, and nothing that follows it will be. Called at most once; nothing is released
-   * afterwards. What was released before is durable.
+   * A turn could not be made durable, and later turns will not be either. Called at most once; no lines are released
+   * afterwards. Lines that were released before are durable.
    */
   lost(error: Error): void;
 }
@@ -66,20 +66,20 @@ export interface SessionJournal {
   track(plugin: string, state: LayeredState): void;
   /** The record has changed. */
   touch(): void;
-  /** Removes the session from the journal. Nothing of it is written after this. */
+  /** Removes the session from the journal. Later changes are not written. */
   forget(): void;
 }
 
-/** The outgoing lines of one session on their way into the journal. */
+/** Journals the outgoing lines of one session. */
 export interface JournalledLines {
   append(line: string): void;
   /** The length of all lines that were appended and are not durable yet. */
   readonly waitingBytes: number;
-  /** The peer has every line up to this number. Committed with the next turn that has something else to commit. */
+  /** The peer has every line up to this number. Committed with the next turn that has lines or changes. */
   acknowledge(seq: number): void;
   /**
-   * Calls back once everything so far is durable, or with the reason if it is lost; after the lines of that turn were
-   * released. At once if nothing waits.
+   * Calls back once all lines and changes so far are durable, or with an error if they are lost; after the lines of that
+   * turn were released. Synchronously if nothing is pending.
    */
   committed(callback: (error?: Error) => void): void;
 }

@@ -1,6 +1,6 @@
 import type { Database } from "./database.ts";
 
-/** Stands in where a host was given none: a plugin that needs one then says so when it starts. */
+/** The default for a host without a database: a plugin that needs a database fails when it starts. */
 export const noDatabase: Database = {
   isPersistent: false,
   migrate: refuseDatabase,

@@ -1,43 +1,43 @@
-// Where programs run that nobody vouches for. The port is the host's; adapters are in src/sandboxes, and plugins get
-// them through their context.
+// The port for sandboxes, which run untrusted programs. Adapters are in src/sandboxes; plugins get them through their
+// context.
 import type { JsonValue } from "../../protocol/json.ts";
 
-/** What a confined program may use. Every limit holds for the whole tree of its processes, except where it says otherwise. */
+/** Resources of a confined program. Unless stated otherwise, a limit applies to its whole process tree. */
 export interface SandboxLimits {
   memoryBytes: number;
-  /** Processor time, not time on the wall. */
+  /** CPU time, not elapsed time. */
   cpuSeconds: number;
   processes: number;
   /** The largest file that it may write. */
   fileBytes: number;
   /** By how much a workspace may grow since its first program. Beyond it, all programs that may write to it are ended. */
   workspaceBytes: number;
-  /** What its private /tmp holds. */
+  /** The size of its private /tmp. */
   scratchBytes: number;
   openFiles: number;
 }
 
 export interface SandboxPolicy {
-  /** Off unless somebody asks for it by name. */
+  /** Whether the program may use the network. */
   network: boolean;
-  /** The one folder of the host that it sees beside the system, under its own path. */
+  /** The folder of the host that it sees in addition to the system, under its own path. */
   workspace?: { path: string; access: "read" | "write" };
   /** Further folders or files that it may read, under their own paths. */
   readable?: readonly string[];
-  /** What is not named here is as the host is configured. */
+  /** Limits that are left out have the values of the host's configuration. */
   limits: Partial<SandboxLimits>;
 }
 
 export interface ConfinedCommand {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** All of its environment: nothing of the host's is added. */
+  /** The whole environment: no variables of the host are added. */
   env: Readonly<Record<string, string>>;
-  /** True where it will be started on a terminal instead of pipes. */
+  /** True if it will be started on a terminal instead of pipes. */
   isTerminal?: boolean;
   /**
-   * True where it will be started with a pipe more, under the `reportDescriptor`, on which a sandbox may report what an exit
-   * code does not say.
+   * True if it will be started with an additional pipe at `reportDescriptor`, on which a sandbox may report details that an
+   * exit code does not contain.
    */
   isReported?: boolean;
 }
@@ -48,12 +48,12 @@ export interface ProcessExit {
   signal: NodeJS.Signals | null;
 }
 
-/** Why a confined program ended, where it was not its own doing. */
+/** Why a confined program was ended from outside, or crashed. */
 export type SandboxVerdict = "out_of_memory" | "sandbox_crash" | "timeout";
 
 /**
- * A command ready to be started, once, by whoever wants it: with pipes, as the leader of a process group (`detached`), or on
- * a terminal of its own. Signals to that group reach the program and all that it started, as if nothing stood in between.
+ * A command that the caller may start once: with pipes, as the leader of a process group (`detached`), or on a terminal of
+ * its own. Signals to that group reach the program and all processes that it started, as they would without a sandbox.
  */
 export interface Confinement {
   readonly file: string;
@@ -61,18 +61,18 @@ export interface Confinement {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /**
-   * What the program ended with, from how `file` ended and what was reported: where a sandbox stands in between, a signal
-   * comes out as a code, and without a report the two cannot be told apart.
+   * The exit of the program, from the exit of `file` and the report. A sandbox may turn a signal into an exit code; without
+   * a report, that signal cannot be distinguished from a code.
    */
   exitOf(exit: ProcessExit, report?: string): ProcessExit;
   /**
-   * To be asked once `file` has ended, with what `exitOf` says and the last of its stderr, before `release`. Only where the
-   * caller did not end it: a signal from outside looks like a crash.
+   * Call it after `file` has ended and before `release`, with the result of `exitOf` and the end of its stderr. Do not call
+   * it if the caller ended the program: a signal from outside looks like a crash.
    */
   verdict(exit: ProcessExit & { stderr: string }): Promise<SandboxVerdict | undefined>;
-  /** Whether programs had filled the workspace: asked beside a verdict, it says why. Absent where nobody looks. */
+  /** Whether programs exceeded `workspaceBytes`, which explains a verdict. Absent if the sandbox does not check it. */
   isWorkspaceFull?(): boolean;
-  /** Kills whatever is left inside and removes what was made for it. Also for one that was never started; twice is once. */
+  /** Kills the remaining processes and removes temporary resources. Allowed without a start, and more than once. */
   release(): Promise<void>;
 }
 
@@ -81,8 +81,8 @@ export interface ProcessSandbox {
   readonly kind: "process";
   readonly name: string;
   /**
-   * Rejects as spawn would, with an Error whose `code` is ENOENT, EACCES or ENOTDIR, where there is no such program or working
-   * directory in what the command may see.
+   * Rejects as spawn would, with an Error whose `code` is ENOENT, EACCES or ENOTDIR, if the program or the working directory
+   * is not visible to the command.
    */
   confine(command: ConfinedCommand, policy: SandboxPolicy): Promise<Confinement>;
   close(): Promise<void>;
@@ -98,11 +98,11 @@ export interface ScriptRun {
   signal: AbortSignal;
 }
 
-/** Runs small JavaScript inside this process and yet apart from it. */
+/** Runs small JavaScript modules inside this process, isolated from it. */
 export interface ScriptSandbox {
   readonly kind: "script";
   readonly name: string;
-  /** Rejects with an A2EError: `sandbox_crash`, `out_of_memory`, `timeout`, or `runtime_error` with what the script threw. */
+  /** Rejects with an A2EError: `sandbox_crash`, `out_of_memory`, `timeout`, or `runtime_error` for an error of the script. */
   run(script: ScriptRun): Promise<JsonValue>;
   close(): Promise<void>;
 }
@@ -112,24 +112,24 @@ export type Sandbox = ProcessSandbox | ScriptSandbox;
 export interface SandboxReport {
   name: string;
   isUsable: boolean;
-  /** What it confines here, or why it does not work. */
+  /** The restrictions that it enforces on this machine, or the reason why it does not work. */
   explanation: string;
 }
 
 /** The sandboxes of a host. */
 export interface Sandboxes {
   /**
-   * One that runs programs: the named one, or for `auto` and no name the default of the host, which is the best that works
-   * here unless its config says otherwise. Throws an Error that says why there is none; never falls back to none at all.
+   * The named process sandbox. For `auto`, or without a name, the default of the host: the best that works on this machine,
+   * unless the configuration names another. Rejects if it is not available; never falls back to running unconfined.
    */
   process(name?: string): Promise<ProcessSandbox>;
   script(name?: string): Promise<ScriptSandbox>;
-  /** What works on this machine and why the others do not. */
+  /** Which sandboxes work on this machine, and why the others do not. */
   report(): Promise<SandboxReport[]>;
   close(): Promise<void>;
 }
 
-/** For hosts that were given no sandboxes: whoever asks is told so. */
+/** The default for a host without sandboxes: each request is rejected. */
 export const noSandboxes: Sandboxes = {
   process: () => Promise.reject(new Error("this host was started without sandboxes")),
   script: () => Promise.reject(new Error("this host was started without sandboxes")),

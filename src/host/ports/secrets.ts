@@ -1,14 +1,14 @@
-// How plugins keep what nobody may read in a database, a snapshot or a log: tokens, passwords, keys.
+// The port with which plugins encrypt tokens, passwords and keys before they are stored in a database or a snapshot.
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 export interface Secrets {
-  /** A text that only this host can read again, safe to store anywhere. The purpose is bound into it. */
+  /** Encrypts a secret. Only this host can decrypt it, and only for the same purpose. */
   seal(secret: string, purpose: string): string;
-  /** What was sealed for this purpose; undefined where it was not sealed here, for this, or was changed since. */
+  /** The secret; undefined if the text was sealed by another host, for another purpose, or was changed since. */
   unseal(sealed: string, purpose: string): string | undefined;
 }
 
-/** Tells a sealed text from any other, and one way of sealing from the next. */
+/** Identifies sealed texts, and the version of their format. */
 const prefix = "sealed:1:";
 const keyBytes = 32;
 const nonceBytes = 12;
@@ -18,7 +18,7 @@ export function createKey(): Buffer {
   return randomBytes(keyBytes);
 }
 
-/** Seals with AES-256-GCM: whoever lacks the key can neither read a secret nor change it unnoticed. */
+/** Uses AES-256-GCM: without the key, a secret can neither be read nor changed without detection. */
 export function createSecrets(key: Buffer): Secrets {
   if (key.length !== keyBytes) throw new Error(`a key has ${keyBytes} bytes, this one ${key.length}`);
   return {

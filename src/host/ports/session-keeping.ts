@@ -1,4 +1,4 @@
-// The port behind which sessions are saved, restored, forked and merged. The kernel knows when; how is decided outside.
+// The port with which the kernel saves, restores, forks and merges sessions. Implemented in src/durability.
 import type { Kernel } from "../kernel.ts";
 import type { KeptCalls } from "../session/session-core.ts";
 import type { SessionParts } from "../session/session-parts.ts";
@@ -21,7 +21,7 @@ export interface SessionKeeping {
   saveDue(entries: Iterable<KeptEntry>, now: number): void;
   /**
    * The host stops and gives its sessions `drainMs`; if it is called twice, the shorter time counts. The returned function
-   * resolves when nothing is being written any more.
+   * resolves when all writes have ended.
    */
   stop(drainMs: number): () => Promise<void>;
 }
@@ -35,7 +35,7 @@ export interface StoredSessions {
   forget(sessionIds: readonly string[]): void;
 }
 
-/** A session from the inside, for those that save and copy it. */
+/** The internals of a session that saving and forking use. */
 export interface KeptSession {
   readonly scope: SessionScope;
   readonly parts: SessionParts;
@@ -44,7 +44,7 @@ export interface KeptSession {
   readRecord(): SessionRecord;
 }
 
-/** One session with those that keep it. */
+/** One session in `SessionKeeping`. */
 export interface KeptEntry {
   readonly calls: KeptCalls;
   /** Restores a snapshot that was loaded before. */
@@ -56,11 +56,11 @@ export interface KeptEntry {
 }
 
 export interface KeptClosing {
-  /** The host stops: saves the session if that is wanted and there is time. */
+  /** The host stops: saves the session if `onDrain` is set and the time to drain is not over. */
   leave(): Promise<void>;
-  /** The session ends for good: whether its agent has saved it, and so may restore it. */
+  /** The session ends for good: whether its agent has saved it and may restore it later. */
   isRestorable(): boolean | Promise<boolean>;
-  /** The session has ended for good: deletes what the host saved by itself. */
+  /** The session has ended for good: deletes its automatic snapshots. */
   forget(): Promise<void>;
 }
 
@@ -68,8 +68,8 @@ export interface KeptClosing {
 export interface OtherSessions {
   /** A session that is live or in the journal. */
   find(sessionId: string): KeptSession | undefined | Promise<KeptSession | undefined>;
-  /** An id for a fork, for which there is room until the end of this turn. Throws an A2EError if the host has no room. */
+  /** An id for a fork, valid in this turn. Throws an A2EError if the host has reached its limit of sessions. */
   createId(): string;
-  /** Starts a session with the states of another one, under an id from `createId`. */
+  /** Starts a session with the states of another session, under an id from `createId`. */
   fork(sessionId: string, parent: KeptSession, record: SessionRecord, states: Map<string, LayeredState>): void;
 }

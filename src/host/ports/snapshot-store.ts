@@ -23,7 +23,7 @@ export interface SnapshotStore {
   close(): Promise<void>;
 }
 
-/** The content of a snapshot: who owns the session, and the state of each plugin with its `stateVersion`. */
+/** The content of a snapshot: the owner of the session, and the state of each plugin with its `stateVersion`. */
 export interface SessionSnapshot extends JsonObject {
   format: number;
   principal_id: string;
@@ -50,7 +50,7 @@ export type SnapshotMode = "host" | "plugin" | "hybrid";
 
 /** When the host saves sessions by itself. */
 export interface SnapshotSchedule {
-  /** The longest time that a session in use goes without a snapshot; 0 turns scheduled snapshots off. */
+  /** The longest time between two snapshots of a session in use; 0 turns scheduled snapshots off. */
   everyMs: number;
   /** Whether a host that shuts down with time to drain saves its sessions first. */
   onDrain: boolean;
