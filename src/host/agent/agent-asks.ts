@@ -51,7 +51,7 @@ export class AgentAsks {
     if (this.#ended !== undefined) throw new A2EError("cancelled", this.#ended);
     const fields = call.parseRequest(request);
     if (fields instanceof A2EError) throw fields;
-    if (signal?.aborted === true) throw new A2EError("cancelled", "cancelled by whoever asked");
+    if (signal?.aborted === true) throw new A2EError("cancelled", "cancelled by the plugin that asked");
     if (this.#pending.size >= limits.maxPendingAsks)
       throw new A2EError("rate_limited", `${limits.maxPendingAsks} questions to this agent wait for an answer`, {
         detail: { limit: "maxPendingAsks", retry_after_ms: 1000 },
@@ -65,7 +65,7 @@ export class AgentAsks {
         expiresAt: performance.now() + waitMs,
         expire: () => this.#withdraw(id, new A2EError("timeout", `the agent did not answer within ${waitMs / 1000} s`)),
       };
-      const stop = () => this.#withdraw(id, new A2EError("cancelled", "cancelled by whoever asked"));
+      const stop = () => this.#withdraw(id, new A2EError("cancelled", "cancelled by the plugin that asked"));
       signal?.addEventListener("abort", stop, { once: true });
       const ask: PendingAsk = {
         call,
