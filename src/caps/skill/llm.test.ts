@@ -82,13 +82,18 @@ test.each(["python", "javascript"])(
       "import json, sys",
       "sys.stdin.readline()",
       'for n in range(20): print(json.dumps({"type": "llm", "id": n, "prompt": "?"}))',
+      'print(json.dumps({"type": "llm", "id": 20, "prompt": "last"}), flush=True)',
+      "sys.stdin.readline()",
       'print(json.dumps({"type": "result", "data": "done"}))',
     ].join("\n");
-    const javascript = 'export default () => { for (let n = 0; n < 20; n++) llm("?"); return "done"; }';
+    // The answer to the last request shows that the agent has received the others.
+    const javascript =
+      'export default async () => { for (let n = 0; n < 20; n++) llm("?"); await llm("last"); return "done"; }';
     const [path, source] = kind === "python" ? ["main.py", python] : ["main.js", javascript];
     await host.add("hasty", `script: ${path}\nllm: true`, { files: { [path]: source } });
     const withdrawn: boolean[] = [];
-    host.client.onAsk(skill.asks.llm, (_request, { signal }) => {
+    host.client.onAsk(skill.asks.llm, (request, { signal }) => {
+      if (JSON.stringify(request).includes("last")) return { content: "go on" };
       return new Promise((_resolve, reject) => {
         signal.addEventListener("abort", () => {
           withdrawn.push(true);
