@@ -176,7 +176,7 @@ export function testDurableSessions(createPlace: () => Promise<JournalPlace>): v
     const second = await start(waitingPlugin);
     const again = new RawPeer((await second.sessions.find(id)) as Session);
     again.send({ version: "1.0", ...request });
-    // The refusal is read once more, since nobody has said that it was.
+    // The refusal is sent once more, because its line was not acknowledged.
     await again.until(() => again.answers("refused").length > 1);
     expect(again.answers("refused").at(-1)).toMatchObject({ value: 3 });
     await second.close(0);

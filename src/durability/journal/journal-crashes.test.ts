@@ -158,7 +158,7 @@ class Sessions {
     expect(lastSeq).toBeGreaterThanOrEqual(seen.length);
     for (const [index, line] of lines.entries()) {
       const seq = lastSeq - lines.length + index + 1;
-      // Its agent is sent what it has not seen.
+      // The agent is sent the lines that it has not received.
       if (seq > seen.length) seen.push(line);
       expect(seen[seq - 1]).toBe(line);
     }

@@ -15,7 +15,7 @@ export interface JournalPlace {
   open(): Promise<Pick<HostOptions, "database"> & { journal: Journal }>;
   /** The next commit of the host that was opened last fails. */
   failNext(): void;
-  /** Kills the host that was opened last: what it has not committed is gone, and it must not be used any more. */
+  /** Kills the host that was opened last: uncommitted turns are lost, and the host must not be used afterwards. */
   crash(): Promise<void>;
   /** What is durable now, as a killed host would leave it, apart from the original. */
   copy(): Promise<JournalPlace>;
