@@ -1,7 +1,7 @@
 // What does it cost to start a program where it can do no harm, beside just starting it?
 import { spawn } from "node:child_process";
 import { defaultDockerImage, defaultSandboxLimits as defaults } from "../src/config/sandbox.ts";
-import type { ProcessSandbox } from "../src/host/ports/sandbox.ts";
+import type { ProcessSandbox } from "../src/plugin/ports/sandbox.ts";
 import { openBubblewrap } from "../src/sandboxes/bubblewrap/probe.ts";
 import { openDocker } from "../src/sandboxes/docker/probe.ts";
 import { createNoSandbox } from "../src/sandboxes/none.ts";

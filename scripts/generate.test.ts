@@ -34,7 +34,7 @@ const folder: Record<string, string> = {
     });
   `,
   "src/caps/greeting/plugin.ts": `
-    import { plugin } from "../../host/plugin.ts";
+    import { plugin } from "../../plugin/plugin.ts";
     import { greeting } from "./protocol.ts";
 
     export function createPlugin() {

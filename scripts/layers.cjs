@@ -1,22 +1,23 @@
-// Arrows point down: protocol ← framing · machinery · host · client ← durability · recording · isolation · config ← caps · stores ·
+// Arrows point down: protocol ← plugin ← framing · machinery ← host · client ← durability · recording · isolation · config ← caps · stores ·
 // sandboxes · transports · server ← federation ← compose ← testing ← conformance ← cli. Type-only imports count.
 
 /** The folders of src from the bottom up, each with the folders that it may import besides itself. */
 const below = {
   protocol: [],
   framing: ["protocol"],
-  machinery: ["protocol"],
-  host: ["protocol"],
+  plugin: ["protocol"],
+  machinery: ["protocol", "plugin"],
+  host: ["protocol", "plugin", "machinery/pacing", "machinery/state"],
   client: ["protocol"],
-  durability: ["protocol", "host"],
-  recording: ["protocol", "host", "durability"],
-  isolation: ["protocol", "machinery", "host"],
-  config: ["protocol", "machinery", "host", "isolation"],
-  stores: ["protocol", "machinery", "host", "durability", "recording"],
+  durability: ["protocol", "plugin", "machinery/state", "host"],
+  recording: ["protocol", "plugin", "machinery/pacing", "machinery/state", "host", "durability"],
+  isolation: ["protocol", "plugin", "machinery"],
+  config: ["protocol", "plugin", "machinery", "isolation"],
+  stores: ["protocol", "plugin", "machinery", "host", "durability", "recording"],
   transports: ["protocol", "framing", "host"],
-  sandboxes: ["protocol", "machinery", "host", "config"],
-  server: ["protocol", "framing", "host"],
-  federation: ["protocol", "framing", "machinery", "host", "client", "caps", "transports"],
+  sandboxes: ["protocol", "plugin", "machinery", "config"],
+  server: ["protocol", "framing", "plugin", "machinery/pacing", "host"],
+  federation: ["protocol", "framing", "plugin", "machinery", "host", "client", "caps", "transports"],
 };
 
 const parts = Object.keys(below);
@@ -41,10 +42,11 @@ module.exports = {
     ...layerRules,
     {
       name: "capabilities-stand-alone",
-      comment: "A capability uses another through the executor or the tool catalogue, never by import.",
+      comment:
+        "A capability is a plugin that anyone could have written: it imports the plugin API, never the kernel. It uses another capability through calls or the tool catalogue.",
       severity: "error",
       from: { path: "^src/caps/([^/]+)/", pathNot: tests },
-      to: { path: "^src/", pathNot: "^src/(protocol|framing|machinery|host|caps/$1)/" },
+      to: { path: "^src/", pathNot: "^src/(protocol|framing|plugin|machinery|caps/$1)/" },
     },
     {
       name: "runs-in-a-browser",

@@ -1,6 +1,6 @@
 // Our host behind its HTTP door, with a plugin that pushes to every session when told to.
 import { z } from "zod";
-import { plugin, type SessionContext } from "../../src/host/plugin.ts";
+import { plugin, type SessionContext } from "../../src/plugin/plugin.ts";
 import { capability, push } from "../../src/protocol/table/capability.ts";
 import { startServer } from "../../src/server/http-server.ts";
 import { startEchoHost } from "./echo-host.ts";

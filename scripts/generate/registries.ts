@@ -19,7 +19,7 @@ export function renderPlugins(folders: readonly CapabilityFolder[]): string {
     );
   return `${[
     notice,
-    'import type { PluginFactory } from "../host/plugin.ts";',
+    'import type { PluginFactory } from "../plugin/plugin.ts";',
     "",
     "/** By the `type` that a config names. */",
     "export const builtinPlugins: Record<string, () => Promise<PluginFactory>> = {",

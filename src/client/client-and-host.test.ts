@@ -1,8 +1,8 @@
 // The client against a real host in the same process.
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import type { CallContext } from "../host/call-context.ts";
-import { plugin } from "../host/plugin.ts";
+import type { CallContext } from "../plugin/call-context.ts";
+import { plugin } from "../plugin/plugin.ts";
 import { jsonValue } from "../protocol/json.ts";
 import { call, capability, push } from "../protocol/table/capability.ts";
 import { watchResources } from "../testing/leaks.ts";

@@ -6,7 +6,7 @@ import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { A2EConnectionError } from "../client/errors.ts";
 import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
-import { plugin } from "../host/plugin.ts";
+import { plugin } from "../plugin/plugin.ts";
 import { call, capability } from "../protocol/table/capability.ts";
 import { startServer } from "../server/http-server.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";

@@ -1,8 +1,8 @@
 // Second spellings of settings in existing configs. They are moved to the first spelling before anything is checked, so
 // that the schema and the host need only one.
 
+import { nearest } from "../machinery/nearest.ts";
 import type { ConfigPath } from "../machinery/options/problem.ts";
-import { nearest } from "../protocol/nearest.ts";
 
 interface ConfigAlias {
   readonly from: readonly string[];

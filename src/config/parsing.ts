@@ -1,6 +1,7 @@
 // Turns any input into a config, or into a list of its problems.
 import { resolve } from "node:path";
 import { z } from "zod";
+import { nearest } from "../machinery/nearest.ts";
 import { explainIssue } from "../machinery/options/issues.ts";
 import {
   ConfigError,
@@ -12,7 +13,6 @@ import {
 import { fromText } from "../machinery/options/text-values.ts";
 import { valueAt } from "../machinery/validation/value-at.ts";
 import { copyJson } from "../protocol/json.ts";
-import { nearest } from "../protocol/nearest.ts";
 import { isMapping, moveAliases } from "./aliases.ts";
 import { type EnvironmentVariables, substituteEnvironment } from "./environment.ts";
 import { fieldsOf, isOpen, pathsOf, toField } from "./fields.ts";

@@ -1,13 +1,12 @@
 // Turns the entries of a config into plugins, ready to be set up. Capabilities are passed in: the host does not name
 // any.
 
-import type { LoadedPlugin } from "../host/loaded-plugin.ts";
-import type { Logger } from "../host/logger.ts";
-import type { Plugin, PluginFactory } from "../host/plugin.ts";
-import { warnWhileSlow } from "../host/slow-work.ts";
 import { isolatePlugin } from "../isolation/isolated-plugin.ts";
 import { createPluginFrom, didYouMean, messageOf, PluginRefusal, toPlugin } from "../isolation/plugin-export.ts";
 import { ConfigError, countProblems, renderProblemLines } from "../machinery/options/problem.ts";
+import { warnWhileSlow } from "../machinery/pacing/slow-work.ts";
+import type { Logger } from "../plugin/logger.ts";
+import type { LoadedPlugin, Plugin, PluginFactory } from "../plugin/plugin.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import { concealInError, concealVariables } from "./environment.ts";

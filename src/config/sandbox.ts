@@ -1,6 +1,6 @@
 // The sandbox settings of a host config, and the default limits of programs in a sandbox.
 import { z } from "zod";
-import type { SandboxLimits } from "../host/ports/sandbox.ts";
+import type { SandboxLimits } from "../plugin/ports/sandbox.ts";
 
 const mebibyte = 1024 * 1024;
 

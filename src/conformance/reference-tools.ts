@@ -2,7 +2,7 @@
 // what was left out. `modules: [a2e/conformance]` adds them.
 import { z } from "zod";
 import { defineTool, toolOutput } from "../caps/tools/definition/define-tool.ts";
-import type { CatalogueTool } from "../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../plugin/tool-catalogue.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 

@@ -8,12 +8,20 @@ export type { A2EHostConfig, A2EHostConfigInput } from "../config/schema.ts";
 export { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 export { keepSessions } from "../durability/keep-sessions.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
-export type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
-export { CheckedResult } from "../host/calls/checked-result.ts";
-export type { Deadlines, Expirable } from "../host/calls/deadlines.ts";
 export type { CallFn, InterceptedCall, Interceptor } from "../host/calls/interceptors.ts";
 export { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
-export { createLogger, type Logger, silentLogger } from "../host/logger.ts";
+export type { AuditEntry, AuditLog } from "../host/ports/audit.ts";
+export type { Journal } from "../host/ports/journal.ts";
+export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } from "../host/ports/snapshot-store.ts";
+export type { CreateTap, TappedSession } from "../host/session/session-origin.ts";
+export type { SessionTap, TapCause } from "../host/session/session-tap.ts";
+export type { Session, SessionSummary, Sessions } from "../host/session.ts";
+export type { Sources } from "../host/sources.ts";
+export { ConfigError } from "../machinery/options/problem.ts";
+export type { Deadlines, Expirable } from "../machinery/pacing/deadlines.ts";
+export type { CallContext, CallOptions, CallOther, SessionInfo } from "../plugin/call-context.ts";
+export { CheckedResult } from "../plugin/checked-result.ts";
+export { createLogger, type Logger, silentLogger } from "../plugin/logger.ts";
 export {
   type AskOptions,
   type Forking,
@@ -24,10 +32,8 @@ export {
   plugin,
   type SessionContext,
   type SessionPart,
-} from "../host/plugin.ts";
-export type { AuditEntry, AuditLog } from "../host/ports/audit.ts";
-export type { Database, SqlStatement } from "../host/ports/database.ts";
-export type { Journal } from "../host/ports/journal.ts";
+} from "../plugin/plugin.ts";
+export type { Database, SqlStatement } from "../plugin/ports/database.ts";
 export type {
   ConfinedCommand,
   Confinement,
@@ -39,18 +45,12 @@ export type {
   SandboxReport,
   ScriptRun,
   ScriptSandbox,
-} from "../host/ports/sandbox.ts";
-export type { Secrets } from "../host/ports/secrets.ts";
-export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } from "../host/ports/snapshot-store.ts";
-export type { Principal } from "../host/principal.ts";
-export type { CreateTap, TappedSession } from "../host/session/session-origin.ts";
-export type { SessionTap, TapCause } from "../host/session/session-tap.ts";
-export type { Session, SessionSummary, Sessions } from "../host/session.ts";
-export type { Sources } from "../host/sources.ts";
-export type { SessionState } from "../host/state/session-state.ts";
-export type { CatalogueTool, ToolCatalogue, ToolProblem } from "../host/tool-catalogue.ts";
-export type { ToolOutput } from "../host/tool-output.ts";
-export { ConfigError } from "../machinery/options/problem.ts";
+} from "../plugin/ports/sandbox.ts";
+export type { Secrets } from "../plugin/ports/secrets.ts";
+export type { Principal } from "../plugin/principal.ts";
+export type { SessionState } from "../plugin/session-state.ts";
+export type { CatalogueTool, ToolCatalogue, ToolProblem } from "../plugin/tool-catalogue.ts";
+export type { ToolOutput } from "../plugin/tool-output.ts";
 export { A2EError, fail } from "../protocol/errors.ts";
 export { type RecordHostOptions, recordHost } from "../recording/recorded-host.ts";
 export type { RecordingFile, Recordings } from "../recording/recorder.ts";

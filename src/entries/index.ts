@@ -7,7 +7,7 @@ export type { ConnectedClient, ConnectOptions } from "../compose/connect.ts";
 export { connect, connectEmbedded } from "../compose/connect-node.ts";
 export { keepSessions } from "../durability/keep-sessions.ts";
 export { A2EHost } from "../host/host.ts";
-export { plugin } from "../host/plugin.ts";
+export { plugin } from "../plugin/plugin.ts";
 export { A2EError } from "../protocol/errors.ts";
 export { call, capability, push } from "../protocol/table/capability.ts";
 export { startServer } from "../server/http-server.ts";

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { anonymous, type Principal } from "./principal.ts";
+import { anonymous, type Principal } from "../plugin/principal.ts";
 
 export interface Credentials {
   agent_id: string;

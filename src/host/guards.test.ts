@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
+import { plugin } from "../plugin/plugin.ts";
+import type { Database } from "../plugin/ports/database.ts";
 import { capability, push } from "../protocol/table/capability.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { startHost } from "../testing/start-host.ts";
-import { plugin } from "./plugin.ts";
-import type { Database } from "./ports/database.ts";
 import { echo, probe, probePlugin, type Run, startRawHost } from "./session/raw-session.suite.ts";
 
 /** A database that can be made to refuse every write, as one does that another process has locked. */

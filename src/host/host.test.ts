@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { keepSessions } from "../durability/keep-sessions.ts";
+import { type Plugin, plugin } from "../plugin/plugin.ts";
 import { capability } from "../protocol/table/capability.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
@@ -8,7 +9,6 @@ import { createCapturedLog } from "../testing/captured-log.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
 import { watchResources } from "../testing/leaks.ts";
 import { A2EHost } from "./host.ts";
-import { type Plugin, plugin } from "./plugin.ts";
 import { createGate, echo, probe, probePlugin, side, sidePlugin, startRawHost } from "./session/raw-session.suite.ts";
 
 function start(plugins: readonly Plugin[]) {

@@ -1,31 +1,30 @@
 // A host in this process: plugins, sessions, services. It does not listen on a port: src/server does that.
 import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
+import { closeWithin } from "../machinery/pacing/close-within.ts";
+import { createDeadlines, type Deadlines } from "../machinery/pacing/deadlines.ts";
+import { IntakeSchedule } from "../machinery/pacing/intake-schedule.ts";
+import { warnWhileSlow } from "../machinery/pacing/slow-work.ts";
+import { type Logger, silentLogger } from "../plugin/logger.ts";
+import type { LoadedPlugin, Plugin } from "../plugin/plugin.ts";
+import type { Database } from "../plugin/ports/database.ts";
+import { noDatabase } from "../plugin/ports/no-database.ts";
+import { noSandboxes, type Sandboxes } from "../plugin/ports/sandbox.ts";
+import { createKey, createSecrets, type Secrets } from "../plugin/ports/secrets.ts";
+import type { Principal } from "../plugin/principal.ts";
+import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
-import { createDeadlines, type Deadlines } from "./calls/deadlines.ts";
 import { composeInterceptors, type Interceptor } from "./calls/interceptors.ts";
-import { closeWithin } from "./close-within.ts";
-import { IntakeSchedule } from "./intake/intake-schedule.ts";
 import { type Kernel, rankPlugins, registryOf } from "./kernel.ts";
-import type { LoadedPlugin } from "./loaded-plugin.ts";
-import { type Logger, silentLogger } from "./logger.ts";
-import type { Plugin } from "./plugin.ts";
 import { type AuditLog, createAuditEntry, guardAudit, noAudit } from "./ports/audit.ts";
-import type { Database } from "./ports/database.ts";
 import type { Journal } from "./ports/journal.ts";
-import { noDatabase } from "./ports/no-database.ts";
-import { noSandboxes, type Sandboxes } from "./ports/sandbox.ts";
-import { createKey, createSecrets, type Secrets } from "./ports/secrets.ts";
 import type { CreateKeeping } from "./ports/session-keeping.ts";
 import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStore } from "./ports/snapshot-store.ts";
-import type { Principal } from "./principal.ts";
 import { SessionManager } from "./session/session-manager.ts";
 import type { CreateTap } from "./session/session-origin.ts";
 import type { Sessions } from "./session.ts";
-import { warnWhileSlow } from "./slow-work.ts";
-import { ToolCatalogue } from "./tool-catalogue.ts";
 
 /** A plugin with its name and rank in the host. A plugin without an entry is named after its capability. */
 export interface PluginEntry {

@@ -1,21 +1,21 @@
 // Data and services that all sessions of one host share, computed once: tables, routes, limits.
 
+import type { Deadlines } from "../machinery/pacing/deadlines.ts";
+import type { IntakeSchedule } from "../machinery/pacing/intake-schedule.ts";
+import type { Logger } from "../plugin/logger.ts";
+import type { LoadedPlugin } from "../plugin/plugin.ts";
+import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { core } from "../protocol/core.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import type { Limits } from "../protocol/limits.ts";
 import type { Capability } from "../protocol/table/capability.ts";
 import { createTypeRegistry, type TypeRegistry } from "../protocol/table/registry.ts";
 import type { Authenticate } from "./authentication.ts";
-import type { Deadlines } from "./calls/deadlines.ts";
 import type { CallFn } from "./calls/interceptors.ts";
-import type { IntakeSchedule } from "./intake/intake-schedule.ts";
-import type { LoadedPlugin } from "./loaded-plugin.ts";
-import type { Logger } from "./logger.ts";
 import type { AuditEntry, AuditLog } from "./ports/audit.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { SnapshotMode, SnapshotSchedule, SnapshotStore } from "./ports/snapshot-store.ts";
 import type { Sources } from "./sources.ts";
-import type { ToolCatalogue } from "./tool-catalogue.ts";
 
 export interface Kernel extends Sources {
   readonly hostId: string;

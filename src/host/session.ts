@@ -1,9 +1,10 @@
 // The API of a session, and of all sessions of a host, for embedders and transports.
-import type { SessionInfo } from "./call-context.ts";
-import type { SessionIntake } from "./intake/session-intake.ts";
+
+import type { SessionIntake } from "../machinery/pacing/session-intake.ts";
+import type { SessionInfo } from "../plugin/call-context.ts";
+import type { Forking } from "../plugin/plugin.ts";
 import type { OutboundLine, Reader } from "./outbound/outbound-log.ts";
 import type { DirectEnd } from "./outbound/outbox.ts";
-import type { Forking } from "./plugin.ts";
 import type { StoredSnapshot } from "./ports/snapshot-store.ts";
 import type { RestoreResult, SnapshotResult } from "./session/session-core.ts";
 import type { SessionStatus } from "./session/session-life.ts";

@@ -1,6 +1,6 @@
 // The thread's side of a plugin's requests to its host: sends each request, waits for its result, and reports an abort.
 
-import type { CallOptions } from "../host/call-context.ts";
+import type { CallOptions } from "../plugin/call-context.ts";
 import { A2EError, fromErrorJson } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { FromPluginThread, ToPluginThread } from "./plugin-messages.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Worker } from "node:worker_threads";
-import type { Plugin } from "../host/plugin.ts";
+import type { Plugin } from "../plugin/plugin.ts";
 import { type IsolationOptions, isolatePlugin } from "./isolated-plugin.ts";
 import { createPluginFrom } from "./plugin-export.ts";
 

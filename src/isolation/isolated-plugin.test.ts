@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { parseHostConfig } from "../config/parsing.ts";
 import { loadPlugins } from "../config/plugin-loading.ts";
-import { silentLogger } from "../host/logger.ts";
-import { plugin } from "../host/plugin.ts";
+import { silentLogger } from "../plugin/logger.ts";
+import { plugin } from "../plugin/plugin.ts";
 import { call, capability, push } from "../protocol/table/capability.ts";
 import { startHost } from "../testing/start-host.ts";
 

@@ -2,10 +2,10 @@
 // own calls fail, with `timeout` or `sandbox_crash`. The thread is replaced, and its sessions continue with their
 // state.
 import type { ResourceLimits } from "node:worker_threads";
-import type { CallContext } from "../host/call-context.ts";
-import { closeWithin } from "../host/close-within.ts";
-import { type Logger, silentLogger } from "../host/logger.ts";
-import type { Handlers, Plugin, PluginContext, SessionContext, SessionPart } from "../host/plugin.ts";
+import { closeWithin } from "../machinery/pacing/close-within.ts";
+import type { CallContext } from "../plugin/call-context.ts";
+import { type Logger, silentLogger } from "../plugin/logger.ts";
+import type { Handlers, Plugin, PluginContext, SessionContext, SessionPart } from "../plugin/plugin.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import { IsolatedSession, refuseRequest, sessionEnded, type ThreadPort } from "./isolated-session.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { CallContext } from "../host/call-context.ts";
 import { probePlugin, type RawPeer, type Run, startRawHost } from "../host/session/raw-session.suite.ts";
+import type { CallContext } from "../plugin/call-context.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { createIsolatedFolder, type IsolatedFolder } from "./isolated-host.suite.ts";
 

@@ -1,9 +1,9 @@
 // The host's side of a session of a plugin in a thread: its running calls, and the messages of the thread about it. All
 // of these messages pass `receive`, which records them, so that a replay needs no thread.
 import { AsyncResource } from "node:async_hooks";
-import type { CallContext } from "../host/call-context.ts";
-import type { Plugin, SessionContext } from "../host/plugin.ts";
-import type { SessionState } from "../host/state/session-state.ts";
+import type { CallContext } from "../plugin/call-context.ts";
+import type { Plugin, SessionContext } from "../plugin/plugin.ts";
+import type { SessionState } from "../plugin/session-state.ts";
 import { A2EError, type ErrorJson, fromErrorJson } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { AgentRequest, NestedRequest, SessionMessage, StateEntries, ToPluginThread } from "./plugin-messages.ts";

@@ -1,10 +1,10 @@
 // Finds the export that the `cls` of a config names, and creates a plugin from it.
 import { existsSync } from "node:fs";
-import type { Plugin, PluginFactory } from "../host/plugin.ts";
 import { resolveModule } from "../machinery/module-resolution.ts";
+import { nearest } from "../machinery/nearest.ts";
+import type { Plugin, PluginFactory } from "../plugin/plugin.ts";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import { nearest } from "../protocol/nearest.ts";
 
 /** Why a plugin was not taken, in words that need no further explanation. */
 export class PluginRefusal extends Error {}

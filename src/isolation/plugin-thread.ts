@@ -1,15 +1,15 @@
 // The entry of a plugin's thread: runs the plugin and its sessions. Code that blocks here blocks only this plugin.
 import { parentPort } from "node:worker_threads";
-import type { CallContext, CallOptions, CallOther, SessionInfo } from "../host/call-context.ts";
-import type { Logger } from "../host/logger.ts";
-import type { AskOptions, Plugin, SessionContext, SessionPart } from "../host/plugin.ts";
-import { noDatabase } from "../host/ports/no-database.ts";
-import { noSandboxes } from "../host/ports/sandbox.ts";
-import { createKey, createSecrets } from "../host/ports/secrets.ts";
-import { runOutside } from "../host/session/part-context.ts";
-import { LayeredState } from "../host/state/layered-state.ts";
-import { ToolCatalogue } from "../host/tool-catalogue.ts";
+import { LayeredState } from "../machinery/state/layered-state.ts";
 import { redirectOutput } from "../machinery/threads/thread-output.ts";
+import type { CallContext, CallOptions, CallOther, SessionInfo } from "../plugin/call-context.ts";
+import type { Logger } from "../plugin/logger.ts";
+import type { AskOptions, Plugin, SessionContext, SessionPart } from "../plugin/plugin.ts";
+import { runOutside } from "../plugin/plugin.ts";
+import { noDatabase } from "../plugin/ports/no-database.ts";
+import { noSandboxes } from "../plugin/ports/sandbox.ts";
+import { createKey, createSecrets } from "../plugin/ports/secrets.ts";
+import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { createIdSource, systemClock } from "../protocol/envelope.ts";
 import { A2EError, fromErrorJson } from "../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../protocol/json.ts";

@@ -1,7 +1,7 @@
 // The states of a plugin in a thread. The host has the copy that lasts: every change is sent to it ahead of any message that
 // the plugin sends after the change.
 
-import type { LayeredState } from "../host/state/layered-state.ts";
+import type { LayeredState } from "../machinery/state/layered-state.ts";
 import { copyJson, type JsonValue } from "../protocol/json.ts";
 import type { FromPluginThread, StateEntries } from "./plugin-messages.ts";
 import { toThreadError } from "./thread-errors.ts";

@@ -14,3 +14,18 @@ export function andThen<Value, Next>(
 ): Awaitable<Next> {
   return isThenable(value) ? Promise.resolve(value).then(next) : next(value as Value);
 }
+
+/**
+ * Returns the outcome of `start` as a promise. If `start` throws, the rejection does not count as unhandled, even if
+ * the caller ignores the promise.
+ */
+export function toPromise<Value>(start: () => Value | Promise<Value>): Promise<Value> {
+  try {
+    const outcome = start();
+    return outcome instanceof Promise ? outcome : Promise.resolve(outcome);
+  } catch (error) {
+    const failed = Promise.reject(error);
+    failed.catch(() => {});
+    return failed;
+  }
+}

@@ -1,8 +1,8 @@
 // Effects outside of a session, and messages from outside: a replay takes both from the recording.
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { type Plugin, plugin, type SessionContext } from "../host/plugin.ts";
 import { probe, type RawPeer, type Run } from "../host/session/raw-session.suite.ts";
+import { type Plugin, plugin, type SessionContext } from "../plugin/plugin.ts";
 import type { Message } from "../protocol/envelope.ts";
 import { call, capability } from "../protocol/table/capability.ts";
 import { identical, readFixture, record, replay } from "./replayed-session.suite.ts";

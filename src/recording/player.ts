@@ -1,12 +1,12 @@
 // Gives a session the recorded values and results instead of those from outside, and collects the lines that the
 // session sends.
 
-import { type CallContext, replaceIn } from "../host/call-context.ts";
-import type { Expirable } from "../host/calls/deadlines.ts";
-import type { SessionContext } from "../host/plugin.ts";
 import type { TapCause } from "../host/session/session-tap.ts";
 import type { Sources } from "../host/sources.ts";
-import type { ToolCatalogue } from "../host/tool-catalogue.ts";
+import type { Expirable } from "../machinery/pacing/deadlines.ts";
+import { type CallContext, replaceIn } from "../plugin/call-context.ts";
+import type { SessionContext } from "../plugin/plugin.ts";
+import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { withdrawn } from "../protocol/core.ts";
 import type { Message } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";

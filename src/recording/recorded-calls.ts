@@ -1,8 +1,8 @@
 // The calls that a recording host answers in another way than the kernel would, or of whose answers it records more.
 import { applyChanges, changesOf } from "../durability/forks/forked-states.ts";
 import type { CallFn, InterceptedCall, Interceptor } from "../host/calls/interceptors.ts";
-import type { LayeredState } from "../host/state/layered-state.ts";
-import { PluginStates } from "../host/state/plugin-states.ts";
+import type { LayeredState } from "../machinery/state/layered-state.ts";
+import { PluginStates } from "../machinery/state/plugin-states.ts";
 import { fork, merge, replay } from "../protocol/core.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/json.ts";

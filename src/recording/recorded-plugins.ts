@@ -1,8 +1,7 @@
 // Plugins of a host that records or replays: their contexts reach the world outside through the tape of the session.
-import { type CallContext, replaceIn } from "../host/call-context.ts";
-import type { LoadedPlugin } from "../host/loaded-plugin.ts";
-import type { Plugin, SessionContext, SessionPart } from "../host/plugin.ts";
-import { isThenable } from "../host/thenable.ts";
+import { type CallContext, replaceIn } from "../plugin/call-context.ts";
+import type { LoadedPlugin, Plugin, SessionContext, SessionPart } from "../plugin/plugin.ts";
+import { isThenable } from "../protocol/awaitable.ts";
 import { recordDatabase } from "./recorded-ports.ts";
 import type { Scopes, Tape, Tapes } from "./tape.ts";
 

@@ -1,9 +1,9 @@
 // The ports of a host, wrapped so that their results for a session go through its tape. Code that runs outside of any
 // session uses them directly.
 import { createHash } from "node:crypto";
-import type { Database, SqlRow, SqlStatement, SqlValue } from "../host/ports/database.ts";
 import type { SnapshotStore } from "../host/ports/snapshot-store.ts";
-import type { CatalogueTool } from "../host/tool-catalogue.ts";
+import type { Database, SqlRow, SqlStatement, SqlValue } from "../plugin/ports/database.ts";
+import type { CatalogueTool } from "../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Scopes, Tape } from "./tape.ts";
 

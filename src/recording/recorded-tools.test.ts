@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type CatalogueTool, ToolCatalogue } from "../host/tool-catalogue.ts";
+import { type CatalogueTool, ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { ToolsOnRecord } from "./recorded-tools.ts";
 
 const tool = (name: string, isOutside: boolean): CatalogueTool => ({

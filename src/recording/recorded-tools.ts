@@ -1,6 +1,6 @@
 // The tools that other plugins offer to a session, as a recording stores them: the list, and each change of it.
 import { z } from "zod";
-import type { CatalogueTool, ToolCatalogue } from "../host/tool-catalogue.ts";
+import type { CatalogueTool, ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { jsonObject } from "../protocol/json.ts";
 

@@ -1,13 +1,13 @@
 // Records the lines that a session receives and sends, and the values it takes from outside. Never fails or delays a
 // call: a value that cannot be recorded ends the recording.
 
-import { type CallContext, replaceIn } from "../host/call-context.ts";
-import type { Expirable } from "../host/calls/deadlines.ts";
-import type { AsWritten } from "../host/plugin.ts";
 import type { TapCause } from "../host/session/session-tap.ts";
 import type { Sources } from "../host/sources.ts";
-import { isThenable } from "../host/thenable.ts";
-import type { ToolCatalogue } from "../host/tool-catalogue.ts";
+import type { Expirable } from "../machinery/pacing/deadlines.ts";
+import { type CallContext, replaceIn } from "../plugin/call-context.ts";
+import type { AsWritten } from "../plugin/plugin.ts";
+import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
+import { isThenable } from "../protocol/awaitable.ts";
 import type { JsonValue } from "../protocol/json.ts";
 import type { Concealment } from "./concealment.ts";
 import { toRecordedError } from "./recorded-error.ts";

@@ -1,8 +1,8 @@
 // The header of a recording: the facts about the host and the session that a replay needs.
 import type { HostOptions } from "../host/host.ts";
-import type { LoadedPlugin } from "../host/loaded-plugin.ts";
 import type { SessionOrigin } from "../host/ports/journal.ts";
 import type { TappedSession } from "../host/session/session-origin.ts";
+import type { LoadedPlugin } from "../plugin/plugin.ts";
 import type { Limits } from "../protocol/limits.ts";
 import { type RecordingHeader, recordingFormat } from "./recording.ts";
 

@@ -4,7 +4,7 @@ import type { A2EHost, HostOptions } from "../host/host.ts";
 import type { SessionSnapshot } from "../host/ports/snapshot-store.ts";
 import type { SessionBeginning } from "../host/session/session-origin.ts";
 import type { Session } from "../host/session.ts";
-import { LayeredState } from "../host/state/layered-state.ts";
+import { LayeredState } from "../machinery/state/layered-state.ts";
 import { createIdSource, type Message, systemClock } from "../protocol/envelope.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { Limits } from "../protocol/limits.ts";

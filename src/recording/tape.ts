@@ -1,12 +1,12 @@
 // Everything that passes between a session and the world outside, as far as the messages of the session do not determine
 // it. A recorder writes it down, a player returns it from a recording.
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { CallContext } from "../host/call-context.ts";
-import type { Expirable } from "../host/calls/deadlines.ts";
-import type { AsWritten, SessionContext } from "../host/plugin.ts";
 import type { SessionTap } from "../host/session/session-tap.ts";
 import type { Sources } from "../host/sources.ts";
-import type { ToolCatalogue } from "../host/tool-catalogue.ts";
+import type { Expirable } from "../machinery/pacing/deadlines.ts";
+import type { CallContext } from "../plugin/call-context.ts";
+import type { AsWritten, SessionContext } from "../plugin/plugin.ts";
+import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 
 export interface Tape extends SessionTap {
   readonly sources: Sources;

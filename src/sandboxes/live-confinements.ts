@@ -1,4 +1,4 @@
-import type { Confinement } from "../host/ports/sandbox.ts";
+import type { Confinement } from "../plugin/ports/sandbox.ts";
 
 /** The confinements of a sandbox that are not released yet, so that closing the sandbox releases them all. */
 export class LiveConfinements {

@@ -1,8 +1,8 @@
 // No confinement, only if configured by name: programs run as the host's user, with only their environment separated.
 // Limits and the network policy have no effect.
 
-import type { ProcessSandbox } from "../host/ports/sandbox.ts";
 import { withoutInheritedFiles } from "../machinery/processes/inherited-files.ts";
+import type { ProcessSandbox } from "../plugin/ports/sandbox.ts";
 import { verdictOfSignal } from "./processes/process-exit.ts";
 import { checkCommand, checkWorkingDirectory, everything, findProgram } from "./workspace/visible-paths.ts";
 

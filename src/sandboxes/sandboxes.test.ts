@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import type { Sandboxes } from "../host/ports/sandbox.ts";
+import type { Sandboxes } from "../plugin/ports/sandbox.ts";
 import { createSandboxes, type SandboxesOptions } from "./sandboxes.ts";
 
 const opened: Sandboxes[] = [];

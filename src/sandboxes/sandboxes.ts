@@ -8,7 +8,7 @@ import type {
   SandboxPolicy,
   SandboxReport,
   ScriptSandbox,
-} from "../host/ports/sandbox.ts";
+} from "../plugin/ports/sandbox.ts";
 import { openBubblewrap } from "./bubblewrap/probe.ts";
 import { openDocker } from "./docker/probe.ts";
 import { createNoSandbox } from "./none.ts";

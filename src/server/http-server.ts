@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { A2EHost } from "../host/host.ts";
-import { DrainTime } from "../host/session/drain-time.ts";
+import { DrainTime } from "../machinery/pacing/drain-time.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { Door } from "./door.ts";
 import { type FurtherRoute, toMethods } from "./further-route.ts";

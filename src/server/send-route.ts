@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bootHeader } from "../framing/sse.ts";
 import type { Session } from "../host/session.ts";
-import { isThenable } from "../host/thenable.ts";
+import { isThenable } from "../protocol/awaitable.ts";
 import { bearerToken, type Door, parseSeq, readUpTo } from "./door.ts";
 import { readBody, replyError, replyJson } from "./reply.ts";
 

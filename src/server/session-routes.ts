@@ -1,7 +1,7 @@
 // Sessions over HTTP: create, end, save, restore, list. A session's id is the secret that opens it.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { shortId } from "../host/logger.ts";
 import type { Session } from "../host/session.ts";
+import { shortId } from "../plugin/logger.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { bearerToken, type Door, isOperator } from "./door.ts";
 import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";

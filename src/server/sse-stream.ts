@@ -5,7 +5,7 @@ import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from ".
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
 import type { Session } from "../host/session.ts";
-import { isThenable } from "../host/thenable.ts";
+import { isThenable } from "../protocol/awaitable.ts";
 import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 import { replyError } from "./reply.ts";
 

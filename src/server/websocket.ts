@@ -12,7 +12,7 @@ import {
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
 import type { Session } from "../host/session.ts";
-import { isThenable } from "../host/thenable.ts";
+import { isThenable } from "../protocol/awaitable.ts";
 import { createMessage, encodeMessage } from "../protocol/codec.ts";
 import { resumed } from "../protocol/core.ts";
 import { createIdSource, type IdSource } from "../protocol/envelope.ts";

@@ -3,7 +3,7 @@
 import { copyFileSync, fstatSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Database, TurnLog } from "../host/ports/database.ts";
+import type { Database, TurnLog } from "../plugin/ports/database.ts";
 import { createSqliteDatabase } from "./sqlite/sqlite-database.ts";
 import { useTemporaryFolder } from "./temporary-folder.suite.ts";
 

@@ -1,4 +1,4 @@
-import type { LogFields, Logger } from "../host/logger.ts";
+import type { LogFields, Logger } from "../plugin/logger.ts";
 
 export interface LogEntry {
   readonly level: "info" | "warn" | "error";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { A2EClient } from "../client/client.ts";
-import { CheckedResult } from "../host/calls/checked-result.ts";
-import { plugin } from "../host/plugin.ts";
+import { CheckedResult } from "../plugin/checked-result.ts";
+import { plugin } from "../plugin/plugin.ts";
 import { call, capability } from "../protocol/table/capability.ts";
 import { createDirectTransport } from "../transports/direct.ts";
 import { createFakeClock } from "./fake-clock.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
-import { plugin } from "../host/plugin.ts";
+import { plugin } from "../plugin/plugin.ts";
 import { type JsonObject, jsonObject } from "../protocol/json.ts";
 import { call, capability, push } from "../protocol/table/capability.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";

@@ -1,5 +1,5 @@
 // The sessions that a fork descends from: references to their large outputs in the conversation stay valid.
-import { localPrefix, type SessionState } from "../../host/state/session-state.ts";
+import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import { chainLimits } from "./limits.ts";
 
 /** Local, so not merged: the ancestors of a fork are its own. */

@@ -1,6 +1,6 @@
 // A run that does not end at once: its timeout, the requests that wait for it, and its entry in the list of its
 // session.
-import type { CallContext } from "../../host/call-context.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/table/capability.ts";
 import type { Plan } from "./plan/plan.ts";
 import { putBack, timedOut } from "./problems.ts";

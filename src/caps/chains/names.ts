@@ -1,6 +1,6 @@
 // Checks whether the names in a plan exist in a session: tools, skills, capabilities, fields of the initial input.
-import type { CallOther } from "../../host/call-context.ts";
-import type { SessionContext } from "../../host/plugin.ts";
+import type { CallOther } from "../../plugin/call-context.ts";
+import type { SessionContext } from "../../plugin/plugin.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { Compiled, Names } from "./plan/compile.ts";
 import { ProblemList } from "./plan/problem-list.ts";

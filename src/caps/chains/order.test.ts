@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { A2EClient } from "../../client/client.ts";
-import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../plugin/tool-catalogue.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { defineTool } from "../tools/definition/define-tool.ts";
 import { chains } from "./protocol.ts";

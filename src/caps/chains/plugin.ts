@@ -1,5 +1,5 @@
 // The host side of the chains capability.
-import { type Plugin, plugin } from "../../host/plugin.ts";
+import { type Plugin, plugin } from "../../plugin/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { addAncestor, ancestorsOf } from "./ancestors.ts";
 import { createExpressionParser } from "./expressions/expression.ts";

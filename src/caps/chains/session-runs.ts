@@ -1,8 +1,8 @@
 // The runs of one session: those that requests wait for, and those that were in progress when the host was last killed.
-import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/calls/checked-result.ts";
-import type { SessionContext } from "../../host/plugin.ts";
-import type { Database } from "../../host/ports/database.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { CheckedResult } from "../../plugin/checked-result.ts";
+import type { SessionContext } from "../../plugin/plugin.ts";
+import type { Database } from "../../plugin/ports/database.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ResultOf } from "../../protocol/table/capability.ts";
 import { chainLimits } from "./limits.ts";

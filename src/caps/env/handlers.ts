@@ -1,6 +1,7 @@
 // The calls of the env capability, for one session.
-import type { Handlers, SessionContext, SessionPart } from "../../host/plugin.ts";
+
 import { isLargerThan } from "../../machinery/validation/json-size.ts";
+import type { Handlers, SessionContext, SessionPart } from "../../plugin/plugin.ts";
 import { andThen } from "../../protocol/awaitable.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../protocol/json.ts";

@@ -1,11 +1,17 @@
 // The host side of the env capability.
 import { join, resolve } from "node:path";
-import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
-import { anonymous } from "../../host/principal.ts";
-import { runOutside } from "../../host/session/part-context.ts";
 import { findModules } from "../../machinery/module-loading.ts";
 import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
+import {
+  type Plugin,
+  type PluginContext,
+  plugin,
+  runOutside,
+  type SessionContext,
+  type SessionPart,
+} from "../../plugin/plugin.ts";
+import { anonymous } from "../../plugin/principal.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinEnvs, builtinNames } from "./builtin/all.ts";
 import type { DataPlaneOptions } from "./data/data-plane.ts";

@@ -1,7 +1,8 @@
 // The errors of the env capability.
+
+import { nearest } from "../../machinery/nearest.ts";
 import { A2EError, coreErrors, messageOf } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import type { Environment } from "./define-env.ts";
 import { env } from "./protocol.ts";
 

@@ -3,10 +3,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CallContext } from "../../host/call-context.ts";
-import { anonymous } from "../../host/principal.ts";
 import { createPluginContext, createSessionContext } from "../../host/session/plugin-contexts.suite.ts";
-import { LayeredState } from "../../host/state/layered-state.ts";
+import { LayeredState } from "../../machinery/state/layered-state.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { anonymous } from "../../plugin/principal.ts";
 import type { Clock } from "../../protocol/envelope.ts";
 import type { RequestInputOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import { type EnvPluginOptions, envPlugin } from "./plugin.ts";

@@ -1,6 +1,6 @@
 // The part of the bridge that all sessions share: the servers of the config, and the environment of every server.
 import { AsyncResource } from "node:async_hooks";
-import type { PluginContext, SessionContext } from "../../host/plugin.ts";
+import type { PluginContext, SessionContext } from "../../plugin/plugin.ts";
 import { Authorization } from "./authorization/authorization.ts";
 import { CallbackServer } from "./authorization/callback-server.ts";
 import { coalesceRefreshes } from "./authorization/coalesced-fetch.ts";

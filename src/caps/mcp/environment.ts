@@ -1,6 +1,7 @@
 // The environment that all servers of a bridge share.
-import type { Logger } from "../../host/logger.ts";
+
 import type { OrphanGuard } from "../../machinery/processes/orphan-guard.ts";
+import type { Logger } from "../../plugin/logger.ts";
 import type { Clock } from "../../protocol/envelope.ts";
 import type { ParsedMcpOptions } from "./options.ts";
 

@@ -1,6 +1,6 @@
 // The host side of the mcp capability: servers of the Model Context Protocol as tools, resources and prompts of a
 // session.
-import { type Plugin, plugin } from "../../host/plugin.ts";
+import { type Plugin, plugin } from "../../plugin/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { Bridge } from "./bridge.ts";
 import { listPrompts, listResources, listResourceTemplates } from "./content/listing.ts";

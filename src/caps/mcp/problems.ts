@@ -1,7 +1,8 @@
 // The errors of this capability, worded in one place.
+
+import { nearest } from "../../machinery/nearest.ts";
 import type { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import { mcpLimits } from "./limits.ts";
 import { mcp } from "./protocol.ts";
 

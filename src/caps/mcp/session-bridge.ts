@@ -1,6 +1,6 @@
 // The bridge as one session sees it: the host's servers and its own.
-import type { SessionContext } from "../../host/plugin.ts";
-import { localPrefix } from "../../host/state/session-state.ts";
+import type { SessionContext } from "../../plugin/plugin.ts";
+import { localPrefix } from "../../plugin/session-state.ts";
 import { fail } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Authorization } from "./authorization/authorization.ts";

@@ -1,7 +1,7 @@
 // The memories that one session has opened, each a namespace with a scope, and the owner of their entries.
 import { createHash } from "node:crypto";
-import type { SessionContext } from "../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../host/state/session-state.ts";
+import type { SessionContext } from "../../plugin/plugin.ts";
+import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { canonicalJson } from "./key.ts";
 import type { View } from "./persistent/memory-store.ts";

@@ -1,11 +1,11 @@
 // The plugin on a real in-memory database, with sessions and forks but without a host.
 import { deepStrictEqual } from "node:assert";
-import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/calls/checked-result.ts";
-import type { SessionPart } from "../../host/plugin.ts";
-import type { Database } from "../../host/ports/database.ts";
 import { createPluginContext, createSessionContext } from "../../host/session/plugin-contexts.suite.ts";
-import { LayeredState } from "../../host/state/layered-state.ts";
+import { LayeredState } from "../../machinery/state/layered-state.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { CheckedResult } from "../../plugin/checked-result.ts";
+import type { SessionPart } from "../../plugin/plugin.ts";
+import type { Database } from "../../plugin/ports/database.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Call, RequestInputOf, ResultOf } from "../../protocol/table/capability.ts";

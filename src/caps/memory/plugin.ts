@@ -1,7 +1,8 @@
 // The host side of the memory capability.
-import { type Plugin, type PluginContext, plugin } from "../../host/plugin.ts";
-import type { SessionState } from "../../host/state/session-state.ts";
+
 import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
+import { type Plugin, type PluginContext, plugin } from "../../plugin/plugin.ts";
+import type { SessionState } from "../../plugin/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Embedder } from "./embedder.ts";
 import { createLocalEmbedder } from "./embedding/local-embedder.ts";

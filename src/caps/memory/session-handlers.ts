@@ -1,8 +1,9 @@
 // Answers the requests of one session from its three tiers.
-import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/calls/checked-result.ts";
-import type { Handlers, SessionContext } from "../../host/plugin.ts";
+
 import { isLargerThan } from "../../machinery/validation/json-size.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { CheckedResult } from "../../plugin/checked-result.ts";
+import type { Handlers, SessionContext } from "../../plugin/plugin.ts";
 import { isThenable } from "../../protocol/awaitable.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/table/capability.ts";

@@ -1,8 +1,9 @@
 // Merges the plans of a fork into its parent session. An item that both changed stays as it is in the parent and is
 // reported; a plan that would be inconsistent afterwards is not merged at all. The fork keeps its copies, with the
 // merged version as their new base, so that a later merge finds later changes only.
-import type { Database } from "../../host/ports/database.ts";
+
 import { findCycle } from "../../machinery/find-cycle.ts";
+import type { Database } from "../../plugin/ports/database.ts";
 import { compareFields, type Desk } from "./desk.ts";
 import { liveClaim, type Plan, type Task, type TaskFields, taskFields } from "./model.ts";
 import { removePlan } from "./plan-calls.ts";

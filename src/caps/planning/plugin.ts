@@ -1,10 +1,10 @@
 // The host side of the planning capability. Every request is handled in one turn, so its changes are committed together
 // with its answer.
 
-import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../host/plugin.ts";
-import type { Database } from "../../host/ports/database.ts";
-import type { SessionState } from "../../host/state/session-state.ts";
 import { type RegularWork, startRegularWork } from "../../machinery/regular-work.ts";
+import { type Plugin, type PluginContext, plugin, type SessionContext, type SessionPart } from "../../plugin/plugin.ts";
+import type { Database } from "../../plugin/ports/database.ts";
+import type { SessionState } from "../../plugin/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { claimTask, readyTasks, releaseClaim, renewClaim } from "./claim-calls.ts";
 import { Desk } from "./desk.ts";

@@ -1,7 +1,8 @@
 // The errors of the planning capability. A plan or task that an agent may not see gets the same error as one that does
 // not exist.
+
+import { nearest } from "../../machinery/nearest.ts";
 import type { A2EError } from "../../protocol/errors.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import type { Claim, Plan, Task } from "./model.ts";
 import { planning } from "./protocol.ts";
 

@@ -1,7 +1,7 @@
 // The identity of a session for planning, stored in the session's state. It is read on each use, since the host may
 // replace the state.
-import type { SessionContext } from "../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../host/state/session-state.ts";
+import type { SessionContext } from "../../plugin/plugin.ts";
+import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import { ground } from "./model.ts";
 
 export interface Viewer {

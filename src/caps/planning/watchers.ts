@@ -1,5 +1,5 @@
 // Notifies the sessions that watch a plan about changes by other sessions.
-import type { Logger } from "../../host/logger.ts";
+import type { Logger } from "../../plugin/logger.ts";
 import type { Plan } from "./model.ts";
 import type { ChangeRecord } from "./protocol.ts";
 import type { PlanSpace } from "./storage/plan-space.ts";

@@ -1,5 +1,5 @@
 // How a process ended, in the terms of both dialects.
-import type { ProcessExit } from "../../host/ports/sandbox.ts";
+import type { ProcessExit } from "../../plugin/ports/sandbox.ts";
 import { signalNumber } from "./group/signals.ts";
 import type { FeedEvent } from "./output/feed.ts";
 import type { ProcStatus } from "./protocol.ts";

@@ -1,6 +1,6 @@
 // The handlers of the proc capability for one session.
-import type { CallContext } from "../../host/call-context.ts";
-import type { Handlers, SessionContext } from "../../host/plugin.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import type { Handlers, SessionContext } from "../../plugin/plugin.ts";
 import { fail } from "../../protocol/errors.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
 import { isDeadly, parseSignal } from "./group/signals.ts";

@@ -1,5 +1,5 @@
 // One process from its start to its end: keeps its output, enforces its timeout, and reports its end exactly once.
-import type { ProcessExit } from "../../host/ports/sandbox.ts";
+import type { ProcessExit } from "../../plugin/ports/sandbox.ts";
 import type { Child, ChildEvents } from "./child/child.ts";
 import { type EndReason, judgeEnd, nameSignal, toEndEvent } from "./ending.ts";
 import { ProcessGroup } from "./group/process-group.ts";

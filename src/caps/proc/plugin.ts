@@ -1,7 +1,7 @@
 // The host side of the proc capability.
 import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
-import { type Plugin, plugin } from "../../host/plugin.ts";
+import { type Plugin, plugin } from "../../plugin/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { createHandlers, type Outside } from "./handlers.ts";
 import { type ParsedProcOptions, type ProcOptions, parseProcOptions } from "./options.ts";

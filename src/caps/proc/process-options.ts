@@ -1,5 +1,5 @@
 // The settings of one process.
-import type { Confinement } from "../../host/ports/sandbox.ts";
+import type { Confinement } from "../../plugin/ports/sandbox.ts";
 import type { Clock } from "../../protocol/envelope.ts";
 
 export interface ProcessLimits {

@@ -1,6 +1,6 @@
 // The processes of one session: running, ended, and records of processes that ended with an earlier host.
-import type { SessionContext } from "../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../host/state/session-state.ts";
+import type { SessionContext } from "../../plugin/plugin.ts";
+import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { killMarked } from "./group/group.ts";
 import { procLimits } from "./limits.ts";

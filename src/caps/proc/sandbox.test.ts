@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { noSandboxes } from "../../host/ports/sandbox.ts";
+import { noSandboxes } from "../../plugin/ports/sandbox.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
 import { type Need, testWith } from "../../testing/needs.suite.ts";
 import { dataOf, startProc, whenGone } from "./proc-host.suite.ts";

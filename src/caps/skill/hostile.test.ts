@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type Confinement, noSandboxes, type ProcessSandbox } from "../../host/ports/sandbox.ts";
+import { type Confinement, noSandboxes, type ProcessSandbox } from "../../plugin/ports/sandbox.ts";
 import { type SkillHost, type StartOptions, startSkills } from "./start-skills.suite.ts";
 
 async function startWith(code: string, options: StartOptions = {}, fields = ""): Promise<SkillHost> {

@@ -1,7 +1,7 @@
 // The host side of the skill capability.
 import { join, relative } from "node:path";
-import type { CallContext } from "../../host/call-context.ts";
-import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../plugin/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
 import { FolderCopies } from "./library/folder-copies.ts";

@@ -1,8 +1,9 @@
 // The errors of the skill capability.
-import type { ToolProblem } from "../../host/tool-catalogue.ts";
+
+import { nearest } from "../../machinery/nearest.ts";
 import { problemsToText } from "../../machinery/validation/problem-text.ts";
+import type { ToolProblem } from "../../plugin/tool-catalogue.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import { skill } from "./protocol.ts";
 
 const maxShown = 128;

@@ -1,8 +1,9 @@
 // One call of a skill, from its request to its result.
-import type { CallContext } from "../../host/call-context.ts";
-import type { SessionContext } from "../../host/plugin.ts";
+
 import { CollectedEvents } from "../../machinery/collected-events.ts";
 import { isLargerThan } from "../../machinery/validation/json-size.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import type { SessionContext } from "../../plugin/plugin.ts";
 import { isDeeperThan, type JsonObject } from "../../protocol/json.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import { fillPlaceholders } from "./format/placeholders.ts";

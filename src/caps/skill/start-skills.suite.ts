@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Sandboxes } from "../../host/ports/sandbox.ts";
+import type { Sandboxes } from "../../plugin/ports/sandbox.ts";
 import { createSandboxes } from "../../sandboxes/sandboxes.ts";
 import { startHost, type TestClientOptions } from "../../testing/start-host.ts";
 import type { SkillOptions } from "./options.ts";

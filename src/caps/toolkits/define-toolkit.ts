@@ -1,10 +1,10 @@
 // The API for toolkit authors: one object per toolkit. A schema describes its config, and its tools share the result of
 // `start`.
 import { z } from "zod";
-import type { CallContext } from "../../host/call-context.ts";
-import type { Logger } from "../../host/logger.ts";
-import type { CatalogueTool } from "../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../host/tool-output.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import type { Logger } from "../../plugin/logger.ts";
+import type { CatalogueTool } from "../../plugin/tool-catalogue.ts";
+import type { ToolOutput } from "../../plugin/tool-output.ts";
 import type { Awaitable } from "../../protocol/awaitable.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import type { ToolkitScope } from "./protocol.ts";

@@ -1,6 +1,6 @@
 // The public subpath `a2e/toolkits`: define toolkits, and the plugin that serves them.
 
-export type { CallContext } from "../../host/call-context.ts";
+export type { CallContext } from "../../plugin/call-context.ts";
 export {
   defineToolkit,
   type Running,

@@ -1,7 +1,7 @@
 // The host side of the toolkits capability.
 import { join, resolve } from "node:path";
-import type { SessionInfo } from "../../host/call-context.ts";
-import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
+import type { SessionInfo } from "../../plugin/call-context.ts";
+import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../plugin/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { createBuiltins } from "./builtin/all.ts";
 import type { Toolkit } from "./define-toolkit.ts";

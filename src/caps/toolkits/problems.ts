@@ -1,8 +1,9 @@
 // The errors of the toolkits capability.
-import type { ToolProblem } from "../../host/tool-catalogue.ts";
+
+import { nearest } from "../../machinery/nearest.ts";
 import { problemsToText } from "../../machinery/validation/problem-text.ts";
+import type { ToolProblem } from "../../plugin/tool-catalogue.ts";
 import type { A2EError } from "../../protocol/errors.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import { toolkits } from "./protocol.ts";
 
 const shown = (name: string) => `"${name.slice(0, 64)}"`;

@@ -1,8 +1,8 @@
 // Validates values against a schema: fills in defaults and reports all problems at once.
 import { z } from "zod";
-import type { CatalogueTool } from "../../host/tool-catalogue.ts";
 import { createSchemaCheck } from "../../machinery/validation/json-schema.ts";
 import { toPath } from "../../machinery/validation/problem-text.ts";
+import type { CatalogueTool } from "../../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 
 type Check = CatalogueTool["check"];

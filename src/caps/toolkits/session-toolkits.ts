@@ -1,6 +1,6 @@
 // The toolkits that one session can see: its own, and those that all sessions share.
-import type { CallContext, SessionInfo } from "../../host/call-context.ts";
-import type { Handlers } from "../../host/plugin.ts";
+import type { CallContext, SessionInfo } from "../../plugin/call-context.ts";
+import type { Handlers } from "../../plugin/plugin.ts";
 import { type A2EError, fail } from "../../protocol/errors.ts";
 import type { ResultInputOf } from "../../protocol/table/capability.ts";
 import { isToolkitName, type Toolkit } from "./define-toolkit.ts";

@@ -1,5 +1,5 @@
 // Reports to a session which tools were added and removed.
-import type { ToolCatalogue } from "../../host/tool-catalogue.ts";
+import type { ToolCatalogue } from "../../plugin/tool-catalogue.ts";
 
 /** Reports all changes of one turn of the event loop together, until the returned function is called. */
 export function watchCatalogue(

@@ -1,6 +1,7 @@
 // The context of a tool whose agent did not ask for a stream: its events are collected for the result instead of sent.
-import type { CallContext } from "../../host/call-context.ts";
+
 import { type CollectedEvent, CollectedEvents } from "../../machinery/collected-events.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
 import { toEventData } from "../../protocol/core.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { toolLimits } from "./limits.ts";

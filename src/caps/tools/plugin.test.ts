@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
-import { ToolCatalogue } from "../../host/tool-catalogue.ts";
+import { ToolCatalogue } from "../../plugin/tool-catalogue.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { defineTool, toolOutput } from "./definition/define-tool.ts";

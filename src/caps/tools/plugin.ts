@@ -1,12 +1,12 @@
 // The host side of the tools capability: adds tools to the catalogue, and lists and calls all tools in it.
 import { AsyncResource } from "node:async_hooks";
 import { lookup } from "node:dns/promises";
-import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../host/plugin.ts";
-import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
 import { isPublicAddress } from "../../machinery/confinement/public-address.ts";
 import { Workspace } from "../../machinery/confinement/workspace.ts";
 import { findModules } from "../../machinery/module-loading.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
+import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../plugin/plugin.ts";
+import type { CatalogueTool, ToolCatalogue } from "../../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { builtinNames, builtinTools } from "./builtin/all.ts";
 import type { HttpSettings } from "./builtin/environment.ts";

@@ -1,6 +1,7 @@
 // The error for a call with invalid arguments.
-import type { ToolProblem } from "../../host/tool-catalogue.ts";
+
 import { problemsToText } from "../../machinery/validation/problem-text.ts";
+import type { ToolProblem } from "../../plugin/tool-catalogue.ts";
 import type { A2EError } from "../../protocol/errors.ts";
 import { tools } from "./protocol.ts";
 

@@ -1,8 +1,8 @@
 // Runs one tool for one request, and converts its output to the answer.
-import type { CallContext } from "../../host/call-context.ts";
-import { CheckedResult } from "../../host/calls/checked-result.ts";
-import type { CatalogueTool } from "../../host/tool-catalogue.ts";
-import { hasFailed, type ToolOutput } from "../../host/tool-output.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { CheckedResult } from "../../plugin/checked-result.ts";
+import type { CatalogueTool } from "../../plugin/tool-catalogue.ts";
+import { hasFailed, type ToolOutput } from "../../plugin/tool-output.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { RequestOf, ResultInputOf, ResultOf } from "../../protocol/table/capability.ts";
 import { CollectingContext } from "./collecting-context.ts";

@@ -1,11 +1,12 @@
 // Finds, checks and runs one tool, and limits its result. A synchronous tool is answered synchronously.
-import type { CallContext } from "../../host/call-context.ts";
-import type { CatalogueTool, ToolCatalogue } from "../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../host/tool-output.ts";
+
+import { nearest } from "../../machinery/nearest.ts";
 import { cutText, isLargerThan } from "../../machinery/validation/json-size.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import type { CatalogueTool, ToolCatalogue } from "../../plugin/tool-catalogue.ts";
+import type { ToolOutput } from "../../plugin/tool-output.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../../protocol/json.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import { schemaViolation } from "./problems.ts";
 import { tools } from "./protocol.ts";
 

@@ -1,5 +1,5 @@
 // Finds tools by words, best match first.
-import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../plugin/tool-catalogue.ts";
 
 /** Tools with every word of the query in their name, tags or description; matches in the name come first. */
 export function searchTools(tools: readonly CatalogueTool[], query: string): CatalogueTool[] {

@@ -1,7 +1,8 @@
 // Turns flags into the arguments of a tool or skill, guided by its JSON Schema. The host checks whether they fit.
+
+import { nearest } from "../../machinery/nearest.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { isJsonObject } from "../../protocol/json.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
 import type { Flag } from "./flags.ts";

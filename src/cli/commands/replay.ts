@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { replayConfigured } from "../../compose/replay.ts";
-import { createLogger, type Logger } from "../../host/logger.ts";
+import { createLogger, type Logger } from "../../plugin/logger.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { RecordingError } from "../../recording/recording.ts";

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { type ConfiguredServer, startConfiguredServer } from "../../compose/configured-server.ts";
 import type { A2EHostConfig } from "../../config/schema.ts";
-import { createLogger, type Logger } from "../../host/logger.ts";
+import { createLogger, type Logger } from "../../plugin/logger.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";

@@ -9,7 +9,7 @@ import { checkBinding } from "../../compose/binding.ts";
 import { toHostConfig } from "../../config/parsing.ts";
 import { loadPlugins } from "../../config/plugin-loading.ts";
 import type { A2EHostConfig } from "../../config/schema.ts";
-import { silentLogger } from "../../host/logger.ts";
+import { silentLogger } from "../../plugin/logger.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { openSqlite } from "../../stores/sqlite/sqlite.ts";
 import { type ConfigChoice, readConfig } from "../hosting/config-options.ts";

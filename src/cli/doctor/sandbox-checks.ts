@@ -2,7 +2,7 @@
 // run.
 import { openSandboxes } from "../../compose/configured-host.ts";
 import type { A2EHostConfig } from "../../config/schema.ts";
-import type { Sandboxes } from "../../host/ports/sandbox.ts";
+import type { Sandboxes } from "../../plugin/ports/sandbox.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,7 +1,7 @@
 // Tools and plugins are third-party code: their output must not get between the lines of the protocol.
 import { Console } from "node:console";
 import { Writable } from "node:stream";
-import type { Logger } from "../../host/logger.ts";
+import type { Logger } from "../../plugin/logger.ts";
 
 /** Sends everything that is written with `console` to the log. Returns a function that undoes it. */
 export function divertConsole(log: Logger): () => void {

@@ -4,7 +4,7 @@ import { A2EClient } from "../../client/client.ts";
 import { A2EConnectionError } from "../../client/errors.ts";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
 import type { A2EHostConfig } from "../../config/schema.ts";
-import { createLogger } from "../../host/logger.ts";
+import { createLogger } from "../../plugin/logger.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Transport } from "../../protocol/transport.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";

@@ -1,7 +1,7 @@
 // A log for a host whose terminal is not its own.
 import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { createLogger, type Logger } from "../../host/logger.ts";
+import { createLogger, type Logger } from "../../plugin/logger.ts";
 
 const defaultMaxBytes = 1024 * 1024;
 

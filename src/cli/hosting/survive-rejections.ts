@@ -1,6 +1,6 @@
 // Tools and plugins are third-party code: an unhandled rejection of theirs must not end the host with all its sessions.
 // An uncaught exception does end it, because it may leave state half changed.
-import type { Logger } from "../../host/logger.ts";
+import type { Logger } from "../../plugin/logger.ts";
 
 /**
  * Logs unhandled rejections, and an uncaught exception before Node ends the process. Returns a function that undoes

@@ -1,9 +1,9 @@
 // `a2e skills run`: runs a skill once.
 import { type SkillDefinition, type SkillResult, skill } from "../../caps/skill/protocol.ts";
 import type { A2EClient } from "../../client/client.ts";
+import { nearest } from "../../machinery/nearest.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { isJsonObject } from "../../protocol/json.ts";
-import { nearest } from "../../protocol/nearest.ts";
 import { renderCallEvent } from "../arguments/call-event-text.ts";
 import { parseFlags } from "../arguments/flags.ts";
 import { createTextReader, isInputNamed } from "../arguments/input-text.ts";

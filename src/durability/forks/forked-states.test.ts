@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { LoadedPlugin } from "../../host/loaded-plugin.ts";
-import { type Forking, plugin, type SessionPart } from "../../host/plugin.ts";
-import { PluginStates } from "../../host/state/plugin-states.ts";
+import { PluginStates } from "../../machinery/state/plugin-states.ts";
+import type { LoadedPlugin } from "../../plugin/plugin.ts";
+import { type Forking, plugin, type SessionPart } from "../../plugin/plugin.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { capability } from "../../protocol/table/capability.ts";
 import { applyChanges, changesOf, forkStates, mergeStates } from "./forked-states.ts";

@@ -1,8 +1,8 @@
 // Forks and merges the states of all plugins of a session.
-import type { LoadedPlugin } from "../../host/loaded-plugin.ts";
-import type { Forking, SessionPart } from "../../host/plugin.ts";
-import type { LayeredState } from "../../host/state/layered-state.ts";
-import type { PluginStates } from "../../host/state/plugin-states.ts";
+
+import type { LayeredState } from "../../machinery/state/layered-state.ts";
+import type { PluginStates } from "../../machinery/state/plugin-states.ts";
+import type { Forking, LoadedPlugin, SessionPart } from "../../plugin/plugin.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { isSame, type MergeOutcome, mergeState } from "./state-merging.ts";
 

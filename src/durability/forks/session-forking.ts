@@ -1,7 +1,8 @@
 // A fork is a session that begins with a copy of the state of another session. A merge applies its changes to the parent.
-import type { Forking } from "../../host/plugin.ts";
+
 import type { KeptSession, OtherSessions } from "../../host/ports/session-keeping.ts";
 import type { MergeResult } from "../../host/session/session-core.ts";
+import type { Forking } from "../../plugin/plugin.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { forkStates, mergeStates } from "./forked-states.ts";
 

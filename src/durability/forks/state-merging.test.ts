@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { LayeredState } from "../../host/state/layered-state.ts";
-import { localPrefix } from "../../host/state/session-state.ts";
+import { LayeredState } from "../../machinery/state/layered-state.ts";
+import { localPrefix } from "../../plugin/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { mergeState } from "./state-merging.ts";
 

@@ -1,6 +1,6 @@
 // Merges the state of a fork into the state that it was forked from, key by key.
-import type { LayeredState } from "../../host/state/layered-state.ts";
-import { localPrefix, type SessionState } from "../../host/state/session-state.ts";
+import type { LayeredState } from "../../machinery/state/layered-state.ts";
+import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 
 export interface MergeOutcome {

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { plugin } from "../../host/plugin.ts";
 import { RawPeer, startRawHost } from "../../host/session/raw-session.suite.ts";
 import type { Session } from "../../host/session.ts";
+import { plugin } from "../../plugin/plugin.ts";
 import { call, capability } from "../../protocol/table/capability.ts";
 import { type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { A2EHost, type HostOptions } from "../../host/host.ts";
-import { plugin, type SessionPart } from "../../host/plugin.ts";
 import { RawPeer } from "../../host/session/raw-session.suite.ts";
 import type { Session } from "../../host/session.ts";
+import { plugin, type SessionPart } from "../../plugin/plugin.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { call, capability } from "../../protocol/table/capability.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Journal, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
-import { LayeredState } from "../../host/state/layered-state.ts";
+import { LayeredState } from "../../machinery/state/layered-state.ts";
 import { createLatePlace, type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 
 const record: SessionRecord = {

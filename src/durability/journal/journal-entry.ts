@@ -2,7 +2,7 @@
 // lines once the store reports that they are durable.
 import type { JournalledLines, JournalledSession, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
-import type { LayeredState } from "../../host/state/layered-state.ts";
+import type { LayeredState } from "../../machinery/state/layered-state.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import {
   type CommitUnit,

@@ -2,10 +2,10 @@
 import { copyFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import type { Database } from "../../host/ports/database.ts";
 import type { Journal, SessionJournal, SessionOrigin } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
-import { LayeredState } from "../../host/state/layered-state.ts";
+import { LayeredState } from "../../machinery/state/layered-state.ts";
+import type { Database } from "../../plugin/ports/database.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { useTemporaryFolder } from "../../stores/temporary-folder.suite.ts";

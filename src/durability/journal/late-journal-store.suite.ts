@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SessionOrigin } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
-import { LayeredState } from "../../host/state/layered-state.ts";
+import { LayeredState } from "../../machinery/state/layered-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { type CommitUnit, forgetSession, type JournalStore, type SessionTurn } from "./journal-store.ts";
 

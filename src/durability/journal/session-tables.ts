@@ -1,5 +1,5 @@
 // The tables of the SQL journal: records of sessions, their outgoing lines, and the state of their plugins.
-import type { Database, SqlStatement } from "../../host/ports/database.ts";
+import type { Database, SqlStatement } from "../../plugin/ports/database.ts";
 import type { WrittenChange, WrittenRecord } from "./written-turn.ts";
 import { noLayer } from "./written-turn.ts";
 

@@ -1,9 +1,10 @@
 // The journal in the host's SQL database. All writes of one turn of the event loop, of all sessions and of plugins to their
 // own tables, are committed in one transaction: see docs/decisions/journal.md.
-import type { Database, TurnLog } from "../../host/ports/database.ts";
+
 import type { Journal, SessionOrigin } from "../../host/ports/journal.ts";
 import type { SessionRecord } from "../../host/session/session-record.ts";
-import { LayeredState } from "../../host/state/layered-state.ts";
+import { LayeredState } from "../../machinery/state/layered-state.ts";
+import type { Database, TurnLog } from "../../plugin/ports/database.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { defaultLimits } from "../../protocol/limits.ts";
 import { createJournal } from "./create-journal.ts";

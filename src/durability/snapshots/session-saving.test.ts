@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { plugin } from "../../host/plugin.ts";
 import type { SnapshotSchedule, SnapshotStore } from "../../host/ports/snapshot-store.ts";
 import { echo, probe, startRawHost } from "../../host/session/raw-session.suite.ts";
+import { plugin } from "../../plugin/plugin.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
 

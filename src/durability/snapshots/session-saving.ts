@@ -1,10 +1,10 @@
 // When snapshots are taken: `SessionSaving` saves and restores one session, `AutomaticSnapshots` saves the sessions of a host
 // on a schedule and before the host stops.
 import type { Kernel } from "../../host/kernel.ts";
-import { shortId } from "../../host/logger.ts";
 import type { KeptClosing, KeptEntry, KeptSession, OtherSessions } from "../../host/ports/session-keeping.ts";
 import type { SavedSession, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
 import type { KeptCalls, MergeResult, RestoreResult, SnapshotResult } from "../../host/session/session-core.ts";
+import { shortId } from "../../plugin/logger.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { forkSession, mergeFork } from "../forks/session-forking.ts";
 import { SessionSnapshots } from "./session-snapshots.ts";

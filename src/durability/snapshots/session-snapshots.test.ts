@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { HostOptions, PluginEntry } from "../../host/host.ts";
-import { type Plugin, plugin, type SessionContext } from "../../host/plugin.ts";
 import type { SnapshotMode, SnapshotStore } from "../../host/ports/snapshot-store.ts";
 import {
   echo,
@@ -11,6 +10,7 @@ import {
   side,
   startRawHost,
 } from "../../host/session/raw-session.suite.ts";
+import { type Plugin, plugin, type SessionContext } from "../../plugin/plugin.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 

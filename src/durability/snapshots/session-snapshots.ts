@@ -1,5 +1,5 @@
 // Writes snapshots of a session to the snapshot store, and restores a session from them.
-import type { LoadedPlugin } from "../../host/loaded-plugin.ts";
+
 import type {
   PluginSnapshot,
   SavedSession,
@@ -9,6 +9,7 @@ import type {
   StoredSnapshot,
 } from "../../host/ports/snapshot-store.ts";
 import type { SessionParts } from "../../host/session/session-parts.ts";
+import type { LoadedPlugin } from "../../plugin/plugin.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 

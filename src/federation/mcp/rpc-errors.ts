@@ -1,7 +1,7 @@
 // Converts failures to errors of MCP. Errors of the session are sent to the client; internal errors are only logged.
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { A2EClientError, A2EConnectionError } from "../../client/errors.ts";
-import type { Logger } from "../../host/logger.ts";
+import type { Logger } from "../../plugin/logger.ts";
 import { A2EError } from "../../protocol/errors.ts";
 
 /** Runs `work`, and rejects only with errors that the client may see. */

@@ -13,7 +13,7 @@ import { createMcpRoute } from "../../compose/mcp-route.ts";
 import { keepSessions } from "../../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions } from "../../host/host.ts";
 import type { AuditEntry } from "../../host/ports/audit.ts";
-import type { CatalogueTool } from "../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../plugin/tool-catalogue.ts";
 import { startServer } from "../../server/http-server.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";

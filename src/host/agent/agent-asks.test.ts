@@ -3,6 +3,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { A2EClient } from "../../client/client.ts";
 import { keepSessions } from "../../durability/keep-sessions.ts";
+import { createDeadlines } from "../../machinery/pacing/deadlines.ts";
+import { plugin, type SessionContext } from "../../plugin/plugin.ts";
 import { systemClock } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { defaultLimits } from "../../protocol/limits.ts";
@@ -10,9 +12,7 @@ import { call, capability } from "../../protocol/table/capability.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { watchResources } from "../../testing/leaks.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
-import { createDeadlines } from "../calls/deadlines.ts";
 import { A2EHost } from "../host.ts";
-import { plugin, type SessionContext } from "../plugin.ts";
 import { startRawHost } from "../session/raw-session.suite.ts";
 import { AgentAsks } from "./agent-asks.ts";
 

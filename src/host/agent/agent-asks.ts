@@ -1,6 +1,8 @@
 // Questions of the host to an agent: sent like a push, answered like a call. Each question is settled exactly once: by
 // an answer, a timeout, its signal or the end of the session.
 import { AsyncResource } from "node:async_hooks";
+import type { Deadlines, Expirable } from "../../machinery/pacing/deadlines.ts";
+import type { AskOptions } from "../../plugin/plugin.ts";
 import { createMessage } from "../../protocol/codec.ts";
 import { errorPayload, withdrawn } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
@@ -9,8 +11,6 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import { parseWith } from "../../protocol/table/parse.ts";
-import type { Deadlines, Expirable } from "../calls/deadlines.ts";
-import type { AskOptions } from "../plugin.ts";
 import type { Sources } from "../sources.ts";
 
 interface AskScope {

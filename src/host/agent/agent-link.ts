@@ -1,5 +1,6 @@
 // Messages of the host to an agent that do not answer a request: pushes of plugins, and questions to the agent.
 
+import type { AskOptions } from "../../plugin/plugin.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
 import { inDocsSpelling } from "../../protocol/docs-spelling.ts";
 import type { Message } from "../../protocol/envelope.ts";
@@ -8,7 +9,6 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Outbox } from "../outbound/outbox.ts";
-import type { AskOptions } from "../plugin.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import { AgentAsks } from "./agent-asks.ts";
 

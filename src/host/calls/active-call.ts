@@ -1,15 +1,15 @@
 // A request that has not been answered yet. Handlers see it as their CallContext.
 
+import type { Expirable } from "../../machinery/pacing/deadlines.ts";
+import type { CallContext, CallOptions, CallOther, SessionInfo } from "../../plugin/call-context.ts";
+import type { Logger } from "../../plugin/logger.ts";
+import { toPromise } from "../../protocol/awaitable.ts";
 import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { IdEntry } from "../../protocol/id-table.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { TypeEntry } from "../../protocol/table/registry.ts";
-import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
-import type { Logger } from "../logger.ts";
-import { toPromise } from "../thenable.ts";
-import type { Expirable } from "./deadlines.ts";
 
 export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
 

@@ -1,5 +1,5 @@
 // Writes the audit entries of one session.
-import type { SessionInfo } from "../call-context.ts";
+import type { SessionInfo } from "../../plugin/call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { AuditEntry, AuditLog } from "../ports/audit.ts";
 import type { ActiveCall } from "./active-call.ts";

@@ -1,9 +1,10 @@
 // Sends the events of a call to the agent or, for a nested call, to its caller.
+
+import type { Logger } from "../../plugin/logger.ts";
 import { createMessage } from "../../protocol/codec.ts";
 import { toEventData } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Logger } from "../logger.ts";
 import type { Sources } from "../sources.ts";
 import type { ActiveCall } from "./active-call.ts";
 

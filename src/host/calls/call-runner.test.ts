@@ -1,9 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { plugin } from "../../plugin/plugin.ts";
 import { core } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import type { CallContext } from "../call-context.ts";
-import { plugin } from "../plugin.ts";
 import {
   createGate,
   echo,

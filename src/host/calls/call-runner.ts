@@ -1,26 +1,26 @@
 // Runs the calls of one session: a limited number at once, each with a deadline, each with exactly one answer.
 // Every call ends in `#end`, no matter how its handler behaves.
 
+import type { CallOptions, SessionInfo } from "../../plugin/call-context.ts";
+import { CheckedResult } from "../../plugin/checked-result.ts";
+import { type Logger, shortId } from "../../plugin/logger.ts";
+import type { SessionPart } from "../../plugin/plugin.ts";
+import { toPromise } from "../../protocol/awaitable.ts";
 import { handshake } from "../../protocol/core.ts";
 import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import { CheckedAnswer } from "../../protocol/table/checked-answer.ts";
-import type { CallOptions, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
-import { type Logger, shortId } from "../logger.ts";
 import type { Outbox } from "../outbound/outbox.ts";
-import type { SessionPart } from "../plugin.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { Sources } from "../sources.ts";
-import { toPromise } from "../thenable.ts";
 import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
 import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
 import { sendEvent } from "./call-events.ts";
 import { CallSlots, type SlotPace } from "./call-slots.ts";
 import { type Answer, CallTable } from "./call-table.ts";
-import { CheckedResult } from "./checked-result.ts";
 import { dispatch, toNative } from "./dispatch.ts";
 import type { Gate } from "./gate.ts";
 import { admit, endedWithCaller, type NestedPort, startNested } from "./nested-calls.ts";

@@ -1,10 +1,11 @@
 // Calls the plugins that handle a call.
+
+import type { CheckedResult } from "../../plugin/checked-result.ts";
+import type { SessionPart } from "../../plugin/plugin.ts";
+import { isThenable } from "../../protocol/awaitable.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../../protocol/json.ts";
-import type { SessionPart } from "../plugin.ts";
-import { isThenable } from "../thenable.ts";
 import type { ActiveCall } from "./active-call.ts";
-import type { CheckedResult } from "./checked-result.ts";
 
 type Outcome = JsonObject | CheckedResult<JsonObject> | undefined;
 type Handler = (request: JsonObject, context: ActiveCall) => Outcome | Promise<Outcome>;

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { A2EClient } from "../../client/client.ts";
+import { createLogger } from "../../plugin/logger.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
-import { createLogger } from "../logger.ts";
 import { probe, probePlugin, type Run, startRawHost } from "../session/raw-session.suite.ts";
 
 const cyclic: Record<string, unknown> = {};

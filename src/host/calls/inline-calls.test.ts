@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { CallContext } from "../../plugin/call-context.ts";
 import { createMemoryRecordings } from "../../recording/memory-recordings.suite.ts";
-import type { CallContext } from "../call-context.ts";
 import { echo, probe, probePlugin, type Run, sidePlugin, startRawHost } from "../session/raw-session.suite.ts";
 
 const { type } = probe.calls.other;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { SessionContext } from "../../plugin/plugin.ts";
 import { A2EError } from "../../protocol/errors.ts";
-import type { SessionContext } from "../plugin.ts";
 import { probe, probePlugin, side, sidePlugin, startRawHost } from "../session/raw-session.suite.ts";
 import type { InterceptedCall, Interceptor } from "./interceptors.ts";
 

@@ -1,8 +1,9 @@
 // Interceptors wrap every call of a host, for rules that apply to all capabilities and do not belong in the kernel. As in
 // connect-es, an interceptor gets the next function and returns a function that wraps it.
+
+import type { SessionInfo } from "../../plugin/call-context.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { SessionInfo } from "../call-context.ts";
 import { ActiveCall } from "./active-call.ts";
 
 /** A call before its handler runs: it was admitted and checked against its table, and has a slot. */

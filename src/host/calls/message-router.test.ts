@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { plugin } from "../../plugin/plugin.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
-import { plugin } from "../plugin.ts";
 import { createGate, probe, probePlugin, startRawHost } from "../session/raw-session.suite.ts";
 
 test.each([

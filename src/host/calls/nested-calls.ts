@@ -1,10 +1,10 @@
 // Calls that a handler makes to other capabilities, or that a session makes in the background. They pass the same gate as
 // a message from the wire, run in the slot of the call that made them, and end with it.
 
+import type { CallOptions } from "../../plugin/call-context.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
-import type { CallOptions } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Sources } from "../sources.ts";
 import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";

@@ -1,5 +1,5 @@
 // The port for audit entries. An audit log cannot fail a call, and calls do not wait for it.
-import type { Logger } from "../logger.ts";
+import type { Logger } from "../../plugin/logger.ts";
 
 /**
  * A handled message, a nested call that failed, or a call that a session made in the background. Nested calls that

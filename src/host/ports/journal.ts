@@ -4,8 +4,8 @@
 // loop the journal collects them and commits them, at once or milliseconds later. A line is not sent before its turn is
 // durable, so an agent never receives an answer that a crash could undo.
 
+import type { LayeredState } from "../../machinery/state/layered-state.ts";
 import type { SessionRecord } from "../session/session-record.ts";
-import type { LayeredState } from "../state/layered-state.ts";
 
 /** Keeps the sessions of one host. */
 export interface Journal {

@@ -1,10 +1,11 @@
 // The port with which the kernel saves, restores, forks and merges sessions. Implemented in src/durability.
+
+import type { LayeredState } from "../../machinery/state/layered-state.ts";
 import type { Kernel } from "../kernel.ts";
 import type { KeptCalls } from "../session/session-core.ts";
 import type { SessionParts } from "../session/session-parts.ts";
 import type { SessionRecord } from "../session/session-record.ts";
 import type { SessionScope } from "../session/session-scope.ts";
-import type { LayeredState } from "../state/layered-state.ts";
 import type { SessionJournal } from "./journal.ts";
 import type { SavedSession, StoredSnapshot } from "./snapshot-store.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { plugin } from "../plugin.ts";
+import { plugin } from "../../plugin/plugin.ts";
 import { echo, probe, probePlugin, RawPeer, side, sidePlugin, startRawHost } from "./raw-session.suite.ts";
 
 test("the right token opens the session", async () => {

@@ -1,10 +1,10 @@
 // Negotiation: which of the requested capabilities an agent gets, and how its dialect spells the answer.
 
+import type { LoadedPlugin } from "../../plugin/plugin.ts";
 import type { handshake } from "../../protocol/core.ts";
 import { canonicalCapability, type Dialect, protocolCapabilities } from "../../protocol/dialects.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ResultInputOf } from "../../protocol/table/capability.ts";
-import type { LoadedPlugin } from "../loaded-plugin.ts";
 
 type AcceptedCaps = NonNullable<ResultInputOf<typeof handshake>["accepted_caps"]>;
 

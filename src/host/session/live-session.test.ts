@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
+import { plugin, type SessionPart } from "../../plugin/plugin.ts";
 import { gap } from "../../protocol/core.ts";
-import { plugin, type SessionPart } from "../plugin.ts";
 import { createGate, echo, probe, probePlugin, RawPeer, side, sidePlugin, startRawHost } from "./raw-session.suite.ts";
 
 /** A probe whose sessions open when the test says so. */

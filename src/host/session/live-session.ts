@@ -1,31 +1,31 @@
 // One live session: creates its components, receives messages, and closes.
 
+import { DrainTime } from "../../machinery/pacing/drain-time.ts";
+import { HandshakeAllowance } from "../../machinery/pacing/handshake-allowance.ts";
+import { SessionIntake } from "../../machinery/pacing/session-intake.ts";
+import type { SessionInfo } from "../../plugin/call-context.ts";
+import { shortId } from "../../plugin/logger.ts";
+import type { SessionPart } from "../../plugin/plugin.ts";
+import { anonymous, type Principal } from "../../plugin/principal.ts";
 import { createMessage, type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
 import { core, gap, handshake, ping, shutdownReport } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { Capability, RequestOf } from "../../protocol/table/capability.ts";
 import { AgentLink } from "../agent/agent-link.ts";
-import type { SessionInfo } from "../call-context.ts";
 import { auditAfterCommit } from "../calls/audit-after-commit.ts";
 import { CallAudit } from "../calls/call-audit.ts";
 import { CallRunner } from "../calls/call-runner.ts";
 import { Gate } from "../calls/gate.ts";
 import { MessageRouter } from "../calls/message-router.ts";
-import { HandshakeAllowance } from "../intake/handshake-allowance.ts";
-import { SessionIntake } from "../intake/session-intake.ts";
 import type { Kernel } from "../kernel.ts";
-import { shortId } from "../logger.ts";
 import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
 import { type DirectEnd, Outbox } from "../outbound/outbox.ts";
-import type { SessionPart } from "../plugin.ts";
 import { noAudit } from "../ports/audit.ts";
 import type { SessionJournal, SessionOrigin } from "../ports/journal.ts";
 import type { KeptEntry, KeptSession } from "../ports/session-keeping.ts";
 import type { SavedSession } from "../ports/snapshot-store.ts";
-import { anonymous, type Principal } from "../principal.ts";
 import type { Session, SessionSummary } from "../session.ts";
-import { DrainTime } from "./drain-time.ts";
 import { SessionCore } from "./session-core.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
 import { type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";

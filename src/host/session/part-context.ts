@@ -1,18 +1,17 @@
 // The `SessionContext` that a plugin gets for each session.
 
+import type { StateListener } from "../../machinery/state/plugin-states.ts";
+import type { CallOptions, CallOther, SessionInfo } from "../../plugin/call-context.ts";
+import type { Logger } from "../../plugin/logger.ts";
+import { type LoadedPlugin, runOutside, type SessionContext } from "../../plugin/plugin.ts";
+import type { SessionState } from "../../plugin/session-state.ts";
+import type { ToolCatalogue } from "../../plugin/tool-catalogue.ts";
 import { createMessage } from "../../protocol/codec.ts";
 import type { Clock, IdSource } from "../../protocol/envelope.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { AgentLink } from "../agent/agent-link.ts";
-import type { CallContext, CallOptions, CallOther, SessionInfo } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
-import type { LoadedPlugin } from "../loaded-plugin.ts";
-import type { Logger } from "../logger.ts";
-import type { SessionContext } from "../plugin.ts";
-import type { StateListener } from "../state/plugin-states.ts";
-import type { SessionState } from "../state/session-state.ts";
-import type { ToolCatalogue } from "../tool-catalogue.ts";
 import type { SessionScope } from "./session-scope.ts";
 
 /** The session, from the side of its parts. */
@@ -92,7 +91,3 @@ export class PartContext implements SessionContext {
       this.#session.callInBackground(call, request, options)) as CallOther;
   }
 }
-
-/** The `outside` of a session that is not recorded. */
-export const runOutside = ((work: (call?: CallContext) => unknown, call?: CallContext) =>
-  work(call)) as SessionContext["outside"];

@@ -1,13 +1,14 @@
 // What a plugin is given, with nothing behind it; tests of plugins put in what they need.
-import { silentLogger } from "../logger.ts";
-import type { PluginContext, SessionContext } from "../plugin.ts";
-import { noDatabase } from "../ports/no-database.ts";
-import { noSandboxes } from "../ports/sandbox.ts";
-import { createKey, createSecrets } from "../ports/secrets.ts";
-import { anonymous } from "../principal.ts";
-import { LayeredState } from "../state/layered-state.ts";
-import { ToolCatalogue } from "../tool-catalogue.ts";
-import { runOutside } from "./part-context.ts";
+
+import { LayeredState } from "../../machinery/state/layered-state.ts";
+import { silentLogger } from "../../plugin/logger.ts";
+import type { PluginContext, SessionContext } from "../../plugin/plugin.ts";
+import { runOutside } from "../../plugin/plugin.ts";
+import { noDatabase } from "../../plugin/ports/no-database.ts";
+import { noSandboxes } from "../../plugin/ports/sandbox.ts";
+import { createKey, createSecrets } from "../../plugin/ports/secrets.ts";
+import { anonymous } from "../../plugin/principal.ts";
+import { ToolCatalogue } from "../../plugin/tool-catalogue.ts";
 
 const clock = { now: () => 1_000_000 };
 

@@ -2,15 +2,15 @@
 
 import { z } from "zod";
 import { keepSessions } from "../../durability/keep-sessions.ts";
+import type { CallContext } from "../../plugin/call-context.ts";
+import { type Handlers, type Plugin, plugin, type SessionPart } from "../../plugin/plugin.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { jsonObject } from "../../protocol/json.ts";
 import { call, capability } from "../../protocol/table/capability.ts";
 import { type RecordHostOptions, recordHost } from "../../recording/recorded-host.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { type CapturedLog, createCapturedLog } from "../../testing/captured-log.ts";
-import type { CallContext } from "../call-context.ts";
 import { A2EHost, type HostOptions, type PluginEntry } from "../host.ts";
-import { type Handlers, type Plugin, plugin, type SessionPart } from "../plugin.ts";
 import type { AuditEntry } from "../ports/audit.ts";
 import type { KeptSession } from "../ports/session-keeping.ts";
 import type { Session } from "../session.ts";

@@ -1,7 +1,7 @@
 // What happens while a restore reopens parts.
 import { expect, test } from "vitest";
+import { plugin, type SessionPart } from "../../plugin/plugin.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
-import { plugin, type SessionPart } from "../plugin.ts";
 import { type RawHost, RawPeer, side, startRawHost } from "./raw-session.suite.ts";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));

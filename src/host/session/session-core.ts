@@ -1,12 +1,12 @@
 // The core calls that a session answers itself. They are methods of a class, not functions created for each session,
 // because a host may have thousands of sessions and most of them make only one of these calls.
 
+import type { Forking, Handlers } from "../../plugin/plugin.ts";
 import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import type { ActiveCall } from "../calls/active-call.ts";
-import type { Forking, Handlers } from "../plugin.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
 import type { Sources } from "../sources.ts";
 import type { HandshakeAnswer } from "./session-opening.ts";

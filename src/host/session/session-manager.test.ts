@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { plugin, type SessionPart } from "../../plugin/plugin.ts";
 import { createFakeClock } from "../../testing/fake-clock.ts";
-import { plugin, type SessionPart } from "../plugin.ts";
 import type { Session } from "../session.ts";
 import { createGate, probe, probePlugin, type Run, startRawHost } from "./raw-session.suite.ts";
 

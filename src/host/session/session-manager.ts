@@ -1,13 +1,13 @@
 // Creates, finds, lists and closes sessions, and closes sessions that expire.
 import { AsyncResource } from "node:async_hooks";
+import { shortId } from "../../plugin/logger.ts";
+import { isThenable } from "../../protocol/awaitable.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
-import { shortId } from "../logger.ts";
 import type { SessionOrigin } from "../ports/journal.ts";
 import type { CreateKeeping, OtherSessions, SessionKeeping } from "../ports/session-keeping.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
 import type { Session, Sessions } from "../session.ts";
-import { isThenable } from "../thenable.ts";
 import { type HeldSession, LiveSession, type SessionHolder } from "./live-session.ts";
 import type { CreateTap, SessionBeginning } from "./session-origin.ts";
 

@@ -1,6 +1,8 @@
 // How a session is opened: which agent is let in, with which capabilities, and which messages wait until its plugins
 // are open. The methods return their decisions, and live-session.ts applies them.
 
+import { shortId } from "../../plugin/logger.ts";
+import type { Principal } from "../../plugin/principal.ts";
 import type { Decoded } from "../../protocol/codec.ts";
 import type { handshake } from "../../protocol/core.ts";
 import { detectDialect } from "../../protocol/dialects.ts";
@@ -10,8 +12,6 @@ import { copyJson } from "../../protocol/json.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import type { AgentLink } from "../agent/agent-link.ts";
 import type { Kernel } from "../kernel.ts";
-import { shortId } from "../logger.ts";
-import type { Principal } from "../principal.ts";
 import { type Negotiation, negotiate } from "./handshake.ts";
 import type { SessionParts } from "./session-parts.ts";
 import type { SessionScope } from "./session-scope.ts";

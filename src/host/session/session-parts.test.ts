@@ -1,6 +1,6 @@
 // Opening, reopening and closing parts. Restores and merges that meet each other are in reopened-parts.test.ts.
 import { expect, test } from "vitest";
-import { type Plugin, plugin, type SessionContext, type SessionPart } from "../plugin.ts";
+import { type Plugin, plugin, type SessionContext, type SessionPart } from "../../plugin/plugin.ts";
 import { echo, probe, type RawHost, side, startRawHost } from "./raw-session.suite.ts";
 
 type ProbePart = SessionPart<typeof probe>;

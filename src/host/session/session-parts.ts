@@ -1,14 +1,13 @@
 // Opens, reopens and closes the parts of one session. A part is the object that a plugin's `session()` returned for
 // this session: its handlers and its hooks. The states of the parts are in plugin-states.ts, and outlive the parts.
-import { closeWithin } from "../close-within.ts";
+import { closeWithin } from "../../machinery/pacing/close-within.ts";
+import type { LayeredState } from "../../machinery/state/layered-state.ts";
+import { PluginStates } from "../../machinery/state/plugin-states.ts";
+import { shortId } from "../../plugin/logger.ts";
+import type { LoadedPlugin, SessionPart } from "../../plugin/plugin.ts";
+import { ToolCatalogue } from "../../plugin/tool-catalogue.ts";
+import { isThenable } from "../../protocol/awaitable.ts";
 import type { Kernel } from "../kernel.ts";
-import type { LoadedPlugin } from "../loaded-plugin.ts";
-import { shortId } from "../logger.ts";
-import type { SessionPart } from "../plugin.ts";
-import type { LayeredState } from "../state/layered-state.ts";
-import { PluginStates } from "../state/plugin-states.ts";
-import { isThenable } from "../thenable.ts";
-import { ToolCatalogue } from "../tool-catalogue.ts";
 import { PartContext, type SessionPartsPort } from "./part-context.ts";
 
 /** A plugin whose state was changed, so that its part has to be reopened. */

@@ -1,7 +1,8 @@
 // The data of a session, except for its outgoing lines and the state of its plugins. The journal stores it, a fork
 // begins with a changed copy of it, and a recording contains it, all in this form.
+
+import type { Principal } from "../../plugin/principal.ts";
 import type { Dialect } from "../../protocol/dialects.ts";
-import type { Principal } from "../principal.ts";
 
 export interface SessionRecord {
   readonly principal: Principal;

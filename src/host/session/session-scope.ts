@@ -1,5 +1,5 @@
 // The objects that all components of one session share.
-import type { SessionInfo } from "../call-context.ts";
+import type { SessionInfo } from "../../plugin/call-context.ts";
 import type { Sources } from "../sources.ts";
 import type { SessionLife } from "./session-life.ts";
 import type { SessionTap } from "./session-tap.ts";

@@ -1,6 +1,6 @@
 // Turns the issues of a zod schema into messages for the author of a config.
 import type { z } from "zod";
-import { nearest } from "../../protocol/nearest.ts";
+import { nearest } from "../nearest.ts";
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,6 +1,6 @@
 // Checks the options of a plugin against its schema and describes every problem for their author.
 import { z } from "zod";
-import { nearest } from "../../protocol/nearest.ts";
+import { nearest } from "../nearest.ts";
 import { valueAt } from "../validation/value-at.ts";
 import { explainIssue } from "./issues.ts";
 import { ConfigError, type ConfigPath, type ConfigProblem, isSecretPath, renderPath } from "./problem.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type Logger, silentLogger } from "../../host/logger.ts";
+import { type Logger, silentLogger } from "../../plugin/logger.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { WorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
 

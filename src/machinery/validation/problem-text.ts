@@ -1,6 +1,6 @@
 // Describes a problem with a value so that its author, a person or a model, can correct it.
 
-import { nearest } from "../../protocol/nearest.ts";
+import { nearest } from "../nearest.ts";
 import { cutText } from "./json-size.ts";
 
 /** Problems reported at once. */

@@ -1,6 +1,6 @@
 // The shared suites of sandboxes for bubblewrap, with or without control groups.
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
-import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
+import type { ProcessSandbox } from "../../plugin/ports/sandbox.ts";
 import type { Opened } from "../opened.ts";
 import { testConfinement } from "../suites/confinement.suite.ts";
 import { testProcessSandbox } from "../suites/process-sandbox.suite.ts";

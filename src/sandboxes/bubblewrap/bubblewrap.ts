@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ConfinedCommand, ProcessSandbox, SandboxLimits, SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { exitBehindShell } from "../../machinery/processes/program-end.ts";
+import type { ConfinedCommand, ProcessSandbox, SandboxLimits, SandboxPolicy } from "../../plugin/ports/sandbox.ts";
 import type { ControlGroups } from "../control-groups/control-groups.ts";
 import { LiveConfinements } from "../live-confinements.ts";
 import { makePrivateFolder, removeAbandonedFolders } from "../processes/private-folder.ts";

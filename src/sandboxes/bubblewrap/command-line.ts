@@ -1,10 +1,10 @@
 // How bubblewrap is started, and the steps inside before the program: two small shell scripts, since only a process
 // itself can join a control group, change its user or lower its limits.
 import { constants } from "node:os";
-import type { ConfinedCommand, SandboxLimits } from "../../host/ports/sandbox.ts";
 import { closingLines } from "../../machinery/processes/inherited-files.ts";
 import { reportDescriptor, reportingLines } from "../../machinery/processes/program-end.ts";
 import { passedSignals } from "../../machinery/processes/signal-names.ts";
+import type { ConfinedCommand, SandboxLimits } from "../../plugin/ports/sandbox.ts";
 import { ownedByRoot } from "../workspace/handover.ts";
 import type { Identity } from "../workspace/identity.ts";
 

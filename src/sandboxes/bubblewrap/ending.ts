@@ -1,7 +1,7 @@
 // How a program in bubblewrap ended, and how its remaining processes are removed.
 import { constants } from "node:os";
-import type { SandboxLimits, SandboxVerdict } from "../../host/ports/sandbox.ts";
 import { exitBehindShell } from "../../machinery/processes/program-end.ts";
+import type { SandboxLimits, SandboxVerdict } from "../../plugin/ports/sandbox.ts";
 import type { ControlGroup } from "../control-groups/control-groups.ts";
 import { verdictOfSignal } from "../processes/process-exit.ts";
 import type { ControlledConfinement } from "../workspace/workspace-watch.ts";

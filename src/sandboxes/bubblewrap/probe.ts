@@ -1,6 +1,6 @@
 // Tests whether bubblewrap works here by running a program in it: kernels and distributions forbid it in too many ways
 // to list.
-import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
+import type { ProcessSandbox, SandboxLimits } from "../../plugin/ports/sandbox.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { findControlGroups } from "../control-groups/control-groups.ts";
 import type { Opened } from "../opened.ts";

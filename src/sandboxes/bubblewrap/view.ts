@@ -1,7 +1,7 @@
 // The file system of a program in bubblewrap: the arguments that build it, and the paths that are visible in it.
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import type { SandboxPolicy } from "../../host/ports/sandbox.ts";
+import type { SandboxPolicy } from "../../plugin/ports/sandbox.ts";
 import { chooseHostFolders, type HostFolder, systemFolders } from "../workspace/host-folders.ts";
 import { isWithin, type VisiblePaths } from "../workspace/visible-paths.ts";
 

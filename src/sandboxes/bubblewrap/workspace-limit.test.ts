@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultSandboxLimits as defaults } from "../../config/sandbox.ts";
-import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
+import type { ProcessSandbox } from "../../plugin/ports/sandbox.ts";
 import { type Need, reportNotRun, rootUser, testWith } from "../../testing/needs.suite.ts";
 import { makeWorkspace, removeTree, runConfined } from "../suites/confined-run.suite.ts";
 import { type Attack, type Attacked, attackLimits, attacks, runAttack } from "../suites/workspace-limit.suite.ts";

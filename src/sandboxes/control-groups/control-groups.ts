@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { SandboxLimits } from "../../host/ports/sandbox.ts";
 import { isAbandoned, killIfAlive, processMark } from "../../machinery/processes/process-life.ts";
+import type { SandboxLimits } from "../../plugin/ports/sandbox.ts";
 import { createFreezer, type Freezer } from "./freezer.ts";
 import { findGroupLayouts, type GroupLayout } from "./layout.ts";
 

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { exitBehindShell } from "../../machinery/processes/program-end.ts";
 import type {
   ConfinedCommand,
   Confinement,
@@ -10,8 +11,7 @@ import type {
   SandboxLimits,
   SandboxPolicy,
   SandboxVerdict,
-} from "../../host/ports/sandbox.ts";
-import { exitBehindShell } from "../../machinery/processes/program-end.ts";
+} from "../../plugin/ports/sandbox.ts";
 import { LiveConfinements } from "../live-confinements.ts";
 import { makePrivateFolder } from "../processes/private-folder.ts";
 import { verdictOfSignal } from "../processes/process-exit.ts";

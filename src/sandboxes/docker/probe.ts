@@ -1,7 +1,7 @@
 // Tests whether docker works here. The command alone is not enough: it needs a daemon that answers, and the image.
 import { hostname } from "node:os";
-import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
 import { isAlive } from "../../machinery/processes/process-life.ts";
+import type { ProcessSandbox, SandboxLimits } from "../../plugin/ports/sandbox.ts";
 import type { Opened } from "../opened.ts";
 import { removeAbandonedFolders } from "../processes/private-folder.ts";
 import { runProgram } from "../processes/run-program.ts";

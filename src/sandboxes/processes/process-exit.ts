@@ -1,5 +1,5 @@
 // What the exit of a program shows about its sandbox.
-import type { ProcessExit, SandboxVerdict } from "../../host/ports/sandbox.ts";
+import type { ProcessExit, SandboxVerdict } from "../../plugin/ports/sandbox.ts";
 
 const crashes: ReadonlySet<string> = new Set<NodeJS.Signals>([
   "SIGABRT",

@@ -1,6 +1,6 @@
 // Runs one program from start to end, to test what a machine supports.
 import { spawn } from "node:child_process";
-import type { ProcessExit } from "../../host/ports/sandbox.ts";
+import type { ProcessExit } from "../../plugin/ports/sandbox.ts";
 
 export interface ProgramRun {
   file: string;

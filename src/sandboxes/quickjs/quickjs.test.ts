@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { defaultSandboxLimits } from "../../config/sandbox.ts";
-import type { ScriptRun } from "../../host/ports/sandbox.ts";
+import type { ScriptRun } from "../../plugin/ports/sandbox.ts";
 import { createQuickJs } from "./quickjs.ts";
 
 const sandbox = createQuickJs({ defaults: defaultSandboxLimits });

@@ -1,9 +1,9 @@
 // Runs small JavaScript in its own interpreter, in a worker thread: without files, network, timers or processes, only
 // with the language and the functions that the host provides.
 import { MessageChannel } from "node:worker_threads";
-import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../host/ports/sandbox.ts";
 import { siblingModule } from "../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
+import type { SandboxLimits, ScriptRun, ScriptSandbox } from "../../plugin/ports/sandbox.ts";
 import { A2EError, messageOf } from "../../protocol/errors.ts";
 import { copyJson, isDeeperThan, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { HostAnswer, HostCall, QuickJsJob } from "./quickjs-worker.ts";

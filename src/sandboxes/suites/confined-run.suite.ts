@@ -5,14 +5,14 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { readReport } from "../../machinery/processes/program-end.ts";
 import type {
   ConfinedCommand,
   Confinement,
   ProcessExit,
   ProcessSandbox,
   SandboxPolicy,
-} from "../../host/ports/sandbox.ts";
-import { readReport } from "../../machinery/processes/program-end.ts";
+} from "../../plugin/ports/sandbox.ts";
 
 export interface RunOptions extends Partial<SandboxPolicy> {
   cwd?: string;

@@ -6,7 +6,7 @@ import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promis
 import { createServer, type Server } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
+import type { ProcessSandbox, SandboxLimits } from "../../plugin/ports/sandbox.ts";
 import { createNoSandbox } from "../none.ts";
 import { assumeIdentity } from "../workspace/identity.ts";
 import { argumentsOfAll, makeWorkspace, runConfined, vanished } from "./confined-run.suite.ts";

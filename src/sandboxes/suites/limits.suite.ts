@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { ProcessSandbox, SandboxLimits } from "../../host/ports/sandbox.ts";
+import type { ProcessSandbox, SandboxLimits } from "../../plugin/ports/sandbox.ts";
 import { type RunOptions, runConfined, vanished } from "./confined-run.suite.ts";
 
 const mebibyte = 1024 * 1024;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
+import type { ProcessSandbox } from "../../plugin/ports/sandbox.ts";
 import { makeWorkspace, processesWith, programPath, runConfined, vanished } from "./confined-run.suite.ts";
 
 export interface ProcessSandboxSuite {

@@ -2,7 +2,7 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ConfinedCommand, ProcessSandbox, SandboxPolicy } from "../../host/ports/sandbox.ts";
+import type { ConfinedCommand, ProcessSandbox, SandboxPolicy } from "../../plugin/ports/sandbox.ts";
 import { rootUser, testWith } from "../../testing/needs.suite.ts";
 import { makeWorkspace } from "./confined-run.suite.ts";
 

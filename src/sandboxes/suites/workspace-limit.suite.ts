@@ -1,7 +1,7 @@
 // Programs that try to fill a disk unnoticed. Each prints how many bytes it has allocated so far.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { ProcessSandbox } from "../../host/ports/sandbox.ts";
+import type { ProcessSandbox } from "../../plugin/ports/sandbox.ts";
 import { type RunResult, runConfined } from "./confined-run.suite.ts";
 
 const mebibyte = 1024 * 1024;

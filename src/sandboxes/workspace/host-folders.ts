@@ -2,7 +2,7 @@
 // sandbox that shows only some folders.
 import { realpathSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import type { SandboxPolicy } from "../../host/ports/sandbox.ts";
+import type { SandboxPolicy } from "../../plugin/ports/sandbox.ts";
 import { isWithin } from "./visible-paths.ts";
 
 /** Programs and libraries, which every sandbox has in some form. */

@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { SandboxPolicy } from "../../host/ports/sandbox.ts";
+import type { SandboxPolicy } from "../../plugin/ports/sandbox.ts";
 
 export interface Identity {
   uid: number;

@@ -2,8 +2,8 @@
 // starts, so that a problem is an error of spawn and not a line on stderr.
 import { access, constants, realpath, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
-import type { ConfinedCommand } from "../../host/ports/sandbox.ts";
 import { noInterpreter, readInterpreter } from "../../machinery/processes/script-interpreter.ts";
+import type { ConfinedCommand } from "../../plugin/ports/sandbox.ts";
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin";
 

@@ -3,9 +3,9 @@
 // reasons.
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Confinement, SandboxLimits, SandboxPolicy } from "../../host/ports/sandbox.ts";
 import { siblingModule } from "../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../machinery/threads/worker-pool.ts";
+import type { Confinement, SandboxLimits, SandboxPolicy } from "../../plugin/ports/sandbox.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { type ProgramControl, WatchedWorkspace } from "./watched-workspace.ts";
 import { type Count, type CountJob, uncounted } from "./workspace-size.ts";

@@ -1,8 +1,8 @@
 // The audit log as a file of JSON lines, one line per handled message. Best effort: it may lose entries, and logs how
 // many, but it never fails or delays a call.
 
-import type { Logger } from "../../host/logger.ts";
 import type { AuditLog } from "../../host/ports/audit.ts";
+import type { Logger } from "../../plugin/logger.ts";
 import { createAuditLineWriter } from "./audit-line.ts";
 import { createRotatingFile, withoutStart } from "./rotating-file.ts";
 

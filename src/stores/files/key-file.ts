@@ -16,8 +16,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { type Logger, silentLogger } from "../../host/logger.ts";
-import { createKey, createSecrets, type Secrets } from "../../host/ports/secrets.ts";
+import { type Logger, silentLogger } from "../../plugin/logger.ts";
+import { createKey, createSecrets, type Secrets } from "../../plugin/ports/secrets.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { syncFolderNow } from "./durable-file.ts";
 

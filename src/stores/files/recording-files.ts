@@ -1,7 +1,7 @@
 // Recordings as files, one per session. Best effort: lines that cannot be written are lost and logged; no call waits.
 import { type FileHandle, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Logger } from "../../host/logger.ts";
+import type { Logger } from "../../plugin/logger.ts";
 import type { RecordingFile, Recordings } from "../../recording/recorder.ts";
 import { digestOfKey } from "./digest.ts";
 

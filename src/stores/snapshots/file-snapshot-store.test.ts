@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { silentLogger } from "../../host/logger.ts";
+import { silentLogger } from "../../plugin/logger.ts";
 import { testKilledProcess } from "../killed-process.suite.ts";
 import { useTemporaryFolder } from "../temporary-folder.suite.ts";
 import { createFileSnapshotStore } from "./file-snapshot-store.ts";

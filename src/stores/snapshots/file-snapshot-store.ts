@@ -4,9 +4,9 @@
 // snapshot was deleted and its id must not be given again). Both go when the whole key is deleted.
 import { mkdir, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, silentLogger } from "../../host/logger.ts";
 import type { SnapshotStore, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
 import { KeyedQueue } from "../../machinery/keyed-queue.ts";
+import { type Logger, silentLogger } from "../../plugin/logger.ts";
 import { digestOfKey } from "../files/digest.ts";
 import { isMissing, syncFolder, writeNewFile } from "../files/durable-file.ts";
 import { parseSnapshotFile, readSnapshotAbout, toSnapshotFile } from "./snapshot-file.ts";

@@ -1,4 +1,4 @@
-import type { SqlRow, SqlStatement, SqlValue } from "../../host/ports/database.ts";
+import type { SqlRow, SqlStatement, SqlValue } from "../../plugin/ports/database.ts";
 import { explainSqliteError } from "./sqlite.ts";
 
 /** A statement whose errors name the file and the remedy: damage in a database shows only when the page is read. */

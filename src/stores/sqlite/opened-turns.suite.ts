@@ -1,6 +1,6 @@
 // An owner of the log of turns whose records become rows as they are.
 import { copyFileSync } from "node:fs";
-import type { Database, TurnLog } from "../../host/ports/database.ts";
+import type { Database, TurnLog } from "../../plugin/ports/database.ts";
 import { createSqliteDatabase, type SqliteDatabaseOptions } from "./sqlite-database.ts";
 
 export interface OpenedTurns {

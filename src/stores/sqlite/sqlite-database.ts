@@ -2,7 +2,7 @@
 // to that log, else in a single transaction. Callbacks run when the turn is written, or when it is on the disk, as
 // configured.
 import { fdatasync } from "node:fs";
-import type { Database, SqlStatement, TurnLog, TurnLogOwner } from "../../host/ports/database.ts";
+import type { Database, SqlStatement, TurnLog, TurnLogOwner } from "../../plugin/ports/database.ts";
 import { ExplainedStatement } from "./explained-statement.ts";
 import { createPacedSync, FileSyncs, type SyncFile } from "./file-syncs.ts";
 import { explainSqliteError, openSqlite, type SqliteDatabase } from "./sqlite.ts";

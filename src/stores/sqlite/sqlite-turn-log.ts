@@ -1,7 +1,7 @@
 // The log of turns beside a database. The current epoch of the log and its start are stored in the database: the commit
 // that folds the records into tables also empties the log.
 import { randomInt } from "node:crypto";
-import type { TurnLog, TurnLogOwner } from "../../host/ports/database.ts";
+import type { TurnLog, TurnLogOwner } from "../../plugin/ports/database.ts";
 import type { SqliteDatabase, SqliteStatement } from "./sqlite.ts";
 import { TurnLogFile } from "./turn-log-file.ts";
 

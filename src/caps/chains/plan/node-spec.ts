@@ -1,6 +1,7 @@
 // Converts a node from either of the documented shapes to one.
+
+import { nearest } from "../../../machinery/nearest.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
-import { nearest } from "../../../protocol/nearest.ts";
 import type { ChainNode } from "../protocol.ts";
 import { messageLimits } from "../protocol.ts";
 import type { ProblemList } from "./problem-list.ts";

@@ -1,5 +1,5 @@
 // Collects the problems of a chain while it is compiled.
-import { nearest } from "../../../protocol/nearest.ts";
+import { nearest } from "../../../machinery/nearest.ts";
 import { chainLimits } from "../limits.ts";
 import type { ChainProblem } from "../protocol.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CallContext } from "../../../host/call-context.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
 import { chainLimits } from "../limits.ts";
 import { Followers } from "./followers.ts";
 

@@ -1,5 +1,5 @@
 // The requests that receive the events of a run. A resumed run has none until its agent repeats the request.
-import type { CallContext } from "../../../host/call-context.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { chainLimits } from "../limits.ts";
 

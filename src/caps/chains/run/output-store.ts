@@ -1,8 +1,8 @@
 // Outputs too large for a message: stored in the host's database, sent as references, read page by page.
 
-import type { Logger } from "../../../host/logger.ts";
-import type { Database, SqlStatement } from "../../../host/ports/database.ts";
 import { isLargerThan } from "../../../machinery/validation/json-size.ts";
+import type { Logger } from "../../../plugin/logger.ts";
+import type { Database, SqlStatement } from "../../../plugin/ports/database.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import { chainLimits } from "../limits.ts";

@@ -1,5 +1,5 @@
 // The functions of the session that a run uses.
-import type { CallOptions } from "../../../host/call-context.ts";
+import type { CallOptions } from "../../../plugin/call-context.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { NodeError } from "./nodes/node-error.ts";
 import type { OutputReference } from "./output-store.ts";

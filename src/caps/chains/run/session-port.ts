@@ -1,6 +1,6 @@
 // Connects a run to its session: through the request that waits for it, or through the session itself if there is none.
-import type { CallContext, CallOptions } from "../../../host/call-context.ts";
-import type { SessionContext } from "../../../host/plugin.ts";
+import type { CallContext, CallOptions } from "../../../plugin/call-context.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { chains } from "../protocol.ts";
 import { callTypes } from "./nodes/capability-calls.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LayeredState } from "../../../host/state/layered-state.ts";
+import { LayeredState } from "../../../machinery/state/layered-state.ts";
 import { findUnfinished, forgetAll, forgetRuns, keepAnswer, keptAnswers, takeAnswer } from "./state-journal.ts";
 
 test("a limited number of answers is kept, and each is taken once", () => {

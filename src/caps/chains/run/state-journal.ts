@@ -1,7 +1,7 @@
 // The records of a run in the state of its session. They are written when the turn is committed, so that a run which
 // ends in the turn it began in, as most do, writes nothing.
-import type { Database } from "../../../host/ports/database.ts";
-import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
+import { localPrefix, type SessionState } from "../../../plugin/session-state.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Recorded, RunJournal } from "./run-port.ts";
 

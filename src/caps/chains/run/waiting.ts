@@ -1,5 +1,5 @@
 // Pauses and deadlines that end early when their work does.
-import type { SessionContext } from "../../../host/plugin.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { maxTimerMs } from "../../../protocol/timers.ts";
 import type { RunPort } from "./run-port.ts";

@@ -2,7 +2,7 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { LayeredState } from "../../../host/state/layered-state.ts";
+import type { LayeredState } from "../../../machinery/state/layered-state.ts";
 import { defineEnv } from "../define-env.ts";
 import { discrete } from "../spaces/discrete.ts";
 import { reload, startEnv } from "../test-session.suite.ts";

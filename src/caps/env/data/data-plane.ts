@@ -1,9 +1,9 @@
 // `env/data`: files that a task starts from and leaves behind. Each session has its own folders. Answers have names,
 // sizes and checksums, and content only on request. Independent of episodes.
 import { join } from "node:path";
-import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
 import { Turns } from "../../../machinery/turns.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
+import { localPrefix, type SessionState } from "../../../plugin/session-state.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { RequestOf, ResultInputOf } from "../../../protocol/table/capability.ts";
 import type { Caller } from "../episodes/caller-turns.ts";

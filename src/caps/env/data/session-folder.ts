@@ -1,8 +1,8 @@
 // The folder of one session: its own, or one that it shares with forks. A fork copies nothing; the first write, by the
 // parent or by the fork, makes the copy.
 import { randomUUID } from "node:crypto";
-import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
+import { localPrefix, type SessionState } from "../../../plugin/session-state.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { StagedFolders } from "./staged-folders.ts";
 

@@ -1,6 +1,7 @@
 // Runs the work on one episode in order, each piece on behalf of the call that requested it.
-import type { CallContext } from "../../../host/call-context.ts";
+
 import { Turns } from "../../../machinery/turns.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
 import { type Awaitable, isThenable } from "../../../protocol/awaitable.ts";
 import type { KeptTogether } from "./kept-together.ts";
 

@@ -1,5 +1,5 @@
 // One run of an environment, with the rules that the host enforces for every environment.
-import type { Logger } from "../../../host/logger.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import type { A2EError } from "../../../protocol/errors.ts";

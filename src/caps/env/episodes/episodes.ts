@@ -1,7 +1,7 @@
 // The episodes of one session. The session's state has all of them. Episodes in use are also in memory; after a
 // restart, a restore or a fork they are rebuilt from the state on first use.
-import type { SessionContext } from "../../../host/plugin.ts";
-import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
+import { localPrefix, type SessionState } from "../../../plugin/session-state.ts";
 import { type Awaitable, andThen, isThenable } from "../../../protocol/awaitable.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonValue } from "../../../protocol/json.ts";

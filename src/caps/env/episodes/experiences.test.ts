@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LayeredState } from "../../../host/state/layered-state.ts";
+import { LayeredState } from "../../../machinery/state/layered-state.ts";
 import { envLimits } from "../limits.ts";
 import type { Experience } from "../protocol.ts";
 import { reload, startEnv } from "../test-session.suite.ts";

@@ -1,6 +1,6 @@
 // Recorded steps of one session, and the rewards that its agent reported for them.
 
-import type { SessionState } from "../../../host/state/session-state.ts";
+import type { SessionState } from "../../../plugin/session-state.ts";
 import { envLimits } from "../limits.ts";
 import type { Experience } from "../protocol.ts";
 import { RecordLog } from "./record-log.ts";

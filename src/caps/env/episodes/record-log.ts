@@ -1,6 +1,6 @@
 // An append-only list in the state of a session, so records survive a restart and are part of snapshots and forks. It
 // is stored in chunks of 32: one growing value would be rewritten with every record.
-import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
+import { localPrefix, type SessionState } from "../../../plugin/session-state.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 
 const chunkSize = 32;

@@ -1,10 +1,10 @@
 // Environments whose module is loaded and run in worker threads only. A call that blocks is ended at its timeout and a
 // call that crashes fails; in both cases the episode keeps the state that it had before the call.
 import { AsyncResource } from "node:async_hooks";
-import type { SessionContext } from "../../../host/plugin.ts";
 import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { EnvContext, Environment } from "../define-env.ts";
 import { envLimits } from "../limits.ts";

@@ -1,7 +1,7 @@
 // OAuth 2.1 for the servers of one owner: the host, or an agent. The SDK does discovery, PKCE, registration and
 // refresh. This file adds the storage of credentials and the user's way to the authorisation server and back.
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
-import type { Logger } from "../../../host/logger.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import { messageOf } from "../../../protocol/errors.ts";
 import { mcpLimits } from "../limits.ts";
 import { mcp } from "../protocol.ts";

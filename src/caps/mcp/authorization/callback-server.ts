@@ -1,7 +1,7 @@
 // The HTTP server of the callback address, for a browser on this machine. It listens only while an authorisation is
 // pending.
 import { createServer, type Server, type ServerResponse } from "node:http";
-import type { Logger } from "../../../host/logger.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 
 type Finish = (params: URLSearchParams) => Promise<void>;
 

@@ -5,8 +5,8 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from "@modelcontextprotocol/client";
-import type { Database } from "../../../host/ports/database.ts";
-import type { Secrets } from "../../../host/ports/secrets.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
+import type { Secrets } from "../../../plugin/ports/secrets.ts";
 
 /** The credentials of one owner for one server. */
 export interface Credentials {

@@ -8,7 +8,7 @@ import type {
   Resource,
   ResourceTemplateType,
 } from "@modelcontextprotocol/client";
-import type { ToolOutput } from "../../../host/tool-output.ts";
+import type { ToolOutput } from "../../../plugin/tool-output.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { cut } from "../problems.ts";
 import type { PromptView, ResourceContentView, ResourceTemplateView, ResourceView } from "../protocol.ts";

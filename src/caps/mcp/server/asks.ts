@@ -1,7 +1,7 @@
 // Requests of a server to the agent: for a completion, a form or the agent's folders. The agent's answer or refusal is
 // returned to the server.
 import type { Client, CreateMessageRequest, CreateMessageResult, ElicitRequest } from "@modelcontextprotocol/client";
-import type { SessionContext } from "../../../host/plugin.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { ResultOf } from "../../../protocol/table/capability.ts";

@@ -1,7 +1,7 @@
 // One server of the bridge: its tools in a catalogue, its requests and notifications for the sessions that use it. A
 // slow or broken server delays only its own callers.
 import type { ServerCapabilities } from "@modelcontextprotocol/client";
-import type { ToolCatalogue } from "../../../host/tool-catalogue.ts";
+import type { ToolCatalogue } from "../../../plugin/tool-catalogue.ts";
 import type { Authorization } from "../authorization/authorization.ts";
 import type { BridgeEnvironment } from "../environment.ts";
 import type { ServerInfo } from "../protocol.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { silentLogger } from "../../../host/logger.ts";
+import { silentLogger } from "../../../plugin/logger.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { parseMcpOptions } from "../options.ts";
 import { Faults } from "./faults.ts";

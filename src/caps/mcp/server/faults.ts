@@ -1,5 +1,5 @@
 // Failures of one server, for callers and for the log: with secrets redacted and the length limited.
-import type { Logger } from "../../../host/logger.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { cut, transportError } from "../problems.ts";
 import { createRedaction, type Redaction } from "../redaction.ts";

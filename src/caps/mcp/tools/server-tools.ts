@@ -1,9 +1,9 @@
 // The tools of one server in a catalogue. Unchanged tools stay, so that agents are notified only of changes.
 import type { Tool } from "@modelcontextprotocol/client";
-import type { CallContext } from "../../../host/call-context.ts";
-import type { CatalogueTool, ToolCatalogue } from "../../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
 import { isLargerThan } from "../../../machinery/validation/json-size.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { CatalogueTool, ToolCatalogue } from "../../../plugin/tool-catalogue.ts";
+import type { ToolOutput } from "../../../plugin/tool-output.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { mcpLimits } from "../limits.ts";
 import { isOnList } from "../patterns.ts";

@@ -2,7 +2,7 @@
 // needed.
 import { createHash } from "node:crypto";
 import type { Tool } from "@modelcontextprotocol/client";
-import type { Database } from "../../../host/ports/database.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
 import { mcpLimits } from "../limits.ts";
 import type { ServerConfig } from "../server-config.ts";
 

@@ -1,7 +1,7 @@
 // One call of a tool, from the catalogue to the server and back.
 import type { CallToolResult, Progress, Tool } from "@modelcontextprotocol/client";
-import type { CallContext } from "../../../host/call-context.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { ToolOutput } from "../../../plugin/tool-output.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toToolOutput } from "../content/content.ts";

@@ -1,7 +1,7 @@
 // Keeps the tools of a server in a catalogue up to date: the last known tools until it is connected, and a new list
 // whenever the server reports a change.
 import type { Tool } from "@modelcontextprotocol/client";
-import type { ToolCatalogue } from "../../../host/tool-catalogue.ts";
+import type { ToolCatalogue } from "../../../plugin/tool-catalogue.ts";
 import { Coalescing } from "../coalescing.ts";
 import type { BridgeEnvironment } from "../environment.ts";
 import { mcpLimits } from "../limits.ts";

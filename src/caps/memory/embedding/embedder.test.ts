@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CallContext } from "../../../host/call-context.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { Embedder } from "../embedder.ts";
 import { memoryLimits } from "../limits.ts";

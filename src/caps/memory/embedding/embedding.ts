@@ -1,5 +1,5 @@
-import type { CallContext } from "../../../host/call-context.ts";
-import type { SessionContext } from "../../../host/plugin.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { Embedder } from "../embedder.ts";
 import { memoryLimits } from "../limits.ts";

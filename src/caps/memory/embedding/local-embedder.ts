@@ -1,8 +1,9 @@
 // A sentence encoder that runs in a worker thread: a text takes tens of milliseconds, which would block the thread of
 // the host. Its packages are loaded in that thread, and only if the local embedder is configured.
-import type { Logger } from "../../../host/logger.ts";
+
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import type { Embedder } from "../embedder.ts";
 
 export interface LocalEmbedderOptions {

@@ -1,5 +1,5 @@
 // Merges the entries that a fork wrote into its parent.
-import type { Database } from "../../../host/ports/database.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import type { Key } from "../key.ts";
 import { toSearchText } from "../text.ts";

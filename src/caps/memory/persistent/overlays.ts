@@ -1,6 +1,6 @@
 // Overlays hold the entries that forks write in the persistent tiers. Only the fork and its own forks see them, until
 // they are merged or collected. Agents without an id use them as well: no later session can reach their entries either.
-import type { Database } from "../../../host/ports/database.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
 import { keyToWire } from "../key.ts";
 import { mergeOverlay } from "./merge-overlay.ts";
 import type { PersistentLimits } from "./room.ts";

@@ -1,6 +1,6 @@
 // Reads and writes the rows of a space with their tags, words, vectors and counters. Limits and versions are enforced
 // by its callers.
-import type { Database } from "../../../host/ports/database.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
 import type { Draft } from "../entry.ts";
 import type { Space } from "./memory-store.ts";
 import {

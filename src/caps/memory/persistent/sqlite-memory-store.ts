@@ -1,5 +1,5 @@
 // The persistent tiers in the host's database: storing, deleting, limits and collection.
-import type { Database } from "../../../host/ports/database.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
 import { type Conditions, type Draft, memoryFull, type Refusal, versionConflict, type WriteOutcome } from "../entry.ts";
 import { memoryLimits } from "../limits.ts";
 import type { TextRanker } from "../text.ts";

@@ -1,6 +1,6 @@
 // The tables of the persistent tiers. Strings from agents are stored as JSON (see key.ts), so that the database never
 // changes them. The identity of a space has several columns, so that no separator can be forged.
-import type { Database, SqlRow } from "../../../host/ports/database.ts";
+import type { Database, SqlRow } from "../../../plugin/ports/database.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
 import type { Draft, Entry } from "../entry.ts";
 

@@ -1,6 +1,6 @@
 // Finds entries in the layers of a view: the space itself and, in a fork, its overlays.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SqlRow } from "../../../host/ports/database.ts";
+import type { SqlRow } from "../../../plugin/ports/database.ts";
 import { isThenable } from "../../../protocol/awaitable.ts";
 import { similarity } from "../embedding/vector.ts";
 import { compareMatches, countFitting, type Entry, type Found, type Match, type Search } from "../entry.ts";

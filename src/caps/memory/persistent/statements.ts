@@ -1,4 +1,4 @@
-import type { Database, SqlStatement } from "../../../host/ports/database.ts";
+import type { Database, SqlStatement } from "../../../plugin/ports/database.ts";
 
 /**
  * Prepared statements by their SQL, prepared on first use. The oldest are dropped, since each space has statements of

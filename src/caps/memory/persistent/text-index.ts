@@ -1,6 +1,6 @@
 // The full-text index of one space, in an FTS5 table of its own: word frequencies in memories of other agents must
 // neither influence a score nor cost time. It has words only; texts are in the entries.
-import type { SqlRow } from "../../../host/ports/database.ts";
+import type { SqlRow } from "../../../plugin/ports/database.ts";
 import { toMatchExpression, toTextScore } from "../text.ts";
 import type { Statements } from "./statements.ts";
 

@@ -1,6 +1,6 @@
 // The working tier: entries of one session, stored in its state, which takes care of forks, snapshots and crashes. Its
 // size is limited; the least recently used entry is evicted first.
-import { localPrefix, type SessionState } from "../../../host/state/session-state.ts";
+import { localPrefix, type SessionState } from "../../../plugin/session-state.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import {
   type Conditions,

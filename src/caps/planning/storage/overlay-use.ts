@@ -1,6 +1,6 @@
 // Tracks the use of overlays, and of agents without a name. Names that no session has used for long are removed with
 // their rows: sessions may end without notice, and then no session can reach these rows any more.
-import type { Database, SqlStatement } from "../../../host/ports/database.ts";
+import type { Database, SqlStatement } from "../../../plugin/ports/database.ts";
 import { ground } from "../model.ts";
 
 /** The names that a session uses now. */

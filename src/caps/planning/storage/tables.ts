@@ -1,5 +1,5 @@
 // Reads and writes rows; callers check permissions. Writes must run within `database.write`.
-import type { Database, SqlRow, SqlStatement, SqlValue } from "../../../host/ports/database.ts";
+import type { Database, SqlRow, SqlStatement, SqlValue } from "../../../plugin/ports/database.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { planningLimits } from "../limits.ts";
 import type { Claim, Plan, PlanSummary, Task } from "../model.ts";

@@ -1,8 +1,8 @@
 // Starts a program with pipes or on a terminal.
 
-import type { Confinement } from "../../../host/ports/sandbox.ts";
 import { withoutInheritedFiles } from "../../../machinery/processes/inherited-files.ts";
 import { checkInterpreter } from "../../../machinery/processes/script-interpreter.ts";
+import type { Confinement } from "../../../plugin/ports/sandbox.ts";
 import type { Child, ChildEvents } from "./child.ts";
 import { startPipedChild } from "./piped-child.ts";
 import { startTerminalChild, type TerminalSize } from "./terminal-child.ts";

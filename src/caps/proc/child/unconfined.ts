@@ -1,8 +1,8 @@
 // The counterpart of a sandbox for processes without one. Nothing has to be prepared, so it is synchronous:
 // asynchronous file system calls would add a tenth to the time of starting a process.
 import { statSync } from "node:fs";
-import type { ConfinedCommand, Confinement } from "../../../host/ports/sandbox.ts";
 import { exitBehindShell } from "../../../machinery/processes/program-end.ts";
+import type { ConfinedCommand, Confinement } from "../../../plugin/ports/sandbox.ts";
 
 /** Throws if the folder does not exist. The program itself was found before. */
 export function unconfined({ argv: [file, ...args], cwd, env, isTerminal }: ConfinedCommand): Confinement {

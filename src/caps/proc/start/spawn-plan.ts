@@ -1,6 +1,6 @@
 // Converts a spawn request to a command that may be run, or to a problem for the agent.
 import { resolve } from "node:path";
-import type { SandboxLimits, SandboxPolicy } from "../../../host/ports/sandbox.ts";
+import type { SandboxLimits, SandboxPolicy } from "../../../plugin/ports/sandbox.ts";
 import type { RequestOf } from "../../../protocol/table/capability.ts";
 import type { ParsedProcOptions } from "../options.ts";
 import type { proc } from "../protocol.ts";

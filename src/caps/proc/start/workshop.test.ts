@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, test, vi } from "vitest";
-import type { Sandboxes } from "../../../host/ports/sandbox.ts";
+import type { Sandboxes } from "../../../plugin/ports/sandbox.ts";
 import { createSandboxes } from "../../../sandboxes/sandboxes.ts";
 import type { ManagedProcess } from "../managed-process.ts";
 import { parseProcOptions } from "../options.ts";

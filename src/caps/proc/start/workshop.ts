@@ -1,7 +1,8 @@
 // Shared by all sessions of a host: starts processes, counts them, and holds the detached ones.
-import type { PluginContext } from "../../../host/plugin.ts";
-import type { ConfinedCommand, ProcessSandbox } from "../../../host/ports/sandbox.ts";
+
 import type { OrphanGuard } from "../../../machinery/processes/orphan-guard.ts";
+import type { PluginContext } from "../../../plugin/plugin.ts";
+import type { ConfinedCommand, ProcessSandbox } from "../../../plugin/ports/sandbox.ts";
 import type { Clock } from "../../../protocol/envelope.ts";
 import { messageOf } from "../../../protocol/errors.ts";
 import { createChildStarter } from "../child/start-child.ts";

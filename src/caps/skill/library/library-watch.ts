@@ -1,6 +1,6 @@
 // Reports which skills were added, changed or removed since the last comparison.
 import { dirname } from "node:path";
-import type { Logger } from "../../../host/logger.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import { FolderWatch } from "./folder-watch.ts";
 import type { SkillEntry, SkillLibrary, SkillRoot } from "./library.ts";
 

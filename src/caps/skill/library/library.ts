@@ -2,7 +2,7 @@
 // and parsed.
 import { readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import type { Logger } from "../../../host/logger.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import { skillName } from "../format/manifest.ts";
 import { compareVersions, isPrerelease } from "../format/versions.ts";
 import { skillLimits } from "../limits.ts";

@@ -1,5 +1,5 @@
 // Runs a small JavaScript script in a sandbox within this process: it starts fast, and has neither files nor modules.
-import type { SandboxPolicy, ScriptSandbox } from "../../../host/ports/sandbox.ts";
+import type { SandboxPolicy, ScriptSandbox } from "../../../plugin/ports/sandbox.ts";
 import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { checkUnchanged, openSkillFile } from "../library/folder-files.ts";

@@ -1,7 +1,7 @@
 // Completion requests of a running script, sent as questions to the agent that called the skill.
 import { setMaxListeners } from "node:events";
-import type { CallContext } from "../../../host/call-context.ts";
-import type { SessionContext } from "../../../host/plugin.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import type { Skill } from "../library/skill.ts";
 import { skill as table } from "../protocol.ts";

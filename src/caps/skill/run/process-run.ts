@@ -2,7 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { isAbsolute, join } from "node:path";
-import type { Confinement, ProcessSandbox, SandboxPolicy } from "../../../host/ports/sandbox.ts";
+import type { Confinement, ProcessSandbox, SandboxPolicy } from "../../../plugin/ports/sandbox.ts";
 import { A2EError, fail, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Skill } from "../library/skill.ts";

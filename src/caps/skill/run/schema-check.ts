@@ -1,10 +1,11 @@
 // Validates values against the schemas of skills. A malicious schema can take practically for ever, for example with a
 // pattern. Schemas with plain keywords only are checked here, in time that grows with the value; all others run in a
 // worker thread that can be terminated.
-import type { CallContext } from "../../../host/call-context.ts";
+
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import { type Checked, createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
 import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../protocol/json.ts";
 import { skillLimits } from "../limits.ts";

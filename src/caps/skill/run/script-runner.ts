@@ -1,6 +1,6 @@
 // Runs the scripts of skills in the sandbox of their runtime, and limits how many run at the same time.
-import type { PluginContext } from "../../../host/plugin.ts";
-import type { ProcessSandbox, SandboxLimits, ScriptSandbox } from "../../../host/ports/sandbox.ts";
+import type { PluginContext } from "../../../plugin/plugin.ts";
+import type { ProcessSandbox, SandboxLimits, ScriptSandbox } from "../../../plugin/ports/sandbox.ts";
 import { messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { FolderCopies } from "../library/folder-copies.ts";

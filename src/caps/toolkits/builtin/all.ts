@@ -1,7 +1,7 @@
 // The built-in toolkits of a host.
 import { lookup } from "node:dns/promises";
-import type { PluginContext } from "../../../host/plugin.ts";
 import { isPublicAddress } from "../../../machinery/confinement/public-address.ts";
+import type { PluginContext } from "../../../plugin/plugin.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { ParsedToolkitsOptions } from "../options.ts";
 import { AllowedFolders } from "./allowed-folders.ts";

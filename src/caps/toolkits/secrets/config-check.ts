@@ -1,6 +1,7 @@
 // Validates a config against the schema of its toolkit.
-import type { ToolProblem } from "../../../host/tool-catalogue.ts";
+
 import { toPath } from "../../../machinery/validation/problem-text.ts";
+import type { ToolProblem } from "../../../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import { toolkitLimits } from "../limits.ts";

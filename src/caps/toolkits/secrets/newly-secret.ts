@@ -1,7 +1,8 @@
 // A new version of a toolkit may mark a value as secret that was not secret before, and that stored configs have in the
 // clear.
-import type { Secrets } from "../../../host/ports/secrets.ts";
+
 import { toPath } from "../../../machinery/validation/problem-text.ts";
+import type { Secrets } from "../../../plugin/ports/secrets.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { ToolkitRecord } from "../shelf/toolkit-record.ts";
 import { sealSecrets, unsealSecrets } from "./sealed-secrets.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { CallContext } from "../../../host/call-context.ts";
-import { silentLogger } from "../../../host/logger.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import { silentLogger } from "../../../plugin/logger.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { toolkitLimits } from "../limits.ts";
 import { createScrubber } from "./scrubber.ts";

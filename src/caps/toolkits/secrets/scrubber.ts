@@ -1,6 +1,6 @@
 // Removes secrets from the output of a toolkit, in case a server or an error repeats them.
-import { type CallContext, replaceIn } from "../../../host/call-context.ts";
-import type { Logger } from "../../../host/logger.ts";
+import { type CallContext, replaceIn } from "../../../plugin/call-context.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { toolkitLimits } from "../limits.ts";

@@ -1,5 +1,5 @@
 // Encrypts the secrets of a config for storage: only this host can decrypt them, and only for the same toolkit.
-import type { Secrets } from "../../../host/ports/secrets.ts";
+import type { Secrets } from "../../../plugin/ports/secrets.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { SecretValue } from "./secret-values.ts";
 

@@ -1,7 +1,7 @@
 // Toolkits that are cancelled, raced, removed or restored while they are being changed.
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { createKey, createSecrets } from "../../../host/ports/secrets.ts";
+import { createKey, createSecrets } from "../../../plugin/ports/secrets.ts";
 import { core } from "../../../protocol/core.ts";
 import { useTemporaryFolder } from "../../../stores/temporary-folder.suite.ts";
 import type { Toolkit } from "../define-toolkit.ts";

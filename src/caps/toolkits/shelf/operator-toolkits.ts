@@ -1,5 +1,5 @@
 // The toolkits that the config of the operator sets up for all sessions.
-import type { Logger } from "../../../host/logger.ts";
+import type { Logger } from "../../../plugin/logger.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";
 import type { ParsedToolkitsOptions } from "../options.ts";

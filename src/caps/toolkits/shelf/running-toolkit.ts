@@ -1,9 +1,9 @@
 // A configured toolkit: starts the shared resource of its tools on first use, and stops it when no call uses it any
 // more.
-import type { CallContext } from "../../../host/call-context.ts";
-import type { Logger } from "../../../host/logger.ts";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { Logger } from "../../../plugin/logger.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
+import type { ToolOutput } from "../../../plugin/tool-output.ts";
 import { A2EError, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { type AnyToolkitTool, type Running, type Toolkit, toToolOutput } from "../define-toolkit.ts";

@@ -1,6 +1,6 @@
 // A shared shelf as one session sees it. The shelf is not part of the session, so every access goes through `outside`:
 // a recording has the results, and a replay needs no such shelf.
-import type { SessionContext } from "../../../host/plugin.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
 import type { ToolkitRecord } from "./toolkit-record.ts";
 import type { ToolkitShelf } from "./toolkit-shelf.ts";
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { createTokenAuthentication } from "../../../host/authentication.ts";
-import { createKey, createSecrets } from "../../../host/ports/secrets.ts";
+import { createKey, createSecrets } from "../../../plugin/ports/secrets.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { useTemporaryFolder } from "../../../stores/temporary-folder.suite.ts";
 import { defineToolkit, type Toolkit } from "../define-toolkit.ts";

@@ -1,6 +1,6 @@
 // The stored data of an installed toolkit, in the state of a session or in the host's database. Its secrets are sealed.
-import type { Database } from "../../../host/ports/database.ts";
-import type { SessionState } from "../../../host/state/session-state.ts";
+import type { Database } from "../../../plugin/ports/database.ts";
+import type { SessionState } from "../../../plugin/session-state.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 
 export type ToolkitRecord = {

@@ -1,11 +1,12 @@
 // The toolkits that are installed in one place, a session or the host, with their states: installed, configured,
 // running.
-import type { CallContext } from "../../../host/call-context.ts";
-import type { SessionContext } from "../../../host/plugin.ts";
-import type { Secrets } from "../../../host/ports/secrets.ts";
-import type { ToolCatalogue, ToolProblem } from "../../../host/tool-catalogue.ts";
+
 import { KeyedQueue } from "../../../machinery/keyed-queue.ts";
 import { problemsToText, toPath } from "../../../machinery/validation/problem-text.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
+import type { Secrets } from "../../../plugin/ports/secrets.ts";
+import type { ToolCatalogue, ToolProblem } from "../../../plugin/tool-catalogue.ts";
 import { A2EError, fail, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Toolkit } from "../define-toolkit.ts";

@@ -1,5 +1,5 @@
 // The built-in tools by name.
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";

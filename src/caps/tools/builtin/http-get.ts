@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { GuardedResponse } from "../../../machinery/confinement/guarded-request.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import type { BuiltinEnvironment } from "./environment.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import { jsonValue, parseJson } from "../../../protocol/json.ts";
 import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { toolLimits } from "../limits.ts";

@@ -1,7 +1,7 @@
 import { lstat } from "node:fs/promises";
 import { z } from "zod";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import type { Workspace } from "../../../machinery/confinement/workspace.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { type FolderEntry, walkFolder } from "../folder-walk.ts";

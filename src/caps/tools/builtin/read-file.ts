@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { z } from "zod";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import { cutText } from "../../../machinery/validation/json-size.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import { defineTool, toolOutput } from "../definition/define-tool.ts";
 import { toolLimits } from "../limits.ts";
 import type { BuiltinEnvironment } from "./environment.ts";

@@ -1,7 +1,8 @@
 // Searches run in a thread: a regular expression may take practically forever, and a thread can be terminated.
-import type { CallContext } from "../../../host/call-context.ts";
+
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { toolLimits } from "../limits.ts";
 

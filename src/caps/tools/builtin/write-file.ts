@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, rename, unlink } from "node:fs/promises";
 import { z } from "zod";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import { toReadableError, type WorkspaceFolder } from "../../../machinery/confinement/workspace.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import { defineTool } from "../definition/define-tool.ts";
 import type { BuiltinEnvironment } from "./environment.ts";
 

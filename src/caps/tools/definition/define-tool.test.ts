@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
 import { maxProblems } from "../../../machinery/validation/problem-text.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { createTestCall, runTool } from "../test-call-context.suite.ts";
 import { defineTool, toolOutput } from "./define-tool.ts";

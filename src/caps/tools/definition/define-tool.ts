@@ -1,9 +1,9 @@
 // Defines a tool with one function call and a schema.
 import type { z } from "zod";
-import type { CallContext } from "../../../host/call-context.ts";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
 import { createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
+import type { ToolOutput } from "../../../plugin/tool-output.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { createZodCheck, toInputSchema, withoutUnknownKeys } from "./zod-schema.ts";
 

@@ -1,6 +1,6 @@
 // The description of a tool on the wire. `input_parameters` is for peers without JSON Schema; `input_schema` is
 // complete.
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import type { JsonObject, JsonValue } from "../../../protocol/json.ts";
 import { isJsonObject } from "../../../protocol/json.ts";
 import type { ToolDefinition, ToolParameter } from "../protocol.ts";

@@ -1,6 +1,7 @@
 // The tools in the modules that a config names.
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+
 import { loadItems, type ModuleContent, type ModuleReference } from "../../../machinery/module-loading.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 
 export const toolModules: ModuleContent<CatalogueTool> = {
   noun: "tool",

@@ -1,6 +1,5 @@
 // Checks arguments against a zod schema, with the same error texts as for JSON Schemas.
 import { z } from "zod";
-import type { ToolProblem } from "../../../host/tool-catalogue.ts";
 import type { Checked } from "../../../machinery/validation/json-schema.ts";
 import {
   describeFound,
@@ -10,6 +9,7 @@ import {
   unknownProperty,
 } from "../../../machinery/validation/problem-text.ts";
 import { valueAt } from "../../../machinery/validation/value-at.ts";
+import type { ToolProblem } from "../../../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { createFastParser } from "../../../protocol/table/fast-parse.ts";
 

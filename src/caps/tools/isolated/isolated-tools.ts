@@ -1,12 +1,13 @@
 // Tools whose module is loaded and run only in worker threads: a tool that blocks forever is terminated at its timeout,
 // alone.
-import type { CallContext } from "../../../host/call-context.ts";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
+
 import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import { siblingModule } from "../../../machinery/threads/thread-entry.ts";
 import type { WorkerPool } from "../../../machinery/threads/worker-pool.ts";
 import { createSchemaCheck } from "../../../machinery/validation/json-schema.ts";
+import type { CallContext } from "../../../plugin/call-context.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
+import type { ToolOutput } from "../../../plugin/tool-output.ts";
 import { messageOf } from "../../../protocol/errors.ts";
 import { toolLimits } from "../limits.ts";
 import type { DescribedTool, RunToolArguments, RunToolMessage } from "./tool-worker.ts";

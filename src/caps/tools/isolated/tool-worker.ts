@@ -1,11 +1,11 @@
 // The part of isolated tools that runs in a worker.
 
-import type { CallContext, SessionInfo } from "../../../host/call-context.ts";
-import type { LogFields, Logger } from "../../../host/logger.ts";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
-import type { ToolOutput } from "../../../host/tool-output.ts";
 import type { ModuleReference } from "../../../machinery/module-loading.ts";
 import type { WorkerContext } from "../../../machinery/threads/worker-entry.ts";
+import type { CallContext, SessionInfo } from "../../../plugin/call-context.ts";
+import type { LogFields, Logger } from "../../../plugin/logger.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
+import type { ToolOutput } from "../../../plugin/tool-output.ts";
 import { systemClock } from "../../../protocol/envelope.ts";
 import { A2EError } from "../../../protocol/errors.ts";
 import { copyJson, type JsonObject } from "../../../protocol/json.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
-import { plugin } from "../../../host/plugin.ts";
+import { plugin } from "../../../plugin/plugin.ts";
 import { call, capability } from "../../../protocol/table/capability.ts";
 import { testServerPlugin } from "../conformance/test-server-plugin.suite.ts";
 import { connectSecond } from "../mcp-clients.suite.ts";

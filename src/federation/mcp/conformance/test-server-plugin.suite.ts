@@ -1,6 +1,6 @@
 // Replaces the bridge: the resources and prompts that the conformance suite requires, as those of one server.
 import { mcp, serverPush } from "../../../caps/mcp/protocol.ts";
-import { type Plugin, plugin } from "../../../host/plugin.ts";
+import { type Plugin, plugin } from "../../../plugin/plugin.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { createAskingTools, png } from "./test-tools.suite.ts";
 

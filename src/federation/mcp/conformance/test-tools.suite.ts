@@ -1,8 +1,8 @@
 // The tools that the conformance suite of the MCP project requires by name, as tools of an A2E host.
 import { mcp } from "../../../caps/mcp/protocol.ts";
 import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
-import type { SessionContext } from "../../../host/plugin.ts";
-import type { CatalogueTool } from "../../../host/tool-catalogue.ts";
+import type { SessionContext } from "../../../plugin/plugin.ts";
+import type { CatalogueTool } from "../../../plugin/tool-catalogue.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 
 /** One red pixel. */

@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
-import { plugin } from "../../../host/plugin.ts";
+import { plugin } from "../../../plugin/plugin.ts";
 import { capability } from "../../../protocol/table/capability.ts";
 import { connectSecond, httpClients } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";

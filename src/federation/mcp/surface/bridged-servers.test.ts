@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { mcpPlugin } from "../../../caps/mcp/plugin.ts";
 import { mcp } from "../../../caps/mcp/protocol.ts";
 import { ownServer } from "../../../caps/mcp/start-bridge.suite.ts";
-import { type Plugin, plugin } from "../../../host/plugin.ts";
+import { type Plugin, plugin } from "../../../plugin/plugin.ts";
 import { mcpLimits } from "../limits.ts";
 import { connectSecond } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";

@@ -1,5 +1,5 @@
 // Runs nodes with their retries and timeouts, and stops all of them when the run ends.
-import type { CallOptions } from "../../../../host/call-context.ts";
+import type { CallOptions } from "../../../../plugin/call-context.ts";
 import { A2EError } from "../../../../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../../../../protocol/json.ts";
 import { isTrue, type Scope } from "../../expressions/expression.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { silentLogger } from "../../../../host/logger.ts";
+import { silentLogger } from "../../../../plugin/logger.ts";
 import { useTemporaryFolder } from "../../../../stores/temporary-folder.suite.ts";
 import { linux, testWith } from "../../../../testing/needs.suite.ts";
 import { toolkitLimits } from "../../limits.ts";

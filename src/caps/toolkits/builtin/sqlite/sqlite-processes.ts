@@ -3,8 +3,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Logger } from "../../../../host/logger.ts";
 import { siblingModule } from "../../../../machinery/threads/thread-entry.ts";
+import type { Logger } from "../../../../plugin/logger.ts";
 import { A2EError } from "../../../../protocol/errors.ts";
 import { toolkitLimits } from "../../limits.ts";
 import type { QueryJob, QueryResult } from "./sqlite-query.ts";

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { z } from "zod";
-import type { CallContext } from "../../../../host/call-context.ts";
+import type { CallContext } from "../../../../plugin/call-context.ts";
 import { A2EError } from "../../../../protocol/errors.ts";
 import { jsonValue } from "../../../../protocol/json.ts";
 import { defineToolkit, type Running, type Toolkit, toolkitOutput } from "../../define-toolkit.ts";

@@ -1,5 +1,6 @@
 // The public API of plugins. The capabilities of this package use the same API as third-party plugins.
 import type { z } from "zod";
+import type { Awaitable } from "../protocol/awaitable.ts";
 import type { Clock, IdSource } from "../protocol/envelope.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type {
@@ -12,15 +13,13 @@ import type {
   ResultOf,
 } from "../protocol/table/capability.ts";
 import type { CallContext, CallOther, SessionInfo } from "./call-context.ts";
-import type { CheckedResult } from "./calls/checked-result.ts";
+import type { CheckedResult } from "./checked-result.ts";
 import type { Logger } from "./logger.ts";
 import type { Database } from "./ports/database.ts";
 import type { Sandboxes } from "./ports/sandbox.ts";
 import type { Secrets } from "./ports/secrets.ts";
-import type { SessionState } from "./state/session-state.ts";
+import type { SessionState } from "./session-state.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
-
-type Awaitable<Value> = Value | Promise<Value>;
 
 /** The argument of `setup()`, which is called once when the host starts. */
 export interface PluginContext {
@@ -175,6 +174,14 @@ export interface Plugin<C extends Capability = Capability> {
   close?(): Awaitable<void>;
 }
 
+/** A plugin with its name and rank in the host. */
+export interface LoadedPlugin {
+  readonly name: string;
+  readonly plugin: Plugin;
+  readonly priority: number;
+  readonly exclusive: boolean;
+}
+
 /** The export that `cls` in a config refers to: creates a plugin from its `metadata` and the rest of its entry. */
 export type PluginFactory = (options: JsonObject) => Awaitable<Plugin>;
 
@@ -182,3 +189,7 @@ export type PluginFactory = (options: JsonObject) => Awaitable<Plugin>;
 export function plugin<C extends Capability>(capability: C, rest: Omit<Plugin<C>, "capability">): Plugin<C> {
   return { capability, ...rest };
 }
+
+/** The `outside` of a session that is not recorded. */
+export const runOutside = ((work: (call?: CallContext) => unknown, call?: CallContext) =>
+  work(call)) as SessionContext["outside"];

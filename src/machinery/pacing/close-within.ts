@@ -1,4 +1,4 @@
-import { isThenable } from "./thenable.ts";
+import { isThenable } from "../../protocol/awaitable.ts";
 
 /** The host waits this long for a plugin or a part to close, then logs an error and continues. */
 const closeTimeoutMs = 5_000;

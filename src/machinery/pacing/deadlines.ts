@@ -1,6 +1,6 @@
 // One timer for the timeouts of all calls of a host: a timer per call would cost more than many calls do.
 import { AsyncResource } from "node:async_hooks";
-import { type Logger, silentLogger } from "../logger.ts";
+import { type Logger, silentLogger } from "../../plugin/logger.ts";
 
 export interface Expirable {
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { LogFields, Logger } from "./logger.ts";
+import type { LogFields, Logger } from "../../plugin/logger.ts";
 
 /** The time between two warnings. */
 const slowMs = 10_000;

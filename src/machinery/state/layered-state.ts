@@ -1,7 +1,8 @@
 // The state of a plugin in one session, as the host implements it: a stack of layers, newest on top. A fork copies nothing:
 // parent and fork share the layers of that moment, and each writes to a new layer of its own above them.
+
+import type { SessionState } from "../../plugin/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import type { SessionState } from "./session-state.ts";
 
 /** Marks a key that a layer below has and that was deleted in this layer. */
 const deleted = Symbol("deleted");

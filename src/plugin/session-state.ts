@@ -1,5 +1,5 @@
 // The contract of `context.state`, which holds all data of a plugin that belongs to a session.
-import type { JsonValue } from "../../protocol/json.ts";
+import type { JsonValue } from "../protocol/json.ts";
 
 /**
  * JSON values by key, of one plugin in one session. The host writes changes to the journal together with the answer of
