@@ -48,7 +48,7 @@ async function forkSession(tape: Tape, next: CallFn, call: InterceptedCall): Pro
 function mergeFork(tape: Tape, forks: Forks, next: CallFn, call: InterceptedCall): ReturnType<CallFn> {
   const found = forks.get(String(call.request.session_id));
   if (found?.parent === call.session.id) {
-    const states = new PluginStates({ onState() {} }, found.states);
+    const states = new PluginStates(undefined, found.states);
     applyChanges(
       states,
       tape.value("fork", () => changesOf(states)),

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../framing/sse.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
-import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
+import { createOutboundPump, type OutboundPump } from "../framing/outbound-pump.ts";
 import type { Session } from "../host/session.ts";
 import { isThenable } from "../protocol/awaitable.ts";
 import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";

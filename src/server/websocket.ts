@@ -10,7 +10,7 @@ import {
   webSocketProtocol,
 } from "../framing/websocket.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
-import { createOutboundPump, type OutboundPump } from "../host/outbound/outbound-pump.ts";
+import { createOutboundPump, type OutboundPump } from "../framing/outbound-pump.ts";
 import type { Session } from "../host/session.ts";
 import { isThenable } from "../protocol/awaitable.ts";
 import { createMessage, encodeMessage } from "../protocol/codec.ts";

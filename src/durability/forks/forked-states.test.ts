@@ -6,7 +6,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { capability } from "../../protocol/table/capability.ts";
 import { applyChanges, changesOf, forkStates, mergeStates } from "./forked-states.ts";
 
-const listener = { onState() {} };
+const listener = { track() {} };
 
 function load(name: string, forking?: Forking): LoadedPlugin {
   const table = capability(name, { doc: "", calls: {} });

@@ -15,6 +15,11 @@ import { AgentAsks } from "./agent-asks.ts";
 export class AgentLink {
   /** The spelling of names that the agent uses. */
   dialect: Dialect;
+  /**
+   * The handshake that is being handled, as it was received: the dialect depends on version fields that the parsed request
+   * does not have. Undefined if a handler calls the handshake.
+   */
+  handshake: Message | undefined;
   readonly #kernel: Kernel;
   readonly #scope: SessionScope;
   readonly #outbox: Outbox;

@@ -1,38 +1,50 @@
-// A request that has not been answered yet. Handlers see it as their CallContext.
+// A request that has not been answered yet: what its runner, its table and its slot know about it. Handlers see it
+// through a HandlerContext, interceptors as an InterceptedCall.
 
-import type { Expirable } from "../../machinery/pacing/deadlines.ts";
-import type { CallContext, CallOptions, CallOther, SessionInfo } from "../../plugin/call-context.ts";
+import type { CallOptions, SessionInfo } from "../../plugin/call-context.ts";
 import type { Logger } from "../../plugin/logger.ts";
-import { toPromise } from "../../protocol/awaitable.ts";
-import type { Clock, Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { IdEntry } from "../../protocol/id-table.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { Limits } from "../../protocol/limits.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { TypeEntry } from "../../protocol/table/registry.ts";
+import type { Outbox } from "../outbound/outbox.ts";
+import type { Sources } from "../sources.ts";
+import type { InterceptedCall } from "./interceptors.ts";
 
 export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
 
+/** The objects of a session that its calls use. */
+export interface CallScope {
+  readonly session: SessionInfo;
+  readonly sources: Sources;
+  readonly log: Logger;
+  readonly limits: Limits;
+  readonly outbox: Pick<Outbox, "sendAside">;
+}
+
 /** The part of the call runner that a call uses. */
 export interface CallOwner {
-  readonly session: SessionInfo;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly maxCallTimeoutMs: number;
-  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void;
-  /** Throws an A2EError. */
-  startNested(
+  readonly scope: CallScope;
+  readonly nested: NestedStarter;
+  /** Runs the handlers of the call. */
+  handle(call: ActiveCall): JsonObject | Promise<JsonObject>;
+  /** Answers the call with an error, unless it has ended. */
+  endWithError(call: ActiveCall, error: A2EError): void;
+}
+
+/** Makes calls on behalf of another call, or of the session in the background. */
+export interface NestedStarter {
+  /** Returns the result if the handler is synchronous, else a promise. Throws an A2EError. */
+  start(
     parent: CallParent,
     call: Call | string,
     request: JsonObject,
     options?: CallOptions,
   ): JsonObject | Promise<JsonObject>;
   /** Runs `work` in place of a nested call; see `inlineCall` of CallContext. */
-  inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined;
-  /** Runs the handlers of the call. */
-  handle(call: ActiveCall): JsonObject | Promise<JsonObject>;
-  /** Answers the call with the error `timeout`. */
-  expire(call: ActiveCall): void;
+  inline<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined;
 }
 
 /** The maker of a nested call: another call, or the session in the background. The nested call ends with it. */
@@ -47,30 +59,37 @@ export interface CallParent {
   nestedCalls: number | undefined;
 }
 
-export class ActiveCall implements CallContext, CallParent, Expirable {
-  readonly id: string;
+/** The part of a nested call that a call from the wire does not have. */
+export interface NestedCall {
+  readonly parent: CallParent;
+  /** The caller chose the id of the call, so it may not be unique. */
+  readonly hasChosenId: boolean;
+  readonly onEvent: CallOptions["onEvent"];
+  /** The result or the error, once the call has ended. */
+  outcome: JsonObject | A2EError | undefined;
+  /** Called with the outcome if the call does not end synchronously. */
+  onOutcome: ((outcome: JsonObject | A2EError) => void) | undefined;
+}
+
+export class ActiveCall implements InterceptedCall, CallParent {
+  readonly owner: CallOwner;
   readonly entry: RequestEntry;
+  readonly id: string;
   #request: JsonObject;
   readonly bytesIn: number;
   /** Undefined for a call from the wire. */
-  readonly parent: CallParent | undefined;
-  /** Receives the events of a nested call. */
-  readonly onEvent: CallOptions["onEvent"];
-  /** The caller chose the id of this nested call, so it may not be unique. */
-  hasChosenId = false;
-  /** The handshake message as received: the dialect depends on version fields that the parsed request does not have. */
-  handshake: Message | undefined;
-  readonly #owner: CallOwner;
+  readonly nested: NestedCall | undefined;
   #controller: AbortController | undefined;
   #endError: A2EError | undefined;
   /** Milliseconds since 1970; 0 while the call waits for a slot. */
   startedAt = 0;
   timeoutMs = 0;
-  /** Milliseconds on the monotonic clock; undefined until the handler has returned a promise. */
-  #deadline: number | undefined;
+  /** Set once the handler has returned a promise. */
+  deadline: CallDeadline | undefined;
   /** The entry of the call in the CallTable of its session. */
   tableEntry: IdEntry<unknown> | undefined;
   isEnded = false;
+  /** Whether the call has a slot. */
   isRunning = false;
   eventCount = 0;
   running: ActiveCall | undefined;
@@ -78,10 +97,6 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
   nestedCalls = 0;
   /** How often the same request was received again while this call was in flight. Each repetition is answered. */
   repeats = 0;
-  /** The result or the error of a nested call that has ended. */
-  outcome: JsonObject | A2EError | undefined;
-  /** Called with the outcome if a nested call does not end synchronously. */
-  onOutcome: ((outcome: JsonObject | A2EError) => void) | undefined;
 
   constructor(
     owner: CallOwner,
@@ -89,16 +104,14 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     id: string,
     request: JsonObject,
     bytesIn: number,
-    parent?: CallParent,
-    onEvent?: CallOptions["onEvent"],
+    nested: NestedCall | undefined,
   ) {
-    this.#owner = owner;
+    this.owner = owner;
     this.entry = entry;
     this.id = id;
     this.#request = request;
     this.bytesIn = bytesIn;
-    this.parent = parent;
-    this.onEvent = onEvent;
+    this.nested = nested;
   }
 
   get request(): JsonObject {
@@ -124,24 +137,25 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return this.entry.name;
   }
 
+  get session(): SessionInfo {
+    return this.owner.scope.session;
+  }
+
   get isNested(): boolean {
-    return this.parent !== undefined;
+    return this.nested !== undefined;
+  }
+
+  get hasChosenId(): boolean {
+    return this.nested?.hasChosenId === true;
   }
 
   get caller(): ActiveCall | undefined {
-    return this.parent instanceof ActiveCall ? this.parent : undefined;
+    return this.nested?.parent instanceof ActiveCall ? this.nested.parent : undefined;
   }
 
-  get session(): SessionInfo {
-    return this.#owner.session;
-  }
-
-  get log(): Logger {
-    return this.#owner.log;
-  }
-
-  get clock(): Clock {
-    return this.#owner.clock;
+  /** The number of calls that this call is nested in. */
+  get depth(): number {
+    return this.nested === undefined ? 0 : this.nested.parent.depth + 1;
   }
 
   /** Made on first use: an AbortController costs more than the rest of a small call together. */
@@ -153,60 +167,11 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     return this.#controller.signal;
   }
 
-  /** This and the next getters return bound functions, so handlers may destructure their context. Created on use. */
-  get emit(): CallContext["emit"] {
-    return (kind, data) => {
-      if (!this.isEnded) this.#owner.sendEvent(this, kind, data);
-    };
-  }
-
-  get setTimeout(): CallContext["setTimeout"] {
-    return (timeoutMs) => this.limitTime(timeoutMs);
-  }
-
-  get call(): CallOther {
-    return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
-      toPromise(() => this.#owner.startNested(this, call, request, options))) as CallOther;
-  }
-
-  get callNow(): CallContext["callNow"] {
-    return (type, request, options) => this.#owner.startNested(this, type, request, options);
-  }
-
-  get inlineCall(): CallContext["inlineCall"] {
-    return (type, work) => this.#owner.inlineCall(this, type, work);
-  }
-
-  /** The number of calls that this call is nested in. */
-  get depth(): number {
-    return this.parent === undefined ? 0 : this.parent.depth + 1;
-  }
-
+  /** Replaces the timeout, which counts from the start of the call. */
   limitTime(timeoutMs: number): void {
     if (!(timeoutMs > 0)) return;
-    this.timeoutMs = Math.min(timeoutMs, this.#owner.maxCallTimeoutMs);
-    if (this.hasDeadline) this.startDeadline();
-  }
-
-  get hasDeadline(): boolean {
-    return this.#deadline !== undefined;
-  }
-
-  get expiresAt(): number {
-    return this.#deadline ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** The timeout counts from the start of the call, on the monotonic clock, so setting the system time has no effect. */
-  startDeadline(): void {
-    this.#deadline = performance.now() - (this.clock.now() - this.startedAt) + this.timeoutMs;
-  }
-
-  expire(): void {
-    this.#owner.expire(this);
-  }
-
-  handle(): JsonObject | Promise<JsonObject> {
-    return this.#owner.handle(this);
+    this.timeoutMs = Math.min(timeoutMs, this.owner.scope.limits.maxCallTimeoutMs);
+    this.deadline?.restart();
   }
 
   /** Marks the call as ended. With an error, also aborts its signal. */
@@ -215,5 +180,36 @@ export class ActiveCall implements CallContext, CallParent, Expirable {
     if (error === undefined) return;
     this.#endError = error;
     this.#controller?.abort(error);
+  }
+}
+
+/** Ends a call that has timed out; see `Deadlines`. Only calls that are not answered synchronously have a deadline. */
+export class CallDeadline {
+  readonly #call: ActiveCall;
+  /** Milliseconds on the monotonic clock, so setting the system time has no effect. */
+  expiresAt = 0;
+
+  constructor(call: ActiveCall) {
+    this.#call = call;
+    this.restart();
+  }
+
+  get id(): string {
+    return this.#call.id;
+  }
+
+  get session(): SessionInfo {
+    return this.#call.session;
+  }
+
+  restart(): void {
+    const { owner, startedAt, timeoutMs } = this.#call;
+    this.expiresAt = performance.now() - (owner.scope.sources.clock.now() - startedAt) + timeoutMs;
+  }
+
+  expire(): void {
+    const seconds = this.#call.timeoutMs / 1000;
+    const detail = { timeout_seconds: seconds };
+    this.#call.owner.endWithError(this.#call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
   }
 }

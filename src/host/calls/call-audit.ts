@@ -1,7 +1,11 @@
 // Writes the audit entries of one session.
+//
+// If the session has a journal, an entry is recorded once the turn of its answer is durable. So the audit log never
+// reports a success whose answer was not sent and whose changes are lost after a restart.
 import type { SessionInfo } from "../../plugin/call-context.ts";
 import type { Kernel } from "../kernel.ts";
-import type { AuditEntry, AuditLog } from "../ports/audit.ts";
+import { type AuditEntry, type AuditLog, noAudit } from "../ports/audit.ts";
+import type { JournalledLines } from "../ports/journal.ts";
 import type { ActiveCall } from "./active-call.ts";
 import type { Answer } from "./call-table.ts";
 
@@ -15,19 +19,23 @@ interface AuditedMessage {
   readonly bytesIn: number;
 }
 
-/** The host's audit log, or the wrapper of `audit-after-commit.ts` for sessions with a journal. */
-export type CallAuditLog = Pick<AuditLog, "record">;
+/** The error code in the audit log of a call that succeeded but whose turn could not be made durable. */
+const lostCode = "runtime_error";
 
 export class CallAudit {
-  readonly #kernel: Kernel;
+  readonly #kernel: Pick<Kernel, "audit" | "auditEntry" | "log">;
   readonly #info: SessionInfo;
-  readonly #log: CallAuditLog;
+  readonly #lines: Pick<JournalledLines, "committed"> | undefined;
   readonly #sessionId: string;
 
-  constructor(kernel: Kernel, info: SessionInfo, log: CallAuditLog = kernel.audit) {
+  constructor(
+    kernel: Pick<Kernel, "audit" | "auditEntry" | "auditSessionId" | "log">,
+    info: SessionInfo,
+    lines: Pick<JournalledLines, "committed"> | undefined,
+  ) {
     this.#kernel = kernel;
     this.#info = info;
-    this.#log = log;
+    this.#lines = kernel.audit === noAudit ? undefined : lines;
     this.#sessionId = kernel.auditSessionId(info.id);
   }
 
@@ -75,10 +83,64 @@ export class CallAudit {
   #record(entry: AuditEntry, errorCode: string): void {
     entry.success = errorCode === "";
     entry.error_code = errorCode;
-    this.#log.record(entry);
+    if (this.#lines === undefined) return this.#kernel.audit.record(entry);
+    // A copy, because the entry is overwritten for the next message.
+    const kept = { ...entry };
+    this.#lines.committed((error) => {
+      if (error !== undefined && kept.success) {
+        kept.success = false;
+        kept.error_code = lostCode;
+      }
+      this.#kernel.audit.record(kept);
+    });
   }
 }
 
 function sizeOf(answer: Answer | undefined): number {
   return typeof answer === "string" ? Buffer.byteLength(answer) : 0;
+}
+
+/** An empty entry, which is filled in for each message. */
+export function createAuditEntry(): AuditEntry {
+  const [text, count] = ["", 0];
+  return {
+    ts: count,
+    session_id: text,
+    agent_id: text,
+    type: text,
+    capability: text,
+    req_id: text,
+    correlation_id: text,
+    success: true,
+    error_code: text,
+    duration_ms: count,
+    bytes_in: count,
+    bytes_out: count,
+    nested_calls: count,
+  };
+}
+
+/** Catches the errors that an audit log throws, and logs the first of them. */
+export function guardAudit(audit: AuditLog, log: Kernel["log"]): AuditLog {
+  let isReported = false;
+  const report = (error: unknown) => {
+    if (!isReported) log.error("the audit log failed", { error });
+    isReported = true;
+  };
+  return {
+    record(entry) {
+      try {
+        audit.record(entry);
+      } catch (error) {
+        report(error);
+      }
+    },
+    async close() {
+      try {
+        await audit.close();
+      } catch (error) {
+        report(error);
+      }
+    },
+  };
 }

@@ -1,98 +1,86 @@
 // Runs the calls of one session: a limited number at once, each with a deadline, each with exactly one answer.
 // Every call ends in `#end`, no matter how its handler behaves.
 
-import type { CallOptions, SessionInfo } from "../../plugin/call-context.ts";
+import type { CallOptions } from "../../plugin/call-context.ts";
 import { CheckedResult } from "../../plugin/checked-result.ts";
-import { type Logger, shortId } from "../../plugin/logger.ts";
-import type { SessionPart } from "../../plugin/plugin.ts";
+import { shortId } from "../../plugin/logger.ts";
 import { toPromise } from "../../protocol/awaitable.ts";
-import { handshake } from "../../protocol/core.ts";
-import type { Clock, Message } from "../../protocol/envelope.ts";
+import { core } from "../../protocol/core.ts";
+import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import { CheckedAnswer } from "../../protocol/table/checked-answer.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Outbox } from "../outbound/outbox.ts";
+import type { KeptEntry } from "../ports/session-keeping.ts";
+import type { SessionParts } from "../session/session-parts.ts";
 import type { SessionScope } from "../session/session-scope.ts";
-import type { Sources } from "../sources.ts";
-import { ActiveCall, type CallParent, type RequestEntry } from "./active-call.ts";
+import type { SessionTap } from "../session/session-tap.ts";
+import {
+  ActiveCall,
+  CallDeadline,
+  type CallParent,
+  type CallScope,
+  type NestedCall,
+  type RequestEntry,
+} from "./active-call.ts";
+import type { CallAudit } from "./call-audit.ts";
 import { internalError, isDeclared, toErrorMessage } from "./call-errors.ts";
-import { sendEvent } from "./call-events.ts";
 import { CallSlots, type SlotPace } from "./call-slots.ts";
 import { type Answer, CallTable } from "./call-table.ts";
 import { dispatch, toNative } from "./dispatch.ts";
-import type { Gate } from "./gate.ts";
-import { admit, endedWithCaller, type NestedPort, startNested } from "./nested-calls.ts";
+import { Gate } from "./gate.ts";
+import { NestedCalls, type NestedOwner, unendedCalls } from "./nested-calls.ts";
 
-/** The parts of a session that the call runner uses. */
+/** The components of a session that the call runner uses. */
 export interface RunnerPort {
-  readonly gate: Gate;
   readonly outbox: Pick<Outbox, "send" | "sendAside" | "answer" | "resend">;
   /** Decides when calls that have waited for a slot may run. */
   readonly intake: SlotPace;
-  readonly parts: CalledParts;
+  readonly parts: Pick<SessionParts, "of">;
+  readonly kept: Pick<KeptEntry, "changed">;
 }
 
-export interface CalledParts {
-  /** Parts that handle a capability, in the order in which they are called. */
-  of(capability: string): readonly SessionPart[];
-  /** A call of this capability is about to be answered; it may have changed the state of its parts. */
-  noteChange(capability: string): void;
-}
-
-/** Reports an ended call. `answer` is undefined if no answer was sent. */
-export type CallEnded = (call: ActiveCall, endedAt: number, errorCode: string, answer: Answer | undefined) => void;
-
-export class CallRunner implements NestedPort {
-  readonly maxCallTimeoutMs: number;
+export class CallRunner implements NestedOwner {
+  readonly scope: CallScope;
   readonly gate: Gate;
   readonly #kernel: Kernel;
-  readonly #scope: SessionScope;
+  readonly #tap: SessionTap | undefined;
   readonly #port: RunnerPort;
-  readonly sources: Sources;
-  readonly #onEnded: CallEnded;
+  readonly #audit: CallAudit;
   readonly #calls: CallTable;
-  readonly #background: CallParent & { isEnded: boolean } = {
-    isEnded: false,
-    depth: 0,
-    running: undefined,
-    children: undefined,
-    nestedCalls: undefined,
-  };
   readonly #slots: CallSlots;
-  #idleWaiters: (() => void)[] = [];
+  /** Created with the first nested call: many sessions make none. */
+  #nested: NestedCalls | undefined;
+  #background: (CallParent & { isEnded: boolean }) | undefined;
+  #idleWaiters: (() => void)[] | undefined;
+  #isCancelled = false;
   /** Ids of the requests that `leave` ended without an answer: the next host answers them. */
   #left: Set<string> | undefined;
   /** By request id: how many events an earlier process sent for a request that it did not answer. */
   #eventCounts: Map<string, number> | undefined;
 
-  constructor(kernel: Kernel, scope: SessionScope, port: RunnerPort, onEnded: CallEnded) {
+  constructor(kernel: Kernel, { info, sources, tap, life }: SessionScope, port: RunnerPort, audit: CallAudit) {
     this.#kernel = kernel;
-    this.#scope = scope;
+    this.#tap = tap;
     this.#port = port;
-    this.gate = port.gate;
-    this.sources = scope.sources;
-    this.#onEnded = onEnded;
+    this.#audit = audit;
+    this.scope = { session: info, sources, log: kernel.log, limits: kernel.limits, outbox: port.outbox };
+    this.gate = new Gate(info, life);
     this.#calls = new CallTable(kernel.limits);
-    this.#slots = new CallSlots(
-      kernel.limits,
-      (call) => this.#run(call, this.clock.now()),
-      () => port.intake,
-    );
-    this.maxCallTimeoutMs = kernel.limits.maxCallTimeoutMs;
+    this.#slots = new CallSlots(kernel.limits, this, port.intake);
   }
 
-  get session(): SessionInfo {
-    return this.#scope.info;
+  get nested(): NestedCalls {
+    this.#nested ??= new NestedCalls(this.#kernel, this, this.gate);
+    return this.#nested;
   }
 
-  get log(): Logger {
-    return this.#kernel.log;
-  }
-
-  get clock(): Clock {
-    return this.sources.clock;
+  mayInline(capability: string): boolean {
+    // Interceptors and taps must see every call, and a capability with several plugins calls all of them.
+    if (this.#kernel.intercept !== undefined || this.#tap !== undefined) return false;
+    return this.#port.parts.of(capability).length === 1;
   }
 
   get pendingCount(): number {
@@ -101,7 +89,7 @@ export class CallRunner implements NestedPort {
 
   /** Whether a call runs or waits, including calls in the background. */
   get isBusy(): boolean {
-    return this.#calls.inFlight > 0 || (this.#background.children?.size ?? 0) > 0;
+    return this.#calls.inFlight > 0 || (this.#background?.children?.size ?? 0) > 0;
   }
 
   /** Ids of the calls that are running or waiting. */
@@ -129,24 +117,17 @@ export class CallRunner implements NestedPort {
   repeat(id: string): boolean {
     const known = this.#calls.get(id);
     if (known instanceof ActiveCall) known.repeats += 1;
-    else if (known !== undefined) this.#port.outbox.resend(known, this.sources.nextId);
+    else if (known !== undefined) this.#port.outbox.resend(known, this.scope.sources.nextId);
     // A request that `leave` has ended must not run here again: only the next host may answer it.
     return known !== undefined || this.#left?.has(id) === true;
   }
 
   /** Runs the call now or when a slot is free. Returns an error if the queue for slots is full. */
-  start(
-    entry: RequestEntry,
-    message: Message,
-    request: JsonObject,
-    bytesIn: number,
-    now: number,
-  ): A2EError | undefined {
+  start(entry: RequestEntry, id: string, request: JsonObject, bytesIn: number, now: number): A2EError | undefined {
     const mustWait = !entry.call.isControl && this.#slots.areTaken;
     const overload = mustWait ? this.#slots.overload() : undefined;
     if (overload !== undefined) return overload;
-    const call = new ActiveCall(this, entry, message.id, request, bytesIn);
-    if (entry.call === handshake) call.handshake = message;
+    const call = new ActiveCall(this, entry, id, request, bytesIn, undefined);
     if (this.#eventCounts !== undefined) this.#goOnCounting(call, this.#eventCounts);
     this.#calls.add(call);
     if (mustWait) this.#slots.queue(call);
@@ -160,23 +141,27 @@ export class CallRunner implements NestedPort {
     counts.delete(call.id);
   }
 
+  /** Runs a call that has waited for a slot, or a nested call. */
+  run(call: ActiveCall): void {
+    this.#run(call, this.scope.sources.clock.now());
+  }
+
   #run(call: ActiveCall, now: number): void {
-    const { tap } = this.#scope;
-    if (tap === undefined) this.#runNow(call, now);
-    else tap.enter({ kind: "call", call }, () => this.#runNow(call, now));
+    if (this.#tap === undefined) this.#runNow(call, now);
+    else this.#tap.enter({ kind: "call", call }, () => this.#runNow(call, now));
   }
 
   #runNow(call: ActiveCall, now: number): void {
     // Control calls must get through when all slots are taken; a nested call runs in the slot of its parent.
-    if (call.parent === undefined && !call.entry.call.isControl) this.#slots.take(call);
+    if (call.nested === undefined && !call.entry.call.isControl) this.#slots.take(call);
     call.startedAt = now;
     if (call.timeoutMs === 0) call.timeoutMs = this.#kernel.limits.callTimeoutMs;
     try {
       const outcome = this.#dispatch(call);
       if (!(outcome instanceof Promise)) return this.#succeed(call, outcome);
       if (!call.isEnded) {
-        call.startDeadline();
-        this.#kernel.deadlines.add(call);
+        call.deadline = new CallDeadline(call);
+        this.#kernel.deadlines.add(call.deadline);
       }
       outcome.then(
         (result) => this.#succeed(call, result),
@@ -208,7 +193,10 @@ export class CallRunner implements NestedPort {
     if (result instanceof CheckedResult) return this.#end(call, result.fields);
     const fields = table.parseResult(result, capability.name);
     if (fields instanceof A2EError) {
-      this.log.error("handler returned what its table does not allow", { type: table.type, issues: fields.message });
+      this.scope.log.error("handler returned what its table does not allow", {
+        type: table.type,
+        issues: fields.message,
+      });
       return this.#end(call, internalError(capability.name));
     }
     this.#end(call, fields);
@@ -219,28 +207,26 @@ export class CallRunner implements NestedPort {
     const { capability, call: table } = call.entry;
     if (isDeclared(thrown, capability.errors, this.#kernel)) return this.#end(call, thrown);
     this.#end(call, internalError(capability.name));
-    this.log.error("handler failed", { type: table.type, session: shortId(this.session.id), error: thrown });
+    this.scope.log.error("handler failed", {
+      type: table.type,
+      session: shortId(this.scope.session.id),
+      error: thrown,
+    });
   }
 
   endWithError(call: ActiveCall, error: A2EError): void {
     if (!call.isEnded) this.#end(call, error);
   }
 
-  expire(call: ActiveCall): void {
-    const seconds = call.timeoutMs / 1000;
-    const detail = { timeout_seconds: seconds };
-    this.endWithError(call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
-  }
-
   /** Every call ends here: sends and remembers the answer, frees the slot and reports the call. */
   #end(call: ActiveCall, outcome: JsonObject | A2EError, isLeft = false): void {
     const error = outcome instanceof A2EError ? outcome : undefined;
     call.end(error);
-    if (call.hasDeadline) this.#kernel.deadlines.delete(call);
+    if (call.deadline !== undefined) this.#kernel.deadlines.delete(call.deadline);
     if (call.children !== undefined || call.running !== undefined) this.#endChildren(call);
-    this.#port.parts.noteChange(call.entry.capability.name);
-    if (call.parent !== undefined) return this.#endNested(call, call.parent, outcome);
-    const now = this.clock.now();
+    if (call.entry.capability !== core) this.#port.kept.changed();
+    if (call.nested !== undefined) return this.#endNested(call, call.nested, outcome);
+    const now = this.scope.sources.clock.now();
     let answer: Answer | undefined;
     let errorCode = error?.code ?? "";
     if (isLeft) this.#calls.remove(call);
@@ -252,83 +238,60 @@ export class CallRunner implements NestedPort {
       }
     }
     this.#slots.free(call, now);
-    this.#onEnded(call, now, errorCode, answer);
+    this.#audit.ended(call, now, errorCode, answer);
     this.#slots.startQueued();
-    if (this.#idleWaiters.length > 0 && this.#calls.inFlight === 0) {
+    if (this.#idleWaiters !== undefined && this.#calls.inFlight === 0) {
       for (const resume of this.#idleWaiters.splice(0)) resume();
     }
   }
 
   /** A nested call that succeeds is counted in its parent's audit entry, if the parent has one. Others are reported. */
-  #endNested(call: ActiveCall, parent: CallParent, outcome: JsonObject | A2EError): void {
+  #endNested(call: ActiveCall, nested: NestedCall, outcome: JsonObject | A2EError): void {
+    const { parent } = nested;
     parent.children?.delete(call);
     const errorCode = outcome instanceof A2EError ? outcome.code : "";
     if (errorCode === "" && parent.nestedCalls !== undefined) parent.nestedCalls += 1 + call.nestedCalls;
-    else this.#onEnded(call, this.clock.now(), errorCode, undefined);
-    call.outcome = outcome;
-    call.onOutcome?.(outcome);
+    else this.#audit.ended(call, this.scope.sources.clock.now(), errorCode, undefined);
+    nested.outcome = outcome;
+    nested.onOutcome?.(outcome);
   }
 
   /** Sends the answer once for each time the request was received. Returns undefined if it has no JSON form. */
   #answer(call: ActiveCall, outcome: JsonObject | A2EError, now: number): Answer | undefined {
+    const { sources, log } = this.scope;
     try {
       const answer =
         outcome instanceof A2EError
-          ? this.#port.outbox.send(toErrorMessage(this.sources, outcome, call.id))
+          ? this.#port.outbox.send(toErrorMessage(sources, outcome, call.id))
           : this.#port.outbox.answer(
               new CheckedAnswer(call.entry.call, call.entry.responseType, call.id, outcome, now),
-              this.sources.nextId,
+              sources.nextId,
             );
       this.#calls.answer(call, answer);
-      for (; call.repeats > 0; call.repeats--) this.#port.outbox.resend(answer, this.sources.nextId);
+      for (; call.repeats > 0; call.repeats--) this.#port.outbox.resend(answer, sources.nextId);
       return answer;
     } catch (cause) {
-      this.log.error("answer has no JSON form", { type: call.entry.call.type, error: cause });
+      log.error("answer has no JSON form", { type: call.entry.call.type, error: cause });
       return undefined;
     }
   }
 
-  #endChildren({ children, running }: ActiveCall): void {
-    const left = [...(children ?? []), ...(running === undefined ? [] : [running])];
-    if (left.length === 0) return;
-    const error = endedWithCaller();
-    for (const child of left) this.endWithError(child, error);
-  }
-
-  sendEvent(call: ActiveCall, kind: string, data: JsonObject): void {
-    sendEvent(call, kind, data, this.#kernel.limits.maxEventsPerCall, this);
-  }
-
-  sendAside(message: Message): Answer {
-    return this.#port.outbox.sendAside(message);
+  #endChildren(call: ActiveCall): void {
+    const error = new A2EError("cancelled", "the call that made this one has ended");
+    for (const child of unendedCalls(call)) this.endWithError(child, error);
   }
 
   /** Starts a call outside of any request of the agent. It ends with the session. */
   startInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
-    return toPromise(() => this.startNested(this.#background, call, request, options));
-  }
-
-  startNested(
-    parent: CallParent,
-    call: Call | string,
-    request: JsonObject,
-    options?: CallOptions,
-  ): JsonObject | Promise<JsonObject> {
-    return startNested(this.#kernel, this, parent, call, request, options);
-  }
-
-  inlineCall<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined {
-    const { capability } = admit(this.#kernel, this, parent, type, undefined);
-    // Interceptors and taps must see every call, and a capability with several plugins calls all of them.
-    if (this.#kernel.intercept !== undefined || this.#scope.tap !== undefined) return undefined;
-    if (this.#port.parts.of(capability.name).length !== 1) return undefined;
-    const result = work();
-    if (result !== undefined) parent.nestedCalls += 1;
-    return result;
-  }
-
-  run(call: ActiveCall): void {
-    this.#run(call, this.clock.now());
+    this.#background ??= {
+      isEnded: this.#isCancelled,
+      depth: 0,
+      running: undefined,
+      children: undefined,
+      nestedCalls: undefined,
+    };
+    const parent = this.#background;
+    return toPromise(() => this.nested.start(parent, call, request, options));
   }
 
   /** Ends a call of the agent. Returns false if no such call is in flight. */
@@ -354,10 +317,13 @@ export class CallRunner implements NestedPort {
 
   /** For the end of the session: answers all calls in flight with `cancelled`. New background calls are refused. */
   cancelAll(reason: string): void {
-    this.#background.isEnded = true;
+    this.#isCancelled = true;
     this.#slots.clear();
-    const { children = [], running } = this.#background;
-    const calls = [...this.#calls.calls(), ...children, ...(running === undefined ? [] : [running])];
+    const calls = this.#calls.calls();
+    if (this.#background !== undefined) {
+      this.#background.isEnded = true;
+      calls.push(...unendedCalls(this.#background));
+    }
     for (const call of calls) this.endWithError(call, new A2EError("cancelled", reason));
   }
 
@@ -365,6 +331,7 @@ export class CallRunner implements NestedPort {
   async drain(signal: AbortSignal): Promise<string[]> {
     if (this.#calls.inFlight > 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {
+        this.#idleWaiters ??= [];
         this.#idleWaiters.push(resolve);
         signal.addEventListener("abort", () => resolve(), { once: true });
       });

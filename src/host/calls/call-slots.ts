@@ -14,14 +14,19 @@ export interface SlotPace {
   onceMayStart(callback: () => void): void;
 }
 
+/** Runs a call that has waited. */
+interface SlotRunner {
+  run(call: ActiveCall): void;
+}
+
 /** The weight of the newest call in the moving average of call durations. */
 const newestShare = 1 / 16;
 const [minRetryMs, maxRetryMs] = [50, 30_000];
 
 export class CallSlots {
   readonly #limits: SlotLimits;
-  readonly #run: (call: ActiveCall) => void;
-  readonly #pace: () => SlotPace;
+  readonly #runner: SlotRunner;
+  readonly #pace: SlotPace;
   #queue: ActiveCall[] = [];
   #taken = 0;
   #averageMs = 1;
@@ -29,11 +34,10 @@ export class CallSlots {
   /** Queued calls wait for the next turn, not for a slot. New calls wait behind them. */
   #isDeferred = false;
 
-  /** `run` is called with each call that has waited. */
-  constructor(limits: SlotLimits, run: (call: ActiveCall) => void, pace: () => SlotPace) {
-    this.#pace = pace;
+  constructor(limits: SlotLimits, runner: SlotRunner, pace: SlotPace) {
     this.#limits = limits;
-    this.#run = run;
+    this.#runner = runner;
+    this.#pace = pace;
   }
 
   /** Whether a new call has to wait. */
@@ -74,26 +78,25 @@ export class CallSlots {
     if (this.#isStarting || this.#isDeferred || this.#queue.length === 0) return;
     this.#isStarting = true;
     try {
-      const pace = this.#pace();
       for (let isFirst = true; this.#queue.length > 0 && !this.areTaken; isFirst = false) {
         // The first call is never deferred, so that the slot that has become free is used at once.
-        if (!isFirst && !pace.mayStart()) return this.#defer(pace);
+        if (!isFirst && !this.#pace.mayStart()) return this.#defer();
         const next = this.#queue.shift() as ActiveCall;
-        if (!next.isEnded) this.#run(next);
+        if (!next.isEnded) this.#runner.run(next);
       }
     } finally {
       this.#isStarting = false;
     }
   }
 
-  #defer(pace: SlotPace): void {
+  #defer(): void {
     this.#isDeferred = true;
     // Keeps the async context of the call that freed the slot, as if nothing were deferred: recordings depend on it.
     const start = AsyncResource.bind(() => {
       this.#isDeferred = false;
       this.startQueued();
     });
-    pace.onceMayStart(start);
+    this.#pace.onceMayStart(start);
   }
 
   /** Removes the call from the queue, if it is queued. */

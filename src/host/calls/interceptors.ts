@@ -2,9 +2,7 @@
 // connect-es, an interceptor gets the next function and returns a function that wraps it.
 
 import type { SessionInfo } from "../../plugin/call-context.ts";
-import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { ActiveCall } from "./active-call.ts";
 
 /** A call before its handler runs: it was admitted and checked against its table, and has a slot. */
 export interface InterceptedCall {
@@ -47,16 +45,3 @@ export type CallFn = (call: InterceptedCall) => JsonObject | Promise<JsonObject>
  * is dropped.
  */
 export type Interceptor = (next: CallFn) => CallFn;
-
-/** The first interceptor is the outermost. Undefined if there are none, so that calls have no overhead. */
-export function composeInterceptors(interceptors: readonly Interceptor[] = []): CallFn | undefined {
-  if (interceptors.length === 0) return undefined;
-  return interceptors.reduceRight<CallFn>((next, interceptor) => interceptor(next), runHandlers);
-}
-
-function runHandlers(call: InterceptedCall): JsonObject | Promise<JsonObject> {
-  if (!(call instanceof ActiveCall)) throw new TypeError("an interceptor must give `next` the call that it was given");
-  // The call may have timed out while an interceptor was running.
-  if (call.isEnded) throw new A2EError("cancelled", "the call has ended");
-  return call.handle();
-}

@@ -17,7 +17,7 @@ import type { CallRunner } from "./call-runner.ts";
 export interface RouterPort {
   readonly calls: CallRunner;
   /** Takes the answers to questions of the host. */
-  readonly agent: Pick<AgentLink, "answer">;
+  readonly agent: Pick<AgentLink, "answer" | "handshake">;
   readonly outbox: Pick<Outbox, "send">;
   /** The agent ends the session; its calls may finish within `timeoutMs`. */
   shutdown(timeoutMs: number): void;
@@ -75,7 +75,9 @@ export class MessageRouter {
     if (objection !== undefined) return this.answerWithError(objection, message.type, req_id, bytesIn, now);
     const request = entry.call.parseRequest(message, entry.capability.name);
     if (request instanceof A2EError) return this.answerWithError(request, message.type, req_id, bytesIn, now);
-    const overload = calls.start(entry, message, request, bytesIn, now);
+    if (entry.call === handshake) this.#port.agent.handshake = message;
+    const overload = calls.start(entry, message.id, request, bytesIn, now);
+    if (entry.call === handshake) this.#port.agent.handshake = undefined;
     if (overload !== undefined) this.answerWithError(overload, message.type, req_id, bytesIn, now);
   }
 

@@ -6,75 +6,83 @@ import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { Kernel } from "../kernel.ts";
-import type { Sources } from "../sources.ts";
-import { ActiveCall, type CallOwner, type CallParent, type RequestEntry } from "./active-call.ts";
+import { ActiveCall, type CallOwner, type CallParent, type NestedStarter, type RequestEntry } from "./active-call.ts";
 import type { Gate } from "./gate.ts";
 
 /** The part of the call runner that nested calls use. */
-export interface NestedPort extends CallOwner {
-  readonly sources: Sources;
-  readonly gate: Gate;
+export interface NestedOwner extends CallOwner {
   run(call: ActiveCall): void;
-  endWithError(call: ActiveCall, error: A2EError): void;
+  /** Whether the work of a call of this capability may run without a call: no interceptor or tap would notice. */
+  mayInline(capability: string): boolean;
 }
 
-/** Starts a call. Returns its result if the handler is synchronous, else a promise. Throws an A2EError. */
-export function startNested(
-  kernel: Kernel,
-  port: NestedPort,
-  parent: CallParent,
-  table: Call | string,
-  request: JsonObject,
-  options: CallOptions = {},
-): JsonObject | Promise<JsonObject> {
-  const entry = admit(kernel, port, parent, typeof table === "string" ? table : table.type, options.signal);
-  const parsed = entry.call.parseRequest(request, entry.capability.name);
-  if (parsed instanceof A2EError) throw parsed;
-  const call = createCall(port, parent, entry, parsed, options);
-  if (options.timeoutMs !== undefined) call.limitTime(options.timeoutMs);
-  return start(port, parent, call, options.signal);
-}
+/** The nested calls of one session. */
+export class NestedCalls implements NestedStarter {
+  readonly #kernel: Pick<Kernel, "registry" | "limits">;
+  readonly #owner: NestedOwner;
+  readonly #gate: Gate;
 
-function createCall(
-  port: NestedPort,
-  parent: CallParent,
-  entry: RequestEntry,
-  request: JsonObject,
-  { id, onEvent }: CallOptions,
-): ActiveCall {
-  const call = new ActiveCall(port, entry, id ?? port.sources.nextId(), request, 0, parent, onEvent);
-  call.hasChosenId = id !== undefined;
-  return call;
-}
+  constructor(kernel: Pick<Kernel, "registry" | "limits">, owner: NestedOwner, gate: Gate) {
+    this.#kernel = kernel;
+    this.#owner = owner;
+    this.#gate = gate;
+  }
 
-function start(
-  port: NestedPort,
-  parent: CallParent,
-  call: ActiveCall,
-  signal: AbortSignal | undefined,
-): JsonObject | Promise<JsonObject> {
-  const release = signal === undefined ? undefined : endWith(port, signal, call);
-  runWithin(parent, port, call);
-  return outcomeOf(call, release);
-}
+  start(
+    parent: CallParent,
+    table: Call | string,
+    request: JsonObject,
+    { id, signal, timeoutMs, onEvent }: CallOptions = {},
+  ): JsonObject | Promise<JsonObject> {
+    const entry = this.#admit(parent, typeof table === "string" ? table : table.type, signal);
+    const parsed = entry.call.parseRequest(request, entry.capability.name);
+    if (parsed instanceof A2EError) throw parsed;
+    const nested = { parent, onEvent, hasChosenId: id !== undefined, outcome: undefined, onOutcome: undefined };
+    const call = new ActiveCall(this.#owner, entry, id ?? this.#owner.scope.sources.nextId(), parsed, 0, nested);
+    if (timeoutMs !== undefined) call.limitTime(timeoutMs);
+    const release = signal === undefined ? undefined : this.#endWith(signal, call);
+    this.#runWithin(parent, call);
+    return outcomeOf(call, release);
+  }
 
-function outcomeOf(call: ActiveCall, release: (() => void) | undefined): JsonObject | Promise<JsonObject> {
-  const { outcome } = call;
-  if (outcome === undefined) return waitFor(call, release);
-  release?.();
-  if (outcome instanceof A2EError) throw outcome;
-  return outcome;
-}
+  inline<Result>(parent: ActiveCall, type: string, work: () => Result | undefined): Result | undefined {
+    const { capability } = this.#admit(parent, type, undefined);
+    if (!this.#owner.mayInline(capability.name)) return undefined;
+    const result = work();
+    if (result !== undefined) parent.nestedCalls += 1;
+    return result;
+  }
 
-/** A call that does not end synchronously becomes a child of its parent. */
-function runWithin(parent: CallParent, port: NestedPort, call: ActiveCall): void {
-  const isFirst = parent.running === undefined;
-  if (isFirst) parent.running = call;
-  else addChild(parent, call);
-  port.run(call);
-  if (!isFirst) return;
-  parent.running = undefined;
-  if (!call.isEnded) addChild(parent, call);
+  /** Checks the gate, as for a message from the wire, and `maxCallDepth`. Throws an A2EError. */
+  #admit(parent: CallParent, type: string, signal: AbortSignal | undefined): RequestEntry {
+    const { registry, limits } = this.#kernel;
+    const entry = registry.get(type);
+    if (entry?.kind !== "request")
+      throw new A2EError("unknown_type", `no capability of this host has a message "${type}"`);
+    if (parent.isEnded || signal?.aborted === true) throw new A2EError("cancelled", "cancelled by its caller");
+    if (parent.depth >= limits.maxCallDepth)
+      throw new A2EError("runtime_error", `calls are nested deeper than ${limits.maxCallDepth}`, { retryable: false });
+    const objection = this.#gate.objection(entry, true);
+    if (objection !== undefined) throw objection;
+    return entry;
+  }
+
+  #endWith(signal: AbortSignal, call: ActiveCall): () => void {
+    const stop = () => this.#owner.endWithError(call, new A2EError("cancelled", "cancelled by its caller"));
+    signal.addEventListener("abort", stop, { once: true });
+    return () => signal.removeEventListener("abort", stop);
+  }
+
+  /** A call that does not end synchronously becomes a child of its parent. */
+  #runWithin(parent: CallParent, call: ActiveCall): void {
+    const isFirst = parent.running === undefined;
+    if (isFirst) parent.running = call;
+    else addChild(parent, call);
+    this.#owner.run(call);
+    if (!isFirst) return;
+    parent.running = undefined;
+    if (!call.isEnded) addChild(parent, call);
+  }
 }
 
 function addChild(parent: CallParent, call: ActiveCall): void {
@@ -82,12 +90,19 @@ function addChild(parent: CallParent, call: ActiveCall): void {
   parent.children.add(call);
 }
 
-function waitFor(call: ActiveCall, release: (() => void) | undefined): Promise<JsonObject> {
+function outcomeOf({ nested }: ActiveCall, release: (() => void) | undefined): JsonObject | Promise<JsonObject> {
+  const outcome = nested?.outcome;
+  if (outcome !== undefined) {
+    release?.();
+    if (outcome instanceof A2EError) throw outcome;
+    return outcome;
+  }
   const later = new Promise<JsonObject>((resolve, reject) => {
-    call.onOutcome = (outcome) => {
+    if (nested === undefined) return;
+    nested.onOutcome = (ended) => {
       release?.();
-      if (outcome instanceof A2EError) reject(outcome);
-      else resolve(outcome);
+      if (ended instanceof A2EError) reject(ended);
+      else resolve(ended);
     };
   });
   // If the handler does not await the promise, an unhandled rejection would end the process.
@@ -95,31 +110,7 @@ function waitFor(call: ActiveCall, release: (() => void) | undefined): Promise<J
   return later;
 }
 
-export function endedWithCaller(): A2EError {
-  return new A2EError("cancelled", "the call that made this one has ended");
-}
-
-function endWith(port: NestedPort, signal: AbortSignal, call: ActiveCall): () => void {
-  const stop = () => port.endWithError(call, new A2EError("cancelled", "cancelled by its caller"));
-  signal.addEventListener("abort", stop, { once: true });
-  return () => signal.removeEventListener("abort", stop);
-}
-
-/** Checks the gate, as for a message from the wire, and `maxCallDepth`. Throws an A2EError. */
-export function admit(
-  { registry, limits }: Kernel,
-  port: NestedPort,
-  parent: CallParent,
-  type: string,
-  signal: AbortSignal | undefined,
-): RequestEntry {
-  const entry = registry.get(type);
-  if (entry?.kind !== "request")
-    throw new A2EError("unknown_type", `no capability of this host has a message "${type}"`);
-  if (parent.isEnded || signal?.aborted === true) throw new A2EError("cancelled", "cancelled by its caller");
-  if (parent.depth >= limits.maxCallDepth)
-    throw new A2EError("runtime_error", `calls are nested deeper than ${limits.maxCallDepth}`, { retryable: false });
-  const objection = port.gate.objection(entry, true);
-  if (objection !== undefined) throw objection;
-  return entry;
+/** The calls that were made by a call, or in the background, and have not ended. */
+export function unendedCalls({ children, running }: CallParent): ActiveCall[] {
+  return [...(children ?? []), ...(running === undefined ? [] : [running])];
 }

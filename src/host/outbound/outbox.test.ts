@@ -1,24 +1,25 @@
 import { expect, test, vi } from "vitest";
-import { createMessage } from "../../protocol/codec.ts";
+import { silentLogger } from "../../plugin/logger.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { defaultLimits } from "../../protocol/limits.ts";
 import { Outbox } from "./outbox.ts";
 
 function createOutbox() {
-  const onDetached = vi.fn();
   const onDeliveryFailed = vi.fn();
-  const port = {
-    createGap: (from: number, to: number) => createMessage("session/gap", "gap", 0, { from, to }),
-    onDetached,
-    onDeliveryFailed,
+  const log = { ...silentLogger, error: onDeliveryFailed };
+  let now = 0;
+  const clock = { now: () => now };
+  const tick = (to: number) => {
+    now = to;
   };
-  const outbox = new Outbox(port, { ...defaultLimits });
-  return { outbox, onDetached, onDeliveryFailed };
+  const scope = { info: { id: "session" }, tap: undefined, lastActiveAt: 0 };
+  const outbox = new Outbox({ limits: { ...defaultLimits }, log, clock, nextId: () => "gap" }, scope);
+  return { outbox, scope, tick, onDeliveryFailed };
 }
 
 const message = (id: string): Message => ({ type: "pong", id });
 
-test("what is said before anybody listens is kept for the first reader", () => {
+test("messages that are sent before a reader attaches are kept for the first reader", () => {
   const { outbox } = createOutbox();
   outbox.send(message("1"));
   outbox.send(message("2"));
@@ -26,7 +27,7 @@ test("what is said before anybody listens is kept for the first reader", () => {
   expect(outbox.attach(0, () => {}).read(1e6)).toHaveLength(2);
 });
 
-test("a transport of this process gets the message itself, and no line is made of it", () => {
+test("a transport in this process gets the message object itself, and it is not encoded", () => {
   const { outbox } = createOutbox();
   const taken: Message[] = [];
   outbox.bind({ deliver: (one) => void taken.push(one), closed() {} });
@@ -36,7 +37,7 @@ test("a transport of this process gets the message itself, and no line is made o
   expect(outbox.lastSeq).toBe(0);
 });
 
-test("a transport and a reader of lines both get everything", () => {
+test("a transport in this process and a reader of lines both get every message", () => {
   const { outbox } = createOutbox();
   const taken: Message[] = [];
   const reader = outbox.attach(0, () => {});
@@ -49,7 +50,7 @@ test("a transport and a reader of lines both get everything", () => {
   expect(reader.read(1e6)).toMatchObject([{ line }, { line }]);
 });
 
-test("what a transport remembered is said again to whoever listens now", () => {
+test("an answer that was sent to a transport can be sent again to a reader that attached later", () => {
   const { outbox } = createOutbox();
   const unbind = outbox.bind({ deliver() {}, closed() {} });
   const answer = outbox.send(message("1"));
@@ -66,15 +67,21 @@ test("a message without a JSON form throws and takes no number", () => {
   expect(reader.read(1e6)).toMatchObject([{ seq: 1, line: '{"type":"pong","id":"2"}' }]);
 });
 
-test("leaving is told, once, for transports and readers alike", () => {
-  const { outbox, onDetached } = createOutbox();
+test("detaching a transport or a reader counts as activity of the agent, once each", () => {
+  const { outbox, scope, tick } = createOutbox();
   const unbind = outbox.bind({ deliver() {}, closed() {} });
   const reader = outbox.attach(0, () => {});
+  tick(10);
   unbind();
+  expect(scope.lastActiveAt).toBe(10);
+  tick(20);
   unbind();
+  expect(scope.lastActiveAt).toBe(10);
   reader.close();
+  expect(scope.lastActiveAt).toBe(20);
+  tick(30);
   reader.close();
-  expect(onDetached).toHaveBeenCalledTimes(2);
+  expect(scope.lastActiveAt).toBe(20);
   expect(outbox.readerCount).toBe(0);
 });
 
@@ -88,7 +95,7 @@ test("a transport that was replaced cannot unbind its successor", () => {
   expect(taken).toHaveLength(1);
 });
 
-test("a transport that is replaced is told that it is over", () => {
+test("a transport that is replaced is closed", () => {
   const { outbox } = createOutbox();
   const closed = vi.fn();
   outbox.bind({ deliver() {}, closed });
@@ -96,7 +103,7 @@ test("a transport that is replaced is told that it is over", () => {
   expect(closed).toHaveBeenCalledOnce();
 });
 
-test("a transport that throws is reported, and readers of lines get the line all the same", () => {
+test("if a transport throws, the error is logged and readers of lines still get the line", () => {
   const { outbox, onDeliveryFailed } = createOutbox();
   const reader = outbox.attach(0, () => {});
   outbox.bind({
@@ -110,7 +117,7 @@ test("a transport that throws is reported, and readers of lines get the line all
   expect(reader.read(1e6)).toHaveLength(1);
 });
 
-test("closing tells the transport once", () => {
+test("closing the outbox closes its transport once", () => {
   const { outbox } = createOutbox();
   const closed = vi.fn();
   outbox.bind({ deliver() {}, closed });
@@ -119,7 +126,7 @@ test("closing tells the transport once", () => {
   expect(closed).toHaveBeenCalledOnce();
 });
 
-test("an acknowledgement that is no number is ignored", () => {
+test("an acknowledgement that is not a number is ignored", () => {
   const { outbox } = createOutbox();
   outbox.acknowledge(1);
   outbox.send(message("1"));

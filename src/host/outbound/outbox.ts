@@ -1,12 +1,14 @@
 // Sends the messages of a session to a transport in this process, or appends them to the outbound log for readers.
 
-import { encodeMessage } from "../../protocol/codec.ts";
+import { shortId } from "../../plugin/logger.ts";
+import { createMessage, encodeMessage } from "../../protocol/codec.ts";
+import { gap } from "../../protocol/core.ts";
 import type { IdSource, Message } from "../../protocol/envelope.ts";
-import type { Limits } from "../../protocol/limits.ts";
 import { CheckedAnswer } from "../../protocol/table/checked-answer.ts";
 import type { Answer } from "../calls/call-table.ts";
+import type { Kernel } from "../kernel.ts";
 import type { JournalledLines } from "../ports/journal.ts";
-import type { SessionTap } from "../session/session-tap.ts";
+import type { SessionScope } from "../session/session-scope.ts";
 import { OutboundLog, type Reader } from "./outbound-log.ts";
 
 /** The host's end of a transport in the same process: receives messages as objects, and answers before encoding. */
@@ -16,21 +18,16 @@ export interface DirectEnd {
   closed(): void;
 }
 
-/** The part of a session that the outbox uses. */
-export interface OutboxPort {
-  createGap(from: number, to: number): Message;
-  /** A reader or the transport in this process was detached. */
-  onDetached(): void;
-  /** The transport in this process threw; the message counts as sent. */
-  onDeliveryFailed(error: unknown): void;
-}
+/** The services of the host that an outbox uses. Gap notices are not part of a recording, so they use the host's ids. */
+type OutboxHost = Pick<Kernel, "limits" | "log" | "clock" | "nextId">;
+
+type OutboxScope = Pick<SessionScope, "tap" | "lastActiveAt"> & { readonly info: { readonly id: string } };
 
 export class Outbox {
-  readonly #port: OutboxPort;
-  readonly #limits: Limits;
+  readonly #host: OutboxHost;
+  readonly #scope: OutboxScope;
   /** Makes lines durable before they are sent; absent if the session ends with the process. */
   readonly #journal: JournalledLines | undefined;
-  readonly #tap: SessionTap | undefined;
   #direct: DirectEnd | undefined;
   /** Created for the first reader, or for a message without a receiver. An agent in this process does not need it. */
   #log: OutboundLog | undefined;
@@ -40,10 +37,9 @@ export class Outbox {
   #releasedLines = 0;
   #journalledAsides: number[] = [];
 
-  constructor(port: OutboxPort, limits: Limits, journal?: JournalledLines, tap?: SessionTap) {
-    this.#tap = tap;
-    this.#port = port;
-    this.#limits = limits;
+  constructor(host: OutboxHost, scope: OutboxScope, journal?: JournalledLines) {
+    this.#host = host;
+    this.#scope = scope;
     this.#journal = journal;
   }
 
@@ -91,7 +87,7 @@ export class Outbox {
 
   /** Returns the form of the message to remember for `resend`. Throws if the message has no JSON form. */
   send(message: Message): string | Message {
-    this.#tap?.sent(encodeMessage(message));
+    this.#scope.tap?.sent(encodeMessage(message));
     return this.#send(message);
   }
 
@@ -111,12 +107,12 @@ export class Outbox {
   /** Like `send`, for an answer. It is converted to a message only if the receiver does not accept a CheckedAnswer. */
   answer(answer: CheckedAnswer, nextId: IdSource): Answer {
     const direct = this.#direct;
-    const isWritten = this.#log !== undefined || this.#journal !== undefined || this.#tap !== undefined;
+    const isWritten = this.#log !== undefined || this.#journal !== undefined || this.#scope.tap !== undefined;
     if (direct?.answer === undefined || isWritten) return this.send(answer.toMessage(nextId()));
     try {
       direct.answer(answer);
     } catch (error) {
-      this.#port.onDeliveryFailed(error);
+      this.#deliveryFailed(error);
     }
     return answer;
   }
@@ -149,7 +145,7 @@ export class Outbox {
     try {
       end.deliver(message);
     } catch (error) {
-      this.#port.onDeliveryFailed(error);
+      this.#deliveryFailed(error);
     }
   }
 
@@ -157,7 +153,7 @@ export class Outbox {
   resend(answer: Answer, nextId: IdSource): void {
     if (answer instanceof CheckedAnswer) return void this.answer(answer, nextId);
     if (typeof answer !== "string") return void this.send(answer);
-    this.#tap?.sent(answer);
+    this.#scope.tap?.sent(answer);
     const journal = this.#journal;
     if (journal !== undefined) this.#sendDurably(journal, answer);
     else if (this.#direct !== undefined) this.#send(JSON.parse(answer) as Message);
@@ -171,12 +167,12 @@ export class Outbox {
     return () => {
       if (this.#direct !== end) return;
       this.#direct = undefined;
-      this.#port.onDetached();
+      this.#detached();
     };
   }
 
   attach(from: number, wake: () => void): Reader {
-    return this.#lines().attach(from, wake, () => this.#port.onDetached());
+    return this.#lines().attach(from, wake, () => this.#detached());
   }
 
   acknowledge(seq: number): void {
@@ -191,10 +187,20 @@ export class Outbox {
     this.#direct = undefined;
   }
 
+  #detached(): void {
+    this.#scope.lastActiveAt = this.#host.clock.now();
+  }
+
+  /** The transport in this process threw; the message counts as sent. */
+  #deliveryFailed(error: unknown): void {
+    this.#host.log.error("a transport failed", { session: shortId(this.#scope.info.id), error });
+  }
+
   #lines(): OutboundLog {
+    const { limits, nextId, clock } = this.#host;
     this.#log ??= new OutboundLog({
-      limits: this.#limits,
-      createGap: (from, to) => this.#port.createGap(from, to),
+      limits,
+      createGap: (from, to) => createMessage(gap.type, nextId(), clock.now(), { from, to }),
       onTaken: this.#noteTaken,
     });
     return this.#log;

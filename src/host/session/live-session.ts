@@ -1,32 +1,28 @@
 // One live session: creates its components, receives messages, and closes.
 
-import { DrainTime } from "../../machinery/pacing/drain-time.ts";
 import { HandshakeAllowance } from "../../machinery/pacing/handshake-allowance.ts";
 import { SessionIntake } from "../../machinery/pacing/session-intake.ts";
+import { PluginStates } from "../../machinery/state/plugin-states.ts";
 import type { SessionInfo } from "../../plugin/call-context.ts";
-import { shortId } from "../../plugin/logger.ts";
 import type { SessionPart } from "../../plugin/plugin.ts";
 import { anonymous, type Principal } from "../../plugin/principal.ts";
-import { createMessage, type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
-import { core, gap, handshake, ping, shutdownReport } from "../../protocol/core.ts";
-import type { Message } from "../../protocol/envelope.ts";
-import { A2EError } from "../../protocol/errors.ts";
-import type { Capability, RequestOf } from "../../protocol/table/capability.ts";
+import { type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
+import { handshake, ping } from "../../protocol/core.ts";
+import type { A2EError } from "../../protocol/errors.ts";
+import type { RequestOf } from "../../protocol/table/capability.ts";
 import { AgentLink } from "../agent/agent-link.ts";
-import { auditAfterCommit } from "../calls/audit-after-commit.ts";
 import { CallAudit } from "../calls/call-audit.ts";
 import { CallRunner } from "../calls/call-runner.ts";
-import { Gate } from "../calls/gate.ts";
 import { MessageRouter } from "../calls/message-router.ts";
 import type { Kernel } from "../kernel.ts";
 import type { OutboundLine, Reader } from "../outbound/outbound-log.ts";
 import { type DirectEnd, Outbox } from "../outbound/outbox.ts";
-import { noAudit } from "../ports/audit.ts";
 import type { SessionJournal, SessionOrigin } from "../ports/journal.ts";
 import type { KeptEntry, KeptSession } from "../ports/session-keeping.ts";
 import type { SavedSession } from "../ports/snapshot-store.ts";
 import type { Session, SessionSummary } from "../session.ts";
 import { SessionCore } from "./session-core.ts";
+import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
 import { type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
 import type { SessionBeginning } from "./session-origin.ts";
@@ -80,18 +76,13 @@ export class LiveSession implements Session {
   readonly #opening: SessionOpening;
   readonly #kept: KeptEntry;
   readonly #inside: KeptSession;
+  /** The record with which the session began; undefined for a new session. */
+  readonly #origin: SessionRecord | undefined;
   readonly #createdAt: number;
-  readonly #parent: string | undefined;
-  /** The capabilities that the session had before this process. */
-  readonly #hadGranted: readonly string[];
-  /** The event to apply if the host stops: "end" if the agent cannot reconnect. */
-  readonly #whenHostStops: "end" | "leave";
-  /** Created when first needed: most sessions use it for the handshake only, or never. */
-  #core: readonly SessionPart[] | undefined;
+  readonly #isTransient: boolean;
   #closeListeners: Set<() => void> | undefined;
-  #lastActiveAt: number;
-  #closing: Promise<void> | undefined;
-  #drainTime: DrainTime | undefined;
+  /** Created when first needed. */
+  #ending: SessionEnding | undefined;
   #allowance: HandshakeAllowance | undefined;
 
   static begin(id: string, kernel: Kernel, options: SessionOptions): HeldSession {
@@ -106,37 +97,46 @@ export class LiveSession implements Session {
 
   private constructor(id: string, kernel: Kernel, { holder, restoreFrom, origin, tap, isTransient }: SessionOptions) {
     this.id = id;
-    this.#info = { id, principal: anonymous, granted: nothing };
-    this.info = this.#info;
-    this.startSeq = origin?.lastSeq ?? 0;
     this.#kernel = kernel;
     this.#holder = holder;
-    this.#whenHostStops = isTransient === true ? "end" : "leave";
-    this.#lastActiveAt = kernel.clock.now();
-    this.#createdAt = origin?.record.createdAt ?? this.#lastActiveAt;
-    this.#parent = origin?.record.parent;
-    this.#hadGranted = origin?.record.granted ?? [];
+    this.#isTransient = isTransient === true;
+    this.startSeq = origin?.lastSeq ?? 0;
+    const record = origin?.record;
+    const now = kernel.clock.now();
+    this.#origin = record;
+    this.#createdAt = record?.createdAt ?? now;
+    this.#info = { id, principal: anonymous, granted: nothing };
+    this.info = this.#info;
     // A fork needs no handshake, even if none of the capabilities is left in the fork.
-    const isContinued = this.#hadGranted.length > 0 || this.#parent !== undefined;
+    const isContinued = record !== undefined && (record.granted.length > 0 || record.parent !== undefined);
     this.#life = new SessionLife(isContinued ? "continued" : "new");
-    const scope: SessionScope = { info: this.#info, sources: tap?.sources ?? kernel, tap, life: this.#life };
+    const sources = tap?.sources ?? kernel;
+    const scope: SessionScope = { info: this.#info, sources, tap, life: this.#life, lastActiveAt: now };
     this.#scope = scope;
     const readRecord = () => this.#readRecord();
     this.#journal = this.#openJournal(origin, readRecord);
-    this.#outbox = this.#createOutbox();
-    this.intake = new SessionIntake(kernel.intake, kernel.limits, this, this.#outbox);
-    this.#agent = new AgentLink(kernel, scope, this.#outbox, origin?.record.dialect);
-    const audit = new CallAudit(kernel, scope.info, this.#auditLog());
-    this.#calls = this.#createRunner(audit);
-    const shutdown = (timeoutMs: number) => this.#shutdown(timeoutMs);
-    const routes = { calls: this.#calls, agent: this.#agent, outbox: this.#outbox, shutdown };
-    this.#router = new MessageRouter(kernel, scope, routes, audit);
-    this.#parts = this.#createParts(origin);
-    this.#inside = { scope, parts: this.#parts, journal: this.#journal, readRecord };
+    const [journal, lines] = [this.#journal, this.#journal?.lines];
+    const outbox = new Outbox(kernel, scope, lines);
+    this.#outbox = outbox;
+    this.intake = new SessionIntake(kernel.intake, kernel.limits, this, outbox);
+    this.#agent = new AgentLink(kernel, scope, outbox, record?.dialect);
+    const states = new PluginStates(journal, origin?.states);
+    const parts = new SessionParts(kernel, scope, this.#agent, states, () => this.#createCore());
+    this.#parts = parts;
+    this.#inside = { scope, parts, journal, readRecord };
     const isKnown = (origin !== undefined && kernel.journal !== undefined) || restoreFrom !== undefined;
     this.#kept = holder.keep(this.#inside, isKnown);
-    const opening = { scope, parts: this.#parts, agent: this.#agent };
-    this.#opening = new SessionOpening(kernel, opening, this.#restoration(restoreFrom));
+    const audit = new CallAudit(kernel, scope.info, lines);
+    this.#calls = new CallRunner(kernel, scope, { outbox, intake: this.intake, parts, kept: this.#kept }, audit);
+    parts.calls = this.#calls;
+    const shutdown = (timeoutMs: number) => this.#shutdown(timeoutMs);
+    this.#router = new MessageRouter(
+      kernel,
+      scope,
+      { calls: this.#calls, agent: this.#agent, outbox, shutdown },
+      audit,
+    );
+    this.#opening = new SessionOpening(kernel, parts, this.#restoration(restoreFrom));
     if (origin !== undefined) this.#enter({ kind: "begin" }, () => this.#begin(origin));
   }
 
@@ -146,55 +146,10 @@ export class LiveSession implements Session {
         id: this.id,
         readRecord,
         released: (lines) => this.#outbox.released(lines),
-        lost: (error) => this.#drop(error),
+        lost: (error) => this.#end.drop(error),
       },
       origin,
     );
-  }
-
-  #createOutbox(): Outbox {
-    const { limits, nextId, clock, log } = this.#kernel;
-    const port = {
-      createGap: (from: number, to: number) => createMessage(gap.type, nextId(), clock.now(), { from, to }),
-      onDetached: () => {
-        this.#lastActiveAt = clock.now();
-      },
-      onDeliveryFailed: (error: unknown) => log.error("a transport failed", { session: shortId(this.id), error }),
-    };
-    return new Outbox(port, limits, this.#journal?.lines, this.#scope.tap);
-  }
-
-  #createRunner(audit: CallAudit): CallRunner {
-    const port = {
-      gate: new Gate(this.#scope),
-      outbox: this.#outbox,
-      intake: this.intake,
-      parts: {
-        of: (capability: string) => this.#partsOf(capability),
-        noteChange: (capability: string) => {
-          if (capability !== core.name) this.#kept.changed();
-        },
-      },
-    };
-    return new CallRunner(this.#kernel, this.#scope, port, (call, endedAt, errorCode, answer) =>
-      audit.ended(call, endedAt, errorCode, answer),
-    );
-  }
-
-  #createParts(origin: SessionOrigin | undefined): SessionParts {
-    const [journal, calls] = [this.#journal, this.#calls];
-    const port = {
-      scope: this.#scope,
-      agent: this.#agent,
-      onState: journal === undefined ? () => {} : journal.track.bind(journal),
-      callInBackground: calls.startInBackground.bind(calls),
-    };
-    return new SessionParts(this.#kernel, port, origin?.states);
-  }
-
-  #auditLog() {
-    const { audit } = this.#kernel;
-    return this.#journal === undefined || audit === noAudit ? audit : auditAfterCommit(audit, this.#journal.lines);
   }
 
   #restoration(saved: SavedSession | undefined): Restoration | undefined {
@@ -220,11 +175,11 @@ export class LiveSession implements Session {
     return {
       principal: { ...principal },
       // The capabilities it had before count until its plugins are open, and if one of them fails to open.
-      granted: granted.size === 0 ? this.#hadGranted : [...granted],
+      granted: granted.size === 0 ? (this.#origin?.granted ?? []) : [...granted],
       dialect: this.#agent.dialect,
       createdAt: this.#createdAt,
-      lastActiveAt: this.#lastActiveAt,
-      ...(this.#parent === undefined ? undefined : { parent: this.#parent }),
+      lastActiveAt: this.#scope.lastActiveAt,
+      ...(this.#origin?.parent === undefined ? undefined : { parent: this.#origin.parent }),
     };
   }
 
@@ -255,7 +210,7 @@ export class LiveSession implements Session {
       status: this.status,
       capabilities: [...this.#info.granted],
       created_at: this.#createdAt / 1000,
-      last_active_at: this.#lastActiveAt / 1000,
+      last_active_at: this.#scope.lastActiveAt / 1000,
       calls_in_flight: this.#calls.pendingCount,
       readers: this.#outbox.readerCount,
     };
@@ -267,7 +222,7 @@ export class LiveSession implements Session {
     if (now - this.#createdAt >= limits.sessionMaxAgeMs) return "maximum age reached";
     if (this.#life.state === "new" && now - this.#createdAt >= limits.handshakeTimeoutMs) return "no handshake";
     const isIdle = this.#outbox.readerCount === 0 && !this.#calls.isBusy;
-    return isIdle && now - this.#lastActiveAt >= limits.sessionIdleMs ? "idle" : undefined;
+    return isIdle && now - this.#scope.lastActiveAt >= limits.sessionIdleMs ? "idle" : undefined;
   }
 
   receiveLine(line: string): void {
@@ -325,7 +280,7 @@ export class LiveSession implements Session {
     const { status } = this.#life;
     if (status === "closed") return;
     const now = this.#scope.sources.clock.now();
-    this.#lastActiveAt = now;
+    this.#scope.lastActiveAt = now;
     this.#kernel.intake.note(now);
     const { message } = decoded;
     if (status === "new" && !this.#kernel.isHandshakeRequired && message?.type !== handshake.type)
@@ -343,11 +298,8 @@ export class LiveSession implements Session {
     this.#router.answerWithError(error, message?.type ?? "", req_id, bytesIn, now);
   }
 
-  #shakeHands(
-    request: RequestOf<typeof handshake>,
-    message: Message | undefined,
-  ): HandshakeAnswer | Promise<HandshakeAnswer> {
-    const admitted = this.#opening.admit(request, message, this.bearerToken);
+  #shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
+    const admitted = this.#opening.admit(request, this.bearerToken);
     if (typeof admitted === "string") return this.#reject(admitted);
     const { principal, granted, accepted_caps } = admitted;
     const opened = this.#open(principal, granted);
@@ -401,19 +353,15 @@ export class LiveSession implements Session {
     }
   }
 
-  #partsOf(capability: Capability["name"]): readonly SessionPart[] {
-    if (capability !== core.name) return this.#parts.of(capability);
-    this.#core ??= [{ handlers: this.#createCore() as unknown as SessionPart["handlers"] }];
-    return this.#core;
-  }
-
-  #createCore(): SessionCore {
-    return new SessionCore({
+  /** Most sessions use the core for the handshake only, or never. */
+  #createCore(): SessionPart {
+    const handlers = new SessionCore({
       sources: this.#scope.sources,
-      shakeHands: (request, message) => this.#shakeHands(request, message),
+      shakeHands: (request) => this.#shakeHands(request),
       cancel: (callId, reason) => this.cancel(callId, reason),
       kept: this.#kept.calls,
     });
+    return { handlers: handlers as unknown as SessionPart["handlers"] };
   }
 
   bindTransport(end: DirectEnd): () => void {
@@ -470,93 +418,29 @@ export class LiveSession implements Session {
   }
 
   close(reason = "closed", drainMs = 0): Promise<void> {
-    if (this.#closing === undefined) this.#closing = this.#close(reason, drainMs);
-    else this.#drainTime?.shorten(drainMs);
-    return this.#closing;
+    return this.#end.close(reason, drainMs);
   }
 
-  async #close(reason: string, drainMs: number): Promise<void> {
-    this.#life.apply(this.#kernel.isStopping ? this.#whenHostStops : "end");
-    const isLasting = this.#journal !== undefined && this.#life.state === "leaving";
-    const ended = new A2EError("cancelled", `session ended: ${reason}`);
+  get #end(): SessionEnding {
+    this.#ending ??= new SessionEnding(
+      this.#kernel,
+      { journal: this.#journal, outbox: this.#outbox, parts: this.#parts, calls: this.#calls, kept: this.#kept },
+      {
+        whenHostStops: this.#isTransient ? "end" : "leave",
+        refuseWaiting: (error) => this.#refuseWaiting(error),
+        ended: () => this.#ended(),
+      },
+    );
+    return this.#ending;
+  }
+
+  #refuseWaiting(ended: A2EError): void {
     for (const { decoded, bytesIn } of this.#opening.takeHeld())
       this.#answerWithError(decoded.error ?? ended, decoded, bytesIn);
     this.intake.flush();
-    // The report names the interrupted calls, so their ids are collected before `#stopCalls` cancels them.
-    const cutOff = drainMs > 0 || isLasting ? await this.#drain(drainMs, isLasting) : this.#calls.pendingIds;
-    this.#stopCalls(ended.message);
-    // A session that the next host recovers has not ended for its agent, so it gets no report.
-    if (!isLasting) this.#sendReport(reason, cutOff);
-    await this.#committed();
-    if (this.#life.state === "dropped") return this.#parts.close(false);
-    if (this.#life.state === "leaving") await this.#kept.closing.leave();
-    this.#life.apply("finish");
-    if (this.#life.state === "gone") return this.#closeForGood();
-    await this.#parts.close(false);
-    this.#end();
   }
 
-  async #closeForGood(): Promise<void> {
-    const { closing } = this.#kept;
-    const isRestorable = closing.isRestorable();
-    await this.#parts.close(!(typeof isRestorable === "boolean" ? isRestorable : await isRestorable));
-    this.#forgetJournalled();
-    this.#end();
-    await closing.forget();
-  }
-
-  #stopCalls(reason: string): void {
-    this.#calls.cancelAll(reason);
-    this.#agent.end(reason);
-  }
-
-  #sendReport(reason: string, cut_off: string[]): void {
-    const { nextId, clock } = this.#scope.sources;
-    this.#outbox.send(createMessage(shutdownReport.type, nextId(), clock.now(), { reason, cut_off }));
-  }
-
-  /** Lets calls in flight finish, or leaves them to the next host. Resolves with the ids of all other calls. */
-  async #drain(drainMs: number, isLasting: boolean): Promise<string[]> {
-    const time = new DrainTime(drainMs);
-    this.#drainTime = time;
-    const leaving = isLasting ? this.#parts.leave(time.signal, (ids) => this.#calls.leave(ids)) : undefined;
-    const cutOff = await this.#calls.drain(time.signal);
-    await leaving;
-    time.clear();
-    return cutOff;
-  }
-
-  /**
-   * The journal could not write a turn: the session in memory is ahead of it, so it is closed here and may be
-   * recovered.
-   */
-  #drop(error: Error): void {
-    if (!this.#life.apply("drop")) return;
-    // Logged without a stack: many sessions may be dropped at once, all with the same stack.
-    const { message: reason } = error;
-    this.#kernel.log.error("a session could not be written and is dropped", { session: shortId(this.id), reason });
-    this.#stopCalls("the host could not save this session");
-    // Closing it later must not remove it from the journal.
-    this.#closing ??= this.#parts.close(false);
-    this.#end();
-  }
-
-  /** A journal that fails must not prevent a session from closing. Its entry is removed later, at `sessionMaxAgeMs`. */
-  #forgetJournalled(): void {
-    try {
-      this.#journal?.forget();
-    } catch (error) {
-      this.#kernel.log.error("an ended session could not be removed", { session: shortId(this.id), error });
-    }
-  }
-
-  /** Waits until all outgoing lines are sent, which happens once they are durable, or lost. */
-  async #committed(): Promise<void> {
-    const journal = this.#journal;
-    if (journal !== undefined) await new Promise<void>((resolve) => journal.lines.committed(() => resolve()));
-  }
-
-  #end(): void {
+  #ended(): void {
     for (const listener of [...(this.#closeListeners ?? [])]) listener();
     this.#closeListeners = undefined;
     this.intake.close();

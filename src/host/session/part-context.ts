@@ -1,6 +1,5 @@
 // The `SessionContext` that a plugin gets for each session.
 
-import type { StateListener } from "../../machinery/state/plugin-states.ts";
 import type { CallOptions, CallOther, SessionInfo } from "../../plugin/call-context.ts";
 import type { Logger } from "../../plugin/logger.ts";
 import { type LoadedPlugin, runOutside, type SessionContext } from "../../plugin/plugin.ts";
@@ -14,18 +13,18 @@ import type { AgentLink } from "../agent/agent-link.ts";
 import type { Kernel } from "../kernel.ts";
 import type { SessionScope } from "./session-scope.ts";
 
-/** The session, from the side of its parts. */
-export interface SessionPartsPort extends StateListener {
+/** The parts of a session, as far as the context of one part uses them. */
+export interface PartsOfSession {
   readonly scope: SessionScope;
   readonly agent: Pick<AgentLink, "push" | "ask" | "unsentBytes">;
-  /** Starts a call that does not belong to a request of the agent; it is cancelled when the session ends. */
-  callInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
+  readonly services: PartServices;
 }
 
-/** The tools that all parts of a session share, and the state of each part. */
-interface PartHolder {
+export interface PartServices {
   readonly tools: ToolCatalogue;
   stateOf(loaded: LoadedPlugin): SessionState;
+  /** Starts a call that does not belong to a request of the agent; it is cancelled when the session ends. */
+  startInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
 }
 
 /**
@@ -34,15 +33,13 @@ interface PartHolder {
  */
 export class PartContext implements SessionContext {
   readonly #kernel: Kernel;
-  readonly #session: SessionPartsPort;
+  readonly #session: PartsOfSession;
   readonly #loaded: LoadedPlugin;
-  readonly #parts: PartHolder;
 
-  constructor(kernel: Kernel, session: SessionPartsPort, loaded: LoadedPlugin, parts: PartHolder) {
+  constructor(kernel: Kernel, session: PartsOfSession, loaded: LoadedPlugin) {
     this.#kernel = kernel;
     this.#session = session;
     this.#loaded = loaded;
-    this.#parts = parts;
   }
 
   get session(): SessionInfo {
@@ -61,10 +58,10 @@ export class PartContext implements SessionContext {
     return this.#session.scope.sources.random;
   }
   get state(): SessionState {
-    return this.#parts.stateOf(this.#loaded);
+    return this.#session.services.stateOf(this.#loaded);
   }
   get tools(): ToolCatalogue {
-    return this.#parts.tools;
+    return this.#session.services.tools;
   }
   get push(): SessionContext["push"] {
     return (push, payload) => {
@@ -88,6 +85,6 @@ export class PartContext implements SessionContext {
   }
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
-      this.#session.callInBackground(call, request, options)) as CallOther;
+      this.#session.services.startInBackground(call, request, options)) as CallOther;
   }
 }

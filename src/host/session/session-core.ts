@@ -3,10 +3,8 @@
 
 import type { Forking, Handlers } from "../../plugin/plugin.ts";
 import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
-import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
-import type { ActiveCall } from "../calls/active-call.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
 import type { Sources } from "../sources.ts";
 import type { HandshakeAnswer } from "./session-opening.ts";
@@ -18,11 +16,7 @@ export type MergeResult = ResultInputOf<typeof merge>["capabilities"];
 /** The session, from the side of the core calls. */
 export interface CorePort {
   readonly sources: Sources;
-  /** The message is the handshake as it was received; absent if a handler called it. */
-  shakeHands(
-    request: RequestOf<typeof handshake>,
-    message: Message | undefined,
-  ): HandshakeAnswer | Promise<HandshakeAnswer>;
+  shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer>;
   cancel(callId: string, reason: string): boolean;
   readonly kept: KeptCalls;
 }
@@ -45,8 +39,8 @@ export class SessionCore implements Handlers<typeof core> {
     this.#session = session;
   }
 
-  handshake(request: RequestOf<typeof handshake>, call: unknown) {
-    return this.#session.shakeHands(request, (call as ActiveCall).handshake);
+  handshake(request: RequestOf<typeof handshake>) {
+    return this.#session.shakeHands(request);
   }
 
   ping() {

@@ -6,23 +6,15 @@ import type { Principal } from "../../plugin/principal.ts";
 import type { Decoded } from "../../protocol/codec.ts";
 import type { handshake } from "../../protocol/core.ts";
 import { detectDialect } from "../../protocol/dialects.ts";
-import { isCompatibleVersion, type Message } from "../../protocol/envelope.ts";
+import { isCompatibleVersion } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
-import type { AgentLink } from "../agent/agent-link.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Negotiation, negotiate } from "./handshake.ts";
 import type { SessionParts } from "./session-parts.ts";
-import type { SessionScope } from "./session-scope.ts";
 
 export type HandshakeAnswer = ResultInputOf<typeof handshake>;
-
-export interface OpeningPort {
-  readonly scope: SessionScope;
-  readonly parts: SessionParts;
-  readonly agent: AgentLink;
-}
 
 /** A snapshot to restore once the owner of the session has completed a handshake. */
 export interface Restoration {
@@ -42,7 +34,7 @@ export interface HeldMessage {
 
 export class SessionOpening {
   readonly #kernel: Kernel;
-  readonly #session: OpeningPort;
+  readonly #session: Pick<SessionParts, "scope" | "agent" | "open">;
   #restoration: Restoration | undefined;
   #failedHandshakes = 0;
   /** The principal that parts were opened for, even if some of them failed: the data in the parts belongs to it. */
@@ -50,7 +42,11 @@ export class SessionOpening {
   /** Messages that arrived while plugins were opening; undefined if messages are not held. */
   #held: HeldMessage[] | undefined;
 
-  constructor(kernel: Kernel, session: OpeningPort, restoration: Restoration | undefined) {
+  constructor(
+    kernel: Kernel,
+    session: Pick<SessionParts, "scope" | "agent" | "open">,
+    restoration: Restoration | undefined,
+  ) {
     this.#kernel = kernel;
     this.#session = session;
     this.#restoration = restoration;
@@ -62,9 +58,10 @@ export class SessionOpening {
   }
 
   /** Decides on a handshake. Returns the granted capabilities, or the reason for a rejection. */
-  admit(request: RequestOf<typeof handshake>, message: Message | undefined, bearerToken: string): Admitted | string {
+  admit(request: RequestOf<typeof handshake>, bearerToken: string): Admitted | string {
     const { limits, handlersOf } = this.#kernel;
     const { agent } = this.#session;
+    const message = agent.handshake;
     // The session is closed in the next turn of the event loop; many guesses of a token may have arrived in this turn.
     if (this.#failedHandshakes >= limits.maxHandshakeAttempts) return "auth_failed";
     if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e)) return "version_mismatch";
@@ -123,7 +120,7 @@ export class SessionOpening {
   open(principalId: string, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
     this.#triedFor = principalId;
     try {
-      const opening = this.#session.parts.open(capabilities);
+      const opening = this.#session.open(capabilities);
       return opening === undefined && this.#restoration === undefined ? true : this.#openLater(opening);
     } catch (error) {
       return this.#failed(error);

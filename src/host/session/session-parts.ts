@@ -2,13 +2,19 @@
 // this session: its handlers and its hooks. The states of the parts are in plugin-states.ts, and outlive the parts.
 import { closeWithin } from "../../machinery/pacing/close-within.ts";
 import type { LayeredState } from "../../machinery/state/layered-state.ts";
-import { PluginStates } from "../../machinery/state/plugin-states.ts";
+import type { PluginStates } from "../../machinery/state/plugin-states.ts";
+import type { CallOptions } from "../../plugin/call-context.ts";
 import { shortId } from "../../plugin/logger.ts";
 import type { LoadedPlugin, SessionPart } from "../../plugin/plugin.ts";
 import { ToolCatalogue } from "../../plugin/tool-catalogue.ts";
 import { isThenable } from "../../protocol/awaitable.ts";
+import { core } from "../../protocol/core.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Call } from "../../protocol/table/capability.ts";
+import type { AgentLink } from "../agent/agent-link.ts";
 import type { Kernel } from "../kernel.ts";
-import { PartContext, type SessionPartsPort } from "./part-context.ts";
+import { PartContext, type PartServices, type PartsOfSession } from "./part-context.ts";
+import type { SessionScope } from "./session-scope.ts";
 
 /** A plugin whose state was changed, so that its part has to be reopened. */
 export interface ChangedState {
@@ -17,24 +23,43 @@ export interface ChangedState {
   undo?(): void;
 }
 
-export class SessionParts {
+/** Makes the calls that a part starts outside of a request. */
+type BackgroundCalls = Pick<PartServices, "startInBackground">;
+
+export class SessionParts implements PartsOfSession, PartServices {
   readonly states: PluginStates;
+  readonly scope: SessionScope;
+  readonly agent: AgentLink;
   readonly #kernel: Kernel;
-  readonly #session: SessionPartsPort;
+  readonly #createCore: () => SessionPart;
+  #calls: BackgroundCalls | undefined;
   readonly #parts = new Map<LoadedPlugin, SessionPart>();
   readonly #byCapability = new Map<string, readonly SessionPart[]>();
   #tools: ToolCatalogue | undefined;
   /** Parts whose `opened()` has not been called yet. */
   #unopened: SessionPart[] = [];
   #opening: Promise<unknown> | undefined;
-  readonly #closed = new WeakSet<SessionPart>();
+  #closed: WeakSet<SessionPart> | undefined;
   #isOpen = false;
   #isClosed = false;
 
-  constructor(kernel: Kernel, session: SessionPartsPort, states?: Map<string, LayeredState>) {
+  /** `createCore` is called with the first call of the core, which the session answers itself. */
+  constructor(
+    kernel: Kernel,
+    scope: SessionScope,
+    agent: AgentLink,
+    states: PluginStates,
+    createCore: () => SessionPart,
+  ) {
     this.#kernel = kernel;
-    this.#session = session;
-    this.states = new PluginStates(session, states);
+    this.scope = scope;
+    this.agent = agent;
+    this.states = states;
+    this.#createCore = createCore;
+  }
+
+  get services(): PartServices {
+    return this;
   }
 
   get all(): ReadonlyMap<LoadedPlugin, SessionPart> {
@@ -52,7 +77,20 @@ export class SessionParts {
 
   /** The parts that serve a capability, in the order in which they are asked. */
   of(capability: string): readonly SessionPart[] {
-    return this.#byCapability.get(capability) ?? [];
+    const parts = this.#byCapability.get(capability);
+    if (parts !== undefined || capability !== core.name) return parts ?? [];
+    const own = [this.#createCore()];
+    this.#byCapability.set(core.name, own);
+    return own;
+  }
+
+  /** The runner needs the parts and is created after them. */
+  set calls(calls: BackgroundCalls) {
+    this.#calls = calls;
+  }
+
+  startInBackground(call: Call | string, request: JsonObject, options?: CallOptions): Promise<JsonObject> {
+    return (this.#calls as BackgroundCalls).startInBackground(call, request, options);
   }
 
   /**
@@ -82,7 +120,7 @@ export class SessionParts {
   /** Turns a throw into a rejection: other parts may be opening already, and `open` has to wait for those as well. */
   #openPart(loaded: LoadedPlugin): SessionPart | PromiseLike<SessionPart> {
     try {
-      const part = loaded.plugin.session(new PartContext(this.#kernel, this.#session, loaded, this));
+      const part = loaded.plugin.session(new PartContext(this.#kernel, this, loaded));
       return isThenable(part) ? part : toPart(loaded, part);
     } catch (error) {
       return Promise.reject(error);
@@ -121,7 +159,7 @@ export class SessionParts {
       try {
         part.opened?.();
       } catch (error) {
-        const session = shortId(this.#session.scope.info.id);
+        const session = shortId(this.scope.info.id);
         this.#kernel.log.error("opened() of a plugin threw", { session, error });
       }
     }
@@ -134,7 +172,7 @@ export class SessionParts {
       try {
         await closeWithin(async () => onLeft((await part.leave?.(signal)) ?? []), undefined, signal);
       } catch (error) {
-        const session = shortId(this.#session.scope.info.id);
+        const session = shortId(this.scope.info.id);
         this.#kernel.log.error("leave() of a plugin failed", { plugin: loaded.name, session, error });
       }
     });
@@ -207,12 +245,13 @@ export class SessionParts {
 
   async #close(loaded: LoadedPlugin, part: SessionPart, isForGood: boolean): Promise<void> {
     // If the session ends while a part is being reopened, the part is already closed.
+    this.#closed ??= new WeakSet();
     if (this.#closed.has(part)) return;
     this.#closed.add(part);
     try {
       await closeWithin(() => part.close?.(isForGood));
     } catch (error) {
-      const session = shortId(this.#session.scope.info.id);
+      const session = shortId(this.scope.info.id);
       this.#kernel.log.error("a plugin could not close a session", { plugin: loaded.name, session, error });
     }
   }

@@ -14,4 +14,6 @@ export interface SessionScope {
   /** Observes the session, for example to record it. */
   readonly tap: SessionTap | undefined;
   readonly life: SessionLife;
+  /** When the agent last sent a message or detached, in milliseconds since 1970. */
+  lastActiveAt: number;
 }

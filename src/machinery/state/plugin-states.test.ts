@@ -4,7 +4,7 @@ import { PluginStates } from "./plugin-states.ts";
 
 function createStates(given?: Map<string, LayeredState>) {
   const listened: [string, LayeredState][] = [];
-  const states = new PluginStates({ onState: (plugin, state) => void listened.push([plugin, state]) }, given);
+  const states = new PluginStates({ track: (plugin, state) => void listened.push([plugin, state]) }, given);
   return { states, listened };
 }
 

@@ -2,20 +2,20 @@
 import type { JsonObject } from "../../protocol/json.ts";
 import { LayeredState } from "./layered-state.ts";
 
-/** Called for each state of the session, before anything is written to it: the journal tracks it from then on. */
-export interface StateListener {
-  onState(plugin: string, state: LayeredState): void;
+/** Called for each state of the session, before anything is written to it. The journal is one. */
+export interface StateTracker {
+  track(plugin: string, state: LayeredState): void;
 }
 
 export class PluginStates {
-  readonly #listener: StateListener;
+  readonly #tracker: StateTracker | undefined;
   /** Created with the first state: most sessions of a stateless host never need it. */
   #states: Map<string, LayeredState> | undefined;
 
-  constructor(listener: StateListener, states?: Map<string, LayeredState>) {
-    this.#listener = listener;
+  constructor(tracker?: StateTracker, states?: Map<string, LayeredState>) {
+    this.#tracker = tracker;
     this.#states = states;
-    for (const [plugin, state] of states ?? []) listener.onState(plugin, state);
+    for (const [plugin, state] of states ?? []) tracker?.track(plugin, state);
   }
 
   get isEmpty(): boolean {
@@ -34,7 +34,7 @@ export class PluginStates {
     const state = new LayeredState();
     this.#states ??= new Map();
     this.#states.set(plugin, state);
-    this.#listener.onState(plugin, state);
+    this.#tracker?.track(plugin, state);
     return state;
   }
 

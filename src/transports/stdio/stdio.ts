@@ -1,12 +1,12 @@
 // The host's end of a pipe: one session, lines in, lines out. Output carries nothing but NDJSON.
 import type { Readable, Writable } from "node:stream";
 import { createTextLineSplitter } from "../../framing/text-lines.ts";
-import { createOutboundPump, type OutboundSource } from "../../host/outbound/outbound-pump.ts";
+import { createOutboundPump, type OutboundSource } from "../../framing/outbound-pump.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import { createPipeWriter, standardOutputFd } from "./pipe-writer.ts";
 
 /** What serving needs of a session. */
-export interface StdioSession extends OutboundSource {
+export interface StdioSession extends OutboundSource<{ readonly line: string }> {
   readonly status: string;
   readonly intake: {
     /** So much waits that input should not be read before `onceRoom` calls back. */

@@ -1,15 +1,14 @@
 // Writes the outgoing lines of a session to a sink, with backpressure. Transports create a pump for each reader.
-import type { OutboundLine, Reader } from "./outbound-log.ts";
 
-/** The part of a session that a pump uses. */
-export interface OutboundSource {
-  attach(from: number, wake: () => void): Reader;
+/** The part of a session that a pump uses. `Line` is the form of its outgoing lines. */
+export interface OutboundSource<Line> {
+  attach(from: number, wake: () => void): { read(maxBytes: number): readonly Line[]; cursor: number; close(): void };
   onClosed(listener: () => void): () => void;
 }
 
-interface Sink {
+interface Sink<Line> {
   /** Returns false if the sink is full: `write` is not called again before `resume`. */
-  write(lines: readonly OutboundLine[]): boolean;
+  write(lines: readonly Line[]): boolean;
   /** The session is closed and its last line was written. */
   ended(): void;
 }
@@ -24,7 +23,12 @@ export interface OutboundPump {
 }
 
 /** Throws if the session is closed. */
-export function createOutboundPump(source: OutboundSource, from: number, maxBytes: number, sink: Sink): OutboundPump {
+export function createOutboundPump<Line>(
+  source: OutboundSource<Line>,
+  from: number,
+  maxBytes: number,
+  sink: Sink<Line>,
+): OutboundPump {
   let isBlocked = false;
   let isEnding = false;
   let isClosed = false;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { startRawHost } from "../session/raw-session.suite.ts";
+import { startRawHost } from "../host/session/raw-session.suite.ts";
 import { createOutboundPump } from "./outbound-pump.ts";
 
 /** A sink that takes so many writes before it blocks. */
