@@ -3,13 +3,13 @@
 
 import type { CallOptions, SessionInfo } from "../../plugin/call-context.ts";
 import type { Logger } from "../../plugin/logger.ts";
+import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { IdEntry } from "../../protocol/id-table.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { TypeEntry } from "../../protocol/table/registry.ts";
-import type { Outbox } from "../outbound/outbox.ts";
 import type { Sources } from "../sources.ts";
 import type { InterceptedCall } from "./interceptors.ts";
 
@@ -21,7 +21,7 @@ export interface CallScope {
   readonly sources: Sources;
   readonly log: Logger;
   readonly limits: Limits;
-  readonly outbox: Pick<Outbox, "sendAside">;
+  readonly outbox: { sendAside(message: Message): unknown };
 }
 
 /** The part of the call runner that a call uses. */
