@@ -9,7 +9,7 @@ export { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 export { keepSessions } from "../durability/keep-sessions.ts";
 export type { Authenticate, Credentials } from "../host/authentication.ts";
 export type { CallFn, InterceptedCall, Interceptor } from "../host/calls/interceptors.ts";
-export { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
+export { A2EHost, type HostOptions } from "../host/host.ts";
 export type { AuditEntry, AuditLog } from "../host/ports/audit.ts";
 export type { Journal } from "../host/ports/journal.ts";
 export type { SnapshotMode, SnapshotSchedule, SnapshotStore, StoredSnapshot } from "../host/ports/snapshot-store.ts";
@@ -33,6 +33,7 @@ export {
   type SessionContext,
   type SessionPart,
 } from "../plugin/plugin.ts";
+export type { PluginEntry } from "../plugin/plugin-set.ts";
 export type { Database, SqlStatement } from "../plugin/ports/database.ts";
 export type {
   ConfinedCommand,

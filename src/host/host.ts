@@ -7,6 +7,7 @@ import { IntakeSchedule } from "../machinery/pacing/intake-schedule.ts";
 import { warnWhileSlow } from "../machinery/pacing/slow-work.ts";
 import { type Logger, silentLogger } from "../plugin/logger.ts";
 import type { LoadedPlugin, Plugin } from "../plugin/plugin.ts";
+import { type PluginEntry, rankPlugins, registryOf, toLoaded } from "../plugin/plugin-set.ts";
 import type { Database } from "../plugin/ports/database.ts";
 import { noDatabase } from "../plugin/ports/no-database.ts";
 import { noSandboxes, type Sandboxes } from "../plugin/ports/sandbox.ts";
@@ -19,7 +20,7 @@ import { type Authenticate, type Credentials, createTokenAuthentication } from "
 import { createAuditEntry, guardAudit } from "./calls/call-audit.ts";
 import { composeInterceptors } from "./calls/dispatch.ts";
 import type { Interceptor } from "./calls/interceptors.ts";
-import { type Kernel, rankPlugins, registryOf } from "./kernel.ts";
+import type { Kernel } from "./kernel.ts";
 import { type AuditLog, noAudit } from "./ports/audit.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { CreateKeeping } from "./ports/session-keeping.ts";
@@ -27,14 +28,6 @@ import { noSchedule, type SnapshotMode, type SnapshotSchedule, type SnapshotStor
 import { SessionManager } from "./session/session-manager.ts";
 import type { CreateTap } from "./session/session-origin.ts";
 import type { Sessions } from "./session.ts";
-
-/** A plugin with its name and rank in the host. A plugin without an entry is named after its capability. */
-export interface PluginEntry {
-  plugin: Plugin;
-  name?: string;
-  priority?: number;
-  exclusive?: boolean;
-}
 
 export interface HostOptions {
   hostId?: string;
@@ -205,17 +198,6 @@ export class A2EHost {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close(0);
   }
-}
-
-export function toLoaded(item: Plugin | PluginEntry): LoadedPlugin {
-  const entry: PluginEntry = "plugin" in item ? item : { plugin: item };
-  const { plugin } = entry;
-  return {
-    plugin,
-    name: entry.name ?? plugin.capability.name,
-    priority: entry.priority ?? plugin.priority ?? 0,
-    exclusive: entry.exclusive ?? plugin.exclusive ?? false,
-  };
 }
 
 function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): Kernel {

@@ -1,12 +1,12 @@
 // Wraps the options of a host, so that its sessions are recorded or one of them is played from a recording. The kernel
 // has no code for it: everything goes through its public ports, the interceptors and the tap.
 import { createTokenAuthentication } from "../host/authentication.ts";
-import { type HostOptions, toLoaded } from "../host/host.ts";
-import { rankPlugins, registryOf } from "../host/kernel.ts";
+import type { HostOptions } from "../host/host.ts";
 import type { CreateTap } from "../host/session/session-origin.ts";
 import type { SessionTap } from "../host/session/session-tap.ts";
 import { createDeadlines, type Deadlines, type Expirable } from "../machinery/pacing/deadlines.ts";
 import type { LoadedPlugin } from "../plugin/plugin.ts";
+import { rankPlugins, registryOf, toLoaded } from "../plugin/plugin-set.ts";
 import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { defaultLimits } from "../protocol/limits.ts";
 import type { TypeRegistry } from "../protocol/table/registry.ts";

@@ -1,9 +1,9 @@
 // GET /stream: the outgoing lines of a session as server-sent events. All lines of a turn are sent in a single write,
 // and a slow reader stops its own cursor instead of filling the host's memory.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { createOutboundPump, type OutboundPump } from "../framing/outbound-pump.ts";
 import { bootHeader, formatSseEvent, keepAliveComment, keepAliveHeader } from "../framing/sse.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
-import { createOutboundPump, type OutboundPump } from "../framing/outbound-pump.ts";
 import type { Session } from "../host/session.ts";
 import { isThenable } from "../protocol/awaitable.ts";
 import { type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";

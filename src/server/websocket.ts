@@ -3,6 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import { createOutboundPump, type OutboundPump } from "../framing/outbound-pump.ts";
 import {
   parseAcknowledgement,
   parseSubprotocols,
@@ -10,7 +11,6 @@ import {
   webSocketProtocol,
 } from "../framing/websocket.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
-import { createOutboundPump, type OutboundPump } from "../framing/outbound-pump.ts";
 import type { Session } from "../host/session.ts";
 import { isThenable } from "../protocol/awaitable.ts";
 import { createMessage, encodeMessage } from "../protocol/codec.ts";

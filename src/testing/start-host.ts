@@ -3,8 +3,9 @@
 import { A2EClient, type ClientOptions } from "../client/client.ts";
 import { type WithApis, withApis } from "../client/with-apis.ts";
 import { keepSessions } from "../durability/keep-sessions.ts";
-import { A2EHost, type HostOptions, type PluginEntry } from "../host/host.ts";
+import { A2EHost, type HostOptions } from "../host/host.ts";
 import type { Plugin } from "../plugin/plugin.ts";
+import type { PluginEntry } from "../plugin/plugin-set.ts";
 import type { Capability } from "../protocol/table/capability.ts";
 import { recordHost } from "../recording/recorded-host.ts";
 import type { Recordings } from "../recording/recorder.ts";

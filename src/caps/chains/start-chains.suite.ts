@@ -1,8 +1,8 @@
 // A host with a few tools and the chains plugin, for the tests of this folder.
 import * as z from "zod";
-import type { PluginEntry } from "../../host/host.ts";
 import type { CallContext } from "../../plugin/call-context.ts";
 import type { Plugin } from "../../plugin/plugin.ts";
+import type { PluginEntry } from "../../plugin/plugin-set.ts";
 import type { CatalogueTool } from "../../plugin/tool-catalogue.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { HostOptions, PluginEntry } from "../../host/host.ts";
+import type { HostOptions } from "../../host/host.ts";
 import type { SnapshotMode, SnapshotStore } from "../../host/ports/snapshot-store.ts";
 import {
   echo,
@@ -11,6 +11,7 @@ import {
   startRawHost,
 } from "../../host/session/raw-session.suite.ts";
 import { type Plugin, plugin, type SessionContext } from "../../plugin/plugin.ts";
+import type { PluginEntry } from "../../plugin/plugin-set.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 

@@ -1,7 +1,7 @@
 // The host's end of a pipe: one session, lines in, lines out. Output carries nothing but NDJSON.
 import type { Readable, Writable } from "node:stream";
-import { createTextLineSplitter } from "../../framing/text-lines.ts";
 import { createOutboundPump, type OutboundSource } from "../../framing/outbound-pump.ts";
+import { createTextLineSplitter } from "../../framing/text-lines.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import { createPipeWriter, standardOutputFd } from "./pipe-writer.ts";
 
