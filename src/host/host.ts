@@ -12,8 +12,9 @@ import type { Database } from "../plugin/ports/database.ts";
 import { noDatabase } from "../plugin/ports/no-database.ts";
 import { noSandboxes, type Sandboxes } from "../plugin/ports/sandbox.ts";
 import { createKey, createSecrets, type Secrets } from "../plugin/ports/secrets.ts";
-import type { Principal } from "../plugin/principal.ts";
+import type { Identity } from "../plugin/principal.ts";
 import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
+import type { Awaitable } from "../protocol/awaitable.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
@@ -156,8 +157,8 @@ export class A2EHost {
     return [...this.#kernel.handlersOf.keys()];
   }
 
-  /** Returns the principal with these credentials; undefined if they are not valid. */
-  authenticate(credentials: Credentials): Principal | undefined {
+  /** Returns the identity that the credentials prove; undefined if they are not valid. */
+  authenticate(credentials: Credentials): Awaitable<Identity | undefined> {
     return this.#kernel.authenticate(credentials);
   }
 

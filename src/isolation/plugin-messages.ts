@@ -1,4 +1,5 @@
 // The messages between the host and a plugin in a thread. Sessions, calls, questions and nested requests have numbers.
+import type { Principal } from "../plugin/principal.ts";
 import type { ErrorJson } from "../protocol/errors.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 
@@ -22,7 +23,7 @@ export type Question =
   | {
       what: "open";
       session: number;
-      info: { id: string; principal: { id: string; isAuthenticated: boolean } };
+      info: { id: string; principal: Principal };
       state: StateEntries;
     }
   | { what: "close"; session: number; isForGood: boolean }

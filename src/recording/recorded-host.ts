@@ -1,13 +1,15 @@
 // Wraps the options of a host, so that its sessions are recorded or one of them is played from a recording. The kernel
 // has no code for it: everything goes through its public ports, the interceptors and the tap.
-import { createTokenAuthentication } from "../host/authentication.ts";
+import { type Authenticate, createTokenAuthentication } from "../host/authentication.ts";
 import type { HostOptions } from "../host/host.ts";
 import type { CreateTap } from "../host/session/session-origin.ts";
 import type { SessionTap } from "../host/session/session-tap.ts";
 import { createDeadlines, type Deadlines, type Expirable } from "../machinery/pacing/deadlines.ts";
 import type { LoadedPlugin } from "../plugin/plugin.ts";
 import { rankPlugins, registryOf, toLoaded } from "../plugin/plugin-set.ts";
+import type { Identity } from "../plugin/principal.ts";
 import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
+import { isThenable } from "../protocol/awaitable.ts";
 import { defaultLimits } from "../protocol/limits.ts";
 import type { TypeRegistry } from "../protocol/table/registry.ts";
 import { createConcealment } from "./concealment.ts";
@@ -91,7 +93,7 @@ function wrapHost(options: HostOptions, plugins: readonly LoadedPlugin[], edge: 
   return {
     ...options,
     plugins: plugins.map((loaded) => recordPlugin(loaded, { scopes, tapes, isReplay })),
-    authenticate: (credentials) => inScope(scopes, "principal", () => authenticate(credentials)),
+    authenticate: recordAuthentication(authenticate, scopes),
     createSessionId: () => inScope(scopes, "session", createSessionId),
     snapshots: recordSnapshots(options.snapshots, scopes),
     toolCatalogue: new ToolCatalogue(options.toolCatalogue, (tool) => recordTool(tool, scopes)),
@@ -123,6 +125,25 @@ function wrapHost(options: HostOptions, plugins: readonly LoadedPlugin[], edge: 
 function inScope<Value>(scopes: Scopes, kind: string, produce: () => Value): Value {
   const scope = scopes.getStore();
   return scope === undefined ? produce() : scope.tape.value(kind, produce);
+}
+
+/** The written form of an identity that was not known at once, because the credential was checked elsewhere. */
+const notYetKnown = { later: true };
+
+function recordAuthentication(authenticate: Authenticate, scopes: Scopes): Authenticate {
+  return (credentials) => {
+    const scope = scopes.getStore();
+    if (scope === undefined) return authenticate(credentials);
+    let later: Promise<Identity | undefined> = Promise.resolve(undefined);
+    const known = scope.tape.value("principal", () => {
+      const identity = authenticate(credentials);
+      if (!isThenable(identity)) return identity;
+      later = identity;
+      return notYetKnown;
+    });
+    if (known === undefined || !("later" in known)) return known;
+    return scope.tape.effect("outside", () => later);
+  };
 }
 
 /** For a session without a tape: it is not part of the session that forked it. */

@@ -20,7 +20,7 @@ const recordedOrigin = z.object({
 });
 
 const sessionRecord = z.object({
-  principal: z.object({ id: z.string(), isAuthenticated: z.boolean() }),
+  principal: z.looseObject({ id: z.string(), isAuthenticated: z.boolean() }),
   granted: z.array(z.string()),
   dialect: z.enum(["sdk", "docs", "full"]),
   createdAt: z.number(),

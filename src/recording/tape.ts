@@ -88,7 +88,7 @@ export class CallScopes {
   }
 
   of(item: Expirable): string {
-    return this.#ids.get(item) ?? item.id;
+    return this.#ids.get(item.call ?? item) ?? item.id;
   }
 }
 

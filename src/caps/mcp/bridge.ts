@@ -1,6 +1,8 @@
 // The part of the bridge that all sessions share: the servers of the config, and the environment of every server.
+
 import { AsyncResource } from "node:async_hooks";
 import type { PluginContext, SessionContext } from "../../plugin/plugin.ts";
+import { ownerOf } from "../../plugin/principal.ts";
 import { Authorization } from "./authorization/authorization.ts";
 import { CallbackServer } from "./authorization/callback-server.ts";
 import { coalesceRefreshes } from "./authorization/coalesced-fetch.ts";
@@ -80,8 +82,8 @@ export class Bridge {
    * lost with this session otherwise.
    */
   authorizationOf({ id, principal }: SessionContext["session"]): Authorization {
-    const isKnown = principal.isAuthenticated && principal.id !== "";
-    if (isKnown) return this.#createAuthorization(`agent ${principal.id}`, true);
+    const owner = principal.isAuthenticated ? ownerOf(principal) : "";
+    if (owner !== "") return this.#createAuthorization(`agent ${owner}`, true);
     return this.#createAuthorization(`session ${id}`, true, createMemoryCredentialStore());
   }
 

@@ -1,6 +1,8 @@
 // The memories that one session has opened, each a namespace with a scope, and the owner of their entries.
+
 import { createHash } from "node:crypto";
 import type { SessionContext } from "../../plugin/plugin.ts";
+import { ownerOf } from "../../plugin/principal.ts";
 import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { canonicalJson } from "./key.ts";
@@ -58,7 +60,7 @@ export class Memories {
 
   /** The id of the session's agent; empty if it has no id. */
   get agent(): string {
-    return this.#context.session.principal.id;
+    return ownerOf(this.#context.session.principal);
   }
 
   get overlays(): string[] {

@@ -51,7 +51,7 @@ export async function startMemory(options: MemoryPluginOptions = {}, database?: 
   await plugin.setup?.(createPluginContext({ name: "memory", clock, database: shared }));
 
   const open = (agent: string, state = new LayeredState()): MemorySession => {
-    const session = { id: nextId(), principal: { id: agent, isAuthenticated: agent !== "" } };
+    const session = { id: nextId(), principal: { id: "", agentId: agent, isAuthenticated: agent !== "" } };
     const context = createSessionContext({ clock, session, nextId, state });
     const part = plugin.session(context) as SessionPart<typeof memory>;
     const ask = async <C extends Call>(call: C, handler: unknown, request: RequestInputOf<C> | undefined) => {

@@ -1,6 +1,8 @@
 // The identity of a session for planning, stored in the session's state. It is read on each use, since the host may
 // replace the state.
+
 import type { SessionContext } from "../../plugin/plugin.ts";
+import { ownerOf } from "../../plugin/principal.ts";
 import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import { ground } from "./model.ts";
 
@@ -30,11 +32,11 @@ type ViewerContext = Pick<SessionContext, "session" | "state" | "nextId">;
 
 export function viewerOf({ session, state, nextId }: ViewerContext, table: OverlayTable): Viewer {
   const worker = lasting(state, workerKey, nextId);
-  const { id } = session.principal;
+  const owner = ownerOf(session.principal);
   const { own, below } = writableOverlays(state, nextId, table);
   return {
-    owner: ownerOf(id, worker),
-    name: id,
+    owner: planOwner(owner, worker),
+    name: owner,
     worker,
     overlays: [...own, ...below, ground],
     own,
@@ -42,7 +44,7 @@ export function viewerOf({ session, state, nextId }: ViewerContext, table: Overl
 }
 
 /** Agents without a name are different agents, so each of their sessions is an owner of its own. */
-function ownerOf(agentId: string, worker: string): string {
+function planOwner(agentId: string, worker: string): string {
   return agentId === "" ? `session:${worker}` : `agent:${agentId}`;
 }
 
@@ -53,8 +55,8 @@ function ownerOf(agentId: string, worker: string): string {
 export function namesOf({ session, state }: Pick<ViewerContext, "session" | "state">): string[] {
   const { own, below } = readOverlays(state);
   const worker = state.get(workerKey);
-  const isNameless = session.principal.id === "" && typeof worker === "string";
-  return [...own, ...below, ...(isNameless ? [ownerOf("", worker)] : [])];
+  const isNameless = ownerOf(session.principal) === "" && typeof worker === "string";
+  return [...own, ...below, ...(isNameless ? [planOwner("", worker)] : [])];
 }
 
 function lasting(state: SessionState, key: string, nextId: () => string): string {

@@ -1,6 +1,8 @@
 // The handlers of the proc capability for one session.
+
 import type { CallContext } from "../../plugin/call-context.ts";
 import type { Handlers, SessionContext } from "../../plugin/plugin.ts";
+import { ownerOf } from "../../plugin/principal.ts";
 import { fail } from "../../protocol/errors.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
 import { isDeadly, parseSignal } from "./group/signals.ts";
@@ -30,7 +32,7 @@ export function createHandlers({ context, workshop, table, outside }: HandlerPar
     send: (event) => context.push(readEvent, event),
     unsentBytes: context.unsentBytes,
   };
-  const owner = () => context.session.principal.id;
+  const owner = () => ownerOf(context.session.principal);
 
   const follow = (process: ManagedProcess, reqId: string, cursor: number) => {
     // The answer is sent in this turn, events only after it.

@@ -1,5 +1,7 @@
 // The processes of one session: running, ended, and records of processes that ended with an earlier host.
+
 import type { SessionContext } from "../../plugin/plugin.ts";
+import { ownerOf } from "../../plugin/principal.ts";
 import { localPrefix, type SessionState } from "../../plugin/session-state.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { killMarked } from "./group/group.ts";
@@ -33,7 +35,7 @@ export class ProcessTable {
   constructor(workshop: Workshop, { state, session, nextId }: TableContext) {
     this.#workshop = workshop;
     this.#state = state;
-    this.#owner = () => session.principal.id;
+    this.#owner = () => ownerOf(session.principal);
     this.family = nextId();
     for (const [key, value] of [...state.entries()]) if (key.startsWith(recordPrefix)) this.#recall(value);
   }

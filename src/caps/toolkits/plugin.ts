@@ -1,7 +1,9 @@
 // The host side of the toolkits capability.
+
 import { join, resolve } from "node:path";
 import type { SessionInfo } from "../../plugin/call-context.ts";
 import { type Plugin, type PluginContext, plugin, type SessionContext } from "../../plugin/plugin.ts";
+import { sharedTokenId } from "../../plugin/principal.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { createBuiltins } from "./builtin/all.ts";
 import type { Toolkit } from "./define-toolkit.ts";
@@ -79,9 +81,15 @@ function createToolkitsPlugin(options: ParsedToolkitsOptions, own: Iterable<Tool
   });
 }
 
-/** Only an authenticated agent can be an admin by its id. `*` is for hosts that trust all agents alike. */
+/**
+ * Only an authenticated agent can be an admin, by the id of its principal or, with the shared token, by its own name. `*` is
+ * for hosts that trust all agents alike.
+ */
 function isAdmin({ principal }: SessionInfo, admins: readonly string[]): boolean {
-  return admins.includes("*") || (principal.isAuthenticated && admins.includes(principal.id));
+  return (
+    admins.includes("*") ||
+    (principal.isAuthenticated && admins.includes(principal.id === sharedTokenId ? principal.agentId : principal.id))
+  );
 }
 
 async function setUp(

@@ -10,7 +10,7 @@ import { LayeredState } from "../../machinery/state/layered-state.ts";
 import { createLatePlace, type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 
 const record: SessionRecord = {
-  principal: { id: "ada", isAuthenticated: true },
+  principal: { id: "token", agentId: "ada", isAuthenticated: true },
   granted: ["counter"],
   dialect: "full",
   createdAt: 1,

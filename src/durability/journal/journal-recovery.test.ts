@@ -14,7 +14,7 @@ import { createSqlJournal } from "./sql-journal-store.ts";
 const newPath = useTemporaryFolder();
 
 const record: SessionRecord = {
-  principal: { id: "ada", isAuthenticated: true },
+  principal: { id: "token", agentId: "ada", isAuthenticated: true },
   granted: ["counter"],
   dialect: "full",
   createdAt: 1,

@@ -60,7 +60,8 @@ test("such a session expires by its age, and a layer that a fork of it needs sta
 
 test("a new session gets a layer that no stored session has, not even an empty one", async () => {
   const { database, journal } = await openOld();
-  const record = { ...about, dialect: "full" as const, createdAt: 30, lastActiveAt: 30 };
+  const principal = { id: "token", agentId: "ada", isAuthenticated: true };
+  const record = { ...about, principal, dialect: "full" as const, createdAt: 30, lastActiveAt: 30 };
   journal.open({ id: "new", readRecord: () => record, released() {}, lost() {} }).touch();
   await new Promise((resolve) => setImmediate(resolve));
   expect(database.prepare("SELECT max(layer) AS layer FROM session_layer").get()).toEqual({ layer: 8 });

@@ -11,7 +11,7 @@ import { createSqliteDatabase } from "../../stores/sqlite/sqlite-database.ts";
 import { createSqlJournal } from "./sql-journal-store.ts";
 
 const record: SessionRecord = {
-  principal: { id: "ada", isAuthenticated: true },
+  principal: { id: "token", agentId: "ada", isAuthenticated: true },
   granted: ["counter"],
   dialect: "full",
   createdAt: 1,

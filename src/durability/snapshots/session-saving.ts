@@ -5,6 +5,7 @@ import type { KeptClosing, KeptEntry, KeptSession, OtherSessions } from "../../h
 import type { SavedSession, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
 import type { KeptCalls, MergeResult, RestoreResult, SnapshotResult } from "../../host/session/session-core.ts";
 import { shortId } from "../../plugin/logger.ts";
+import { ownerOf } from "../../plugin/principal.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { forkSession, mergeFork } from "../forks/session-forking.ts";
 import { SessionSnapshots } from "./session-snapshots.ts";
@@ -105,7 +106,7 @@ export class SessionSaving implements KeptEntry, KeptCalls, KeptClosing {
     const { scope, parts } = this.#session;
     while (parts.opening !== undefined) await parts.opening;
     const { principal, granted } = scope.info;
-    const about = { principal_id: principal.id, granted: [...granted], label, created_at: now / 1000 };
+    const about = { principal_id: ownerOf(principal), granted: [...granted], label, created_at: now / 1000 };
     return this.#saved.save(this.id, parts, about);
   }
 

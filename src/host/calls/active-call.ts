@@ -185,31 +185,31 @@ export class ActiveCall implements InterceptedCall, CallParent {
 
 /** Ends a call that has timed out; see `Deadlines`. Only calls that are not answered synchronously have a deadline. */
 export class CallDeadline {
-  readonly #call: ActiveCall;
+  readonly call: ActiveCall;
   /** Milliseconds on the monotonic clock, so setting the system time has no effect. */
   expiresAt = 0;
 
   constructor(call: ActiveCall) {
-    this.#call = call;
+    this.call = call;
     this.restart();
   }
 
   get id(): string {
-    return this.#call.id;
+    return this.call.id;
   }
 
   get session(): SessionInfo {
-    return this.#call.session;
+    return this.call.session;
   }
 
   restart(): void {
-    const { owner, startedAt, timeoutMs } = this.#call;
+    const { owner, startedAt, timeoutMs } = this.call;
     this.expiresAt = performance.now() - (owner.scope.sources.clock.now() - startedAt) + timeoutMs;
   }
 
   expire(): void {
-    const seconds = this.#call.timeoutMs / 1000;
+    const seconds = this.call.timeoutMs / 1000;
     const detail = { timeout_seconds: seconds };
-    this.#call.owner.endWithError(this.#call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
+    this.call.owner.endWithError(this.call, new A2EError("timeout", `no result within ${seconds} s`, { detail }));
   }
 }

@@ -68,7 +68,7 @@ export class CallAudit {
     const entry = this.#kernel.auditEntry;
     entry.ts = ts;
     entry.session_id = this.#sessionId;
-    entry.agent_id = this.#info.principal.id;
+    entry.agent_id = this.#info.principal.agentId;
     entry.type = type;
     entry.capability = capability;
     entry.req_id = id;

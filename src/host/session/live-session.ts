@@ -5,7 +5,8 @@ import { SessionIntake } from "../../machinery/pacing/session-intake.ts";
 import { PluginStates } from "../../machinery/state/plugin-states.ts";
 import type { SessionInfo } from "../../plugin/call-context.ts";
 import type { SessionPart } from "../../plugin/plugin.ts";
-import { anonymous, type Principal } from "../../plugin/principal.ts";
+import { anonymous, ownerOf, type Principal, toPrincipal } from "../../plugin/principal.ts";
+import { type Awaitable, andThen, isThenable } from "../../protocol/awaitable.ts";
 import { type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
 import { handshake, ping } from "../../protocol/core.ts";
 import type { A2EError } from "../../protocol/errors.ts";
@@ -24,7 +25,7 @@ import type { Session, SessionSummary } from "../session.ts";
 import { SessionCore } from "./session-core.ts";
 import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
-import { type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
+import { type Admitted, type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
 import type { SessionBeginning } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
 import type { SessionRecord } from "./session-record.ts";
@@ -153,7 +154,7 @@ export class LiveSession implements Session {
   }
 
   #restoration(saved: SavedSession | undefined): Restoration | undefined {
-    return saved && { principalId: saved.state.principal_id, apply: () => this.#kept.restore(saved) };
+    return saved && { owner: saved.state.principal_id, apply: () => this.#kept.restore(saved) };
   }
 
   /** The session was recovered or forked. */
@@ -165,7 +166,7 @@ export class LiveSession implements Session {
       this.#calls.recover(lines);
     }
     if (this.#life.state !== "continued") return;
-    void this.#open(record.principal, new Set(record.granted));
+    void this.#open(toPrincipal(record.principal), new Set(record.granted));
     // The answer that names a fork may be sent before the plugins of the fork are open.
     this.#journal?.touch();
   }
@@ -206,7 +207,7 @@ export class LiveSession implements Session {
   summary(): SessionSummary {
     return {
       session_id: this.id,
-      agent_id: this.#info.principal.id,
+      agent_id: this.#info.principal.agentId,
       status: this.status,
       capabilities: [...this.#info.granted],
       created_at: this.#createdAt / 1000,
@@ -299,12 +300,28 @@ export class LiveSession implements Session {
   }
 
   #shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
-    const admitted = this.#opening.admit(request, this.bearerToken);
+    return this.#decide(this.#opening.admit(request, this.bearerToken), (admitted) => this.#admit(admitted));
+  }
+
+  /** Applies a decision of `SessionOpening`. If it took time, the messages that were held meanwhile are handled next. */
+  #decide<Result>(
+    admitted: Awaitable<Admitted | string>,
+    apply: (admitted: Admitted | string) => Awaitable<Result>,
+  ): Awaitable<Result> {
+    if (!isThenable(admitted)) return apply(admitted);
+    return admitted.then((decision) => {
+      const applied = apply(this.status === "new" || this.status === "open" ? decision : "server_error");
+      // Plugins that are still opening handle the held messages later.
+      if (!isThenable(applied)) setImmediate(() => this.#receiveHeld());
+      return applied;
+    });
+  }
+
+  #admit(admitted: Admitted | string): HandshakeAnswer | Promise<HandshakeAnswer> {
     if (typeof admitted === "string") return this.#reject(admitted);
     const { principal, granted, accepted_caps } = admitted;
-    const opened = this.#open(principal, granted);
     const answer = (isOpen: boolean) => (isOpen ? this.#opening.accepted(accepted_caps) : this.#reject("server_error"));
-    return typeof opened === "boolean" ? answer(opened) : opened.then(answer);
+    return andThen(this.#open(principal, granted), answer);
   }
 
   #reject(reason: string): HandshakeAnswer {
@@ -315,14 +332,15 @@ export class LiveSession implements Session {
 
   #openWithoutHandshake(): void {
     if (this.#opening.isHolding) return;
-    const admitted = this.#opening.admitWithoutHandshake(this.bearerToken);
-    if (admitted !== undefined) void this.#open(admitted.principal, admitted.granted);
+    void this.#decide(this.#opening.admitWithoutHandshake(this.bearerToken), (admitted) =>
+      typeof admitted === "string" ? false : this.#open(admitted.principal, admitted.granted),
+    );
   }
 
   /** Opens the plugins' parts, at once if they allow it. False if one of them fails. */
   #open(principal: Principal, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
     this.#info.principal = principal;
-    const opened = this.#opening.open(principal.id, capabilities);
+    const opened = this.#opening.open(ownerOf(principal), capabilities);
     if (typeof opened === "boolean") return this.#opened(opened, capabilities);
     return opened.then((isOpen) => {
       setImmediate(() => this.#receiveHeld());

@@ -2,7 +2,8 @@
 // are open. The methods return their decisions, and live-session.ts applies them.
 
 import { shortId } from "../../plugin/logger.ts";
-import type { Principal } from "../../plugin/principal.ts";
+import { type Identity, ownerOf, type Principal } from "../../plugin/principal.ts";
+import { type Awaitable, andThen, isThenable } from "../../protocol/awaitable.ts";
 import type { Decoded } from "../../protocol/codec.ts";
 import type { handshake } from "../../protocol/core.ts";
 import { detectDialect } from "../../protocol/dialects.ts";
@@ -18,7 +19,7 @@ export type HandshakeAnswer = ResultInputOf<typeof handshake>;
 
 /** A snapshot to restore once the owner of the session has completed a handshake. */
 export interface Restoration {
-  readonly principalId: string;
+  readonly owner: string;
   apply(): Promise<unknown>;
 }
 
@@ -37,7 +38,7 @@ export class SessionOpening {
   readonly #session: Pick<SessionParts, "scope" | "agent" | "open">;
   #restoration: Restoration | undefined;
   #failedHandshakes = 0;
-  /** The principal that parts were opened for, even if some of them failed: the data in the parts belongs to it. */
+  /** The owner that parts were opened for, even if some of them failed: the data in the parts belongs to it. */
   #triedFor: string | undefined;
   /** Messages that arrived while plugins were opening; undefined if messages are not held. */
   #held: HeldMessage[] | undefined;
@@ -58,42 +59,59 @@ export class SessionOpening {
   }
 
   /** Decides on a handshake. Returns the granted capabilities, or the reason for a rejection. */
-  admit(request: RequestOf<typeof handshake>, bearerToken: string): Admitted | string {
+  admit(request: RequestOf<typeof handshake>, bearerToken: string): Awaitable<Admitted | string> {
     const { limits, handlersOf } = this.#kernel;
     const { agent } = this.#session;
     const message = agent.handshake;
     // The session is closed in the next turn of the event loop; many guesses of a token may have arrived in this turn.
     if (this.#failedHandshakes >= limits.maxHandshakeAttempts) return "auth_failed";
     if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e)) return "version_mismatch";
-    const principal = this.#authenticate(request.agent_id, request.auth_token || bearerToken);
-    if (typeof principal === "string") return principal;
-    if (message !== undefined) agent.dialect = detectDialect(message);
-    const { granted, accepted_caps, isFruitless } = negotiate(request.agent_caps, agent.dialect, handlersOf);
-    return isFruitless ? "no_caps" : { principal, granted, accepted_caps };
+    return andThen(this.#authenticate(request.agent_id, request.auth_token || bearerToken), (principal) => {
+      if (typeof principal === "string") return principal;
+      if (message !== undefined) agent.dialect = detectDialect(message);
+      const { granted, accepted_caps, isFruitless } = negotiate(request.agent_caps, agent.dialect, handlersOf);
+      return isFruitless ? "no_caps" : { principal, granted, accepted_caps };
+    });
   }
 
   /**
    * With `handshake.required: false`, an agent that starts with another request gets all capabilities, if
    * `authenticate` accepts it.
    */
-  admitWithoutHandshake(bearerToken: string): Omit<Admitted, "accepted_caps"> | undefined {
-    const principal = this.#authenticate(this.#session.scope.info.principal.id, bearerToken);
-    return typeof principal === "string" ? undefined : { principal, granted: new Set(this.#kernel.handlersOf.keys()) };
+  admitWithoutHandshake(bearerToken: string): Awaitable<Admitted | string> {
+    const granted = new Set(this.#kernel.handlersOf.keys());
+    return andThen(this.#authenticate(this.#session.scope.info.principal.agentId, bearerToken), (principal) =>
+      typeof principal === "string" ? principal : { principal, granted, accepted_caps: [] },
+    );
   }
 
-  #authenticate(agent_id: string, token: string): Principal | "auth_failed" | "server_error" {
-    const { scope } = this.#session;
-    let principal: Principal | undefined;
+  /** Messages are held while the credentials are being checked, for example at another server. */
+  #authenticate(agent_id: string, token: string): Awaitable<Principal | "auth_failed" | "server_error"> {
     try {
-      principal = this.#kernel.authenticate({ agent_id, token });
+      const identity = this.#kernel.authenticate({ agent_id, token });
+      if (!isThenable(identity)) return this.#toPrincipal(identity, agent_id);
+      this.#held ??= [];
+      return identity.then(
+        (known) => this.#toPrincipal(known, agent_id),
+        (error: unknown) => this.#notAuthenticated(error),
+      );
     } catch (error) {
-      this.#kernel.log.error("authenticate() threw", { session: shortId(scope.info.id), error });
-      return "server_error";
+      return this.#notAuthenticated(error);
     }
-    if (principal === undefined) return "auth_failed";
-    // A session belongs to the principal that it was opened for: another agent that has its id must not get it.
-    const owner = scope.life.hasOwner ? scope.info.principal.id : (this.#triedFor ?? this.#restoration?.principalId);
-    return owner === undefined || owner === principal.id ? principal : "auth_failed";
+  }
+
+  #notAuthenticated(error: unknown): "server_error" {
+    this.#kernel.log.error("authenticate() threw", { session: shortId(this.#session.scope.info.id), error });
+    return "server_error";
+  }
+
+  #toPrincipal(identity: Identity | undefined, agentId: string): Principal | "auth_failed" {
+    if (identity === undefined) return "auth_failed";
+    const principal: Principal = { ...identity, agentId };
+    const { life, info } = this.#session.scope;
+    // A session belongs to the agent that it was opened for: another agent that has its id must not get it.
+    const owner = life.hasOwner ? ownerOf(info.principal) : (this.#triedFor ?? this.#restoration?.owner);
+    return owner === undefined || owner === ownerOf(principal) ? principal : "auth_failed";
   }
 
   accepted(accepted_caps: HandshakeAnswer["accepted_caps"]): HandshakeAnswer {
@@ -117,8 +135,8 @@ export class SessionOpening {
    * Opens the parts of these capabilities for a principal, and restores the snapshot if there is one. False if a plugin
    * fails. Returns a promise only if a plugin or the restoration does; messages are held from then on.
    */
-  open(principalId: string, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
-    this.#triedFor = principalId;
+  open(owner: string, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
+    this.#triedFor = owner;
     try {
       const opening = this.#session.open(capabilities);
       return opening === undefined && this.#restoration === undefined ? true : this.#openLater(opening);

@@ -5,6 +5,8 @@ import { type Logger, silentLogger } from "../../plugin/logger.ts";
 export interface Expirable {
   readonly id: string;
   readonly session: { readonly id: string };
+  /** The call that expires; undefined for a question. */
+  readonly call?: object;
   /** Milliseconds on the monotonic clock. Read at each sweep, so it may change. */
   readonly expiresAt: number;
   expire(): void;

@@ -209,7 +209,11 @@ test("an authorisation that failed can be started again by the next call", async
 
 test("two sessions of one agent can be authorised at the same time", async () => {
   const { url, counts } = await startGuarded();
-  await using bridge = await startBridge({ url, scope: "session" }, () => ({ id: "ada", isAuthenticated: true }));
+  await using bridge = await startBridge({ url, scope: "session" }, () => ({
+    id: "token",
+    agentId: "ada",
+    isAuthenticated: true,
+  }));
   const other = await bridge.connect();
   const first = await bridge.until("error");
   const second = await waitFor(async () => {
