@@ -21,7 +21,6 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
   return {
     paths: ["/mcp", "/mcp/sse", "/mcp/messages"],
     methods: ["GET", "POST", "DELETE"],
-    isOriginChecked: true,
     async handle(request, response, token) {
       if (!isClosed) loading ??= load();
       // Existing clients can still finish their calls.

@@ -34,7 +34,9 @@ const server = z.strictObject({
       origins: z
         .array(origin)
         .default([])
-        .describe('Origins whose pages may call this host from a browser; "*" allows all.'),
+        .describe(
+          'Origins whose pages may call this host from a browser, such as "http://localhost:3000"; "*" allows all. Every page needs it that the host does not serve itself, also one of another port of this machine.',
+        ),
     })
     .prefault({})
     .describe("Which web pages may call this host."),

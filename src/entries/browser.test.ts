@@ -1,12 +1,11 @@
 // The client as a web page gets it: one bundle without Node, in a real browser, against a real host.
 
-import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build } from "esbuild";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "../caps/tools/definition/define-tool.ts";
@@ -15,7 +14,8 @@ import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
 import { createMemorySnapshotStore } from "../stores/snapshots/memory-snapshot-store.ts";
-import { describeWith, type Need } from "../testing/needs.suite.ts";
+import { chromiumProgram, launchChromium } from "../testing/chromium.suite.ts";
+import { describeWith } from "../testing/needs.suite.ts";
 import type * as client from "./client.ts";
 import { startCuttableProxy } from "./cuttable-proxy.suite.ts";
 
@@ -30,24 +30,6 @@ declare global {
  * would come along, which more than doubles the bundle. The tables of nine capabilities are a quarter.
  */
 const maxGzipBytes = 64_000;
-
-const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
-const chromiumProgram: Need = {
-  name: `Chromium at ${executablePath}, or named in CHROMIUM_PATH`,
-  isMet: existsSync(executablePath),
-};
-const chromiumFlags = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-  // A page that is not of this machine, as far as the browser can tell.
-  "--host-resolver-rules=MAP page.test 127.0.0.1",
-];
 
 let bundle: BuildResult<{ write: false; metafile: true }>;
 let script: string;
@@ -87,7 +69,7 @@ describeWith(chromiumProgram)("in Chromium", () => {
   let origin: string;
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args: chromiumFlags });
+    browser = await launchChromium();
     pages = createServer((request, response) => {
       const isScript = request.url === "/client.js";
       response.setHeader("content-type", isScript ? "text/javascript" : "text/html");

@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import type { FurtherRoute } from "./further-route.ts";
@@ -72,9 +73,9 @@ test("it is closed once, with the server", async () => {
   expect(closed).toBe(1);
 });
 
-test("if it requires an origin check, only pages of the host itself and listed origins are accepted", async () => {
+test("on an address that other machines reach, only pages of the host itself and of listed origins are accepted", async () => {
   const options = { host: "0.0.0.0", corsOrigins: ["https://friend.example"] };
-  const { port } = await start({ isOriginChecked: true }, "s3cret", options);
+  const { port } = await start({}, "s3cret", options);
   const from = async (origin?: string) => {
     const headers = { authorization: "Bearer s3cret", ...(origin === undefined ? {} : { origin }) };
     return (await fetch(`http://127.0.0.1:${port}/further`, { headers })).status;
@@ -86,4 +87,23 @@ test("if it requires an origin check, only pages of the host itself and listed o
   expect(await from("https://evil.example")).toBe(403);
   expect(await from("http://localhost:3000")).toBe(403);
   expect(await from("null")).toBe(403);
+});
+
+test("a link of another site opens a page, and nothing else", async () => {
+  const { url } = await start({ isPage: true });
+  const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+  // `fetch` has headers of its own.
+  const open = (path: string, headers: Record<string, string> = link, method = "GET") =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sent = request(`${url}${path}`, { method, headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sent.on("error", reject).end();
+    });
+
+  expect(await open("/further?tab=1")).toBe(200);
+  expect(await open("/health")).toBe(403);
+  expect(await open("/further", { ...link, "sec-fetch-dest": "iframe" })).toBe(403);
+  expect(await open("/further", link, "POST")).toBe(403);
 });

@@ -2,14 +2,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { A2EHost } from "../host/host.ts";
 import { bearerToken } from "./door.ts";
-import { replyError, replyUnauthorized } from "./reply.ts";
-import type { RequestGuard } from "./request-guard.ts";
+import { replyUnauthorized } from "./reply.ts";
 
 export interface FurtherRoute {
   readonly paths: readonly string[];
   readonly methods: readonly string[];
-  /** Whether web pages that are neither the host's own nor listed are refused wherever it listens. */
-  readonly isOriginChecked?: boolean;
+  /** Its paths are pages, which people may open by a link of another site. Such a route changes nothing on GET. */
+  readonly isPage?: boolean;
   /**
    * Called for requests that the guard accepts and whose token is valid; `token` is empty on a host without a token.
    */
@@ -19,10 +18,8 @@ export interface FurtherRoute {
 }
 
 /** In the form of the server's own routes: a handler per method. */
-export function toMethods(route: FurtherRoute, guard: RequestGuard) {
+export function toMethods(route: FurtherRoute) {
   const handle = async ({ host }: { host: A2EHost }, request: IncomingMessage, response: ServerResponse) => {
-    const refusal = route.isOriginChecked === true ? guard.refuseOrigin(request.headers) : undefined;
-    if (refusal !== undefined) return replyError(response, 403, refusal);
     const token = bearerToken(request.headers.authorization) ?? "";
     if (host.authenticate({ agent_id: "", token }) === undefined) return replyUnauthorized(response);
     await route.handle(request, response, token);

@@ -295,6 +295,7 @@ test("a loopback server refuses foreign host names and foreign web origins", asy
     { host: "127.0.0.1.evil.example:80" },
     { origin: "https://evil.example" },
     { origin: "null" },
+    { origin: "http://localhost:5173" },
   ];
   for (const headers of refused)
     expect((await ask(server, "POST", "/session", headers)).status, JSON.stringify(headers)).toBe(403);
@@ -302,7 +303,7 @@ test("a loopback server refuses foreign host names and foreign web origins", asy
     { host: "localhost:1" },
     { host: "[::1]:9" },
     { host: "agents.example" },
-    { origin: "http://localhost:5173" },
+    { host: "localhost:5173", origin: "http://localhost:5173" },
   ];
   for (const headers of welcome)
     expect((await ask(server, "POST", "/session", headers)).status, JSON.stringify(headers)).toBe(200);

@@ -7,6 +7,7 @@ import { DrainTime } from "../machinery/pacing/drain-time.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { Door } from "./door.ts";
 import { type FurtherRoute, toMethods } from "./further-route.ts";
+import { createRefusalReport } from "./refusal-report.ts";
 import { replyError, replyJson } from "./reply.ts";
 import { createRequestGuard, preflightHeaders } from "./request-guard.ts";
 import { receiveLines } from "./send-route.ts";
@@ -26,7 +27,10 @@ export interface ServerOptions {
   host?: string;
   /** 0 takes any free port. */
   port?: number;
-  /** Web origins that may use this host from a browser, `*` for all; by default no origin. */
+  /**
+   * Web origins whose pages may use this host from a browser, such as `http://localhost:3000`; `*` for all. By default
+   * only pages that the host itself serves: another port is another origin.
+   */
   corsOrigins?: readonly string[];
   /** Names under which a server bound to loopback may be addressed besides localhost: those of a reverse proxy. */
   allowedHosts?: readonly string[];
@@ -86,18 +90,21 @@ function listRoutes(routes: Routes): string {
 export async function startServer(host: A2EHost, options: ServerOptions = {}): Promise<RunningServer> {
   const { host: boundTo = "127.0.0.1", port = 8765, keepAliveMs = 15_000 } = options;
   const { corsOrigins = [], allowedHosts = [], routes: further = [] } = options;
-  const guard = createRequestGuard({ boundTo, corsOrigins, allowedHosts });
+  const pages = new Set(further.flatMap(({ isPage, paths }) => (isPage === true ? paths : [])));
+  const guard = createRequestGuard({ boundTo, scheme: "http", corsOrigins, allowedHosts, pages });
   const routes: Routes = new Map([
-    ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route, guard)] as const)),
+    ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route)] as const)),
     ...ownRoutes,
   ]);
   const door: Door = { host, streams: new Set(), keepAliveMs, formatted: new WeakMap(), isDraining: false };
   const webSockets = createWebSocketDoor(door);
+  const reportRefusal = createRefusalReport(host.log);
 
   // An agent thinks for minutes between two calls; its connection should still be there.
   const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
     const { headers } = request;
-    const refusal = guard.refuse(headers);
+    const refusal = guard.refuse(request);
+    if (refusal !== undefined) reportRefusal(request, refusal);
     if (headers.origin !== undefined) {
       const cors = guard.corsHeaders(headers.origin);
       for (const name in cors) response.setHeader(name, cors[name] as string);
@@ -117,8 +124,11 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    const refusal = guard.refuse(request.headers);
-    if (refusal !== undefined) return refuseRaw(socket, "403 Forbidden", refusal);
+    const refusal = guard.refuse(request);
+    if (refusal !== undefined) {
+      reportRefusal(request, refusal);
+      return refuseRaw(socket, "403 Forbidden", refusal);
+    }
     if (pathOf(request) !== "/ws") return refuseRaw(socket, "404 Not Found", "only /ws upgrades");
     webSockets.accept(request, socket, head);
   });

@@ -89,9 +89,10 @@ test("a web page cannot use the host, neither by its own name nor by a name that
   const rebound = await send(`${url}/mcp`, "POST", { ...json, host: `evil.example:${port}` }, initialize());
   const foreign = await send(`${url}/mcp`, "POST", { ...json, origin: "https://evil.example" }, initialize());
   const sse = await send(`${url}/mcp/sse`, "GET", { host: "evil.example" });
-  const local = await send(`${url}/mcp`, "POST", { ...json, origin: `http://localhost:${port}` }, initialize());
+  const neighbour = await send(`${url}/mcp`, "POST", { ...json, origin: "http://127.0.0.1:3000" }, initialize());
+  const own = await send(`${url}/mcp`, "POST", { ...json, origin: url }, initialize());
 
-  expect([rebound.status, foreign.status, sse.status, local.status]).toEqual([403, 403, 403, 200]);
+  expect([rebound.status, foreign.status, sse.status, neighbour.status, own.status]).toEqual([403, 403, 403, 403, 200]);
   expect(host.sessions.size).toBe(1);
 });
 
