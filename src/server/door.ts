@@ -2,6 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import type { A2EHost } from "../host/host.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
+import type { SessionBeginning } from "../host/session/session-origin.ts";
+import { remoteNetwork } from "./remote-network.ts";
 import { isLoopbackName } from "./request-guard.ts";
 
 /** An open stream to a reader, over SSE or WebSocket. */
@@ -21,6 +23,12 @@ export interface Door {
   /** Many readers of a session receive the same lines: formatted once, written many times. */
   readonly formatted: WeakMap<readonly OutboundLine[], Buffer>;
   isDraining: boolean;
+}
+
+/** How a session begins whose peer sent this request. */
+export function beginningOf(request: IncomingMessage): SessionBeginning {
+  const address = remoteNetwork(request.socket.remoteAddress);
+  return address === undefined ? {} : { address };
 }
 
 export function bearerToken(authorization: string | undefined): string | undefined {

@@ -1,9 +1,11 @@
 import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import type { A2EHost } from "../host/host.ts";
 import { createGate, echo, probePlugin, startRawHost } from "../host/session/raw-session.suite.ts";
+import type { SessionBeginning } from "../host/session/session-origin.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./http-server.ts";
@@ -239,6 +241,17 @@ test("a full host answers 503 with a retry time", async () => {
   const { server } = await start({}, { limits: { maxSessions: 1 } });
   expect((await ask(server, "POST", "/session")).status).toBe(200);
   expect(await ask(server, "POST", "/session")).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
+});
+
+test("a session created over HTTP or WebSocket has the address of its peer, and no header changes it", async () => {
+  const beginnings: SessionBeginning[] = [];
+  const { server } = await start({}, { tap: ({ beginning }) => void beginnings.push(beginning) });
+  const forged = { "x-forwarded-for": "203.0.113.9", forwarded: "for=203.0.113.9" };
+  await ask(server, "POST", "/session", forged);
+  const socket = new WebSocket(`ws://127.0.0.1:${server.port}/ws`, { headers: forged });
+  await new Promise((resolve) => socket.once("message", resolve));
+  socket.terminate();
+  expect(beginnings).toEqual([{ address: "127.0.0.1" }, { address: "127.0.0.1" }]);
 });
 
 test("a bearer token of the transport is good for the handshake", async () => {

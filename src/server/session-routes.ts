@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Session } from "../host/session.ts";
 import { shortId } from "../plugin/logger.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { bearerToken, type Door, isOperator } from "./door.ts";
+import { bearerToken, beginningOf, type Door, isOperator } from "./door.ts";
 import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";
 
 /** Bodies of these routes are a few fields. */
@@ -18,7 +18,8 @@ export async function createSession(
   const { restore } = await readFields(request);
   if (restore !== undefined && typeof restore !== "string")
     return replyError(response, 400, "restore: expected the id of a session");
-  const session = restore === undefined ? host.sessions.create() : await host.sessions.restore(restore);
+  const session =
+    restore === undefined ? host.sessions.create(beginningOf(request)) : await host.sessions.restore(restore);
   if (session === undefined) return replyError(response, 404, "nothing was saved of this session");
   session.bearerToken = bearerToken(request.headers.authorization) ?? session.bearerToken;
   replyJson(response, 200, { session_id: session.id });

@@ -17,7 +17,7 @@ import { createMessage, encodeMessage } from "../protocol/codec.ts";
 import { resumed } from "../protocol/core.ts";
 import { createIdSource, type IdSource } from "../protocol/envelope.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { bearerToken, type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
+import { bearerToken, beginningOf, type Door, type OpenStream, parseSeq, readUpTo } from "./door.ts";
 
 /** Lines that travel in one frame. A frame that is cut is lost whole, so a bad link gets ahead only by small ones. */
 const maxFrameLength = 4 * 1024;
@@ -101,7 +101,7 @@ function chooseSession(
   };
   try {
     if (sessionId === undefined && isDraining) throw new A2EError("cancelled", "the host is shutting down");
-    const found = sessionId === undefined ? host.sessions.create() : host.sessions.find(sessionId);
+    const found = sessionId === undefined ? host.sessions.create(beginningOf(request)) : host.sessions.find(sessionId);
     return isThenable(found) ? found.then(use).catch(refuse) : use(found);
   } catch (error) {
     return refuse(error);

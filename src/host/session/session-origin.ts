@@ -7,6 +7,8 @@ import type { SessionTap } from "./session-tap.ts";
 export interface SessionBeginning {
   /** The agent cannot reconnect, for example behind an MCP client: a host that stops ends the session for good. */
   isTransient?: boolean;
+  /** The network that the peer connected from, as an address or as `2001:db8:0:1::/64`. Unset for peers in this process. */
+  address?: string;
   /** A snapshot to restore once the agent has completed a handshake. */
   restoreFrom?: SavedSession;
   /** Set if the session was recovered from the journal, or forked. */
