@@ -5,6 +5,7 @@ import { startServer } from "../server/http-server.ts";
 import { checkBinding } from "./binding.ts";
 import { type ConfiguredHostOptions, startConfiguredHost } from "./configured-host.ts";
 import { createMcpRoute } from "./mcp-route.ts";
+import { checkTlsFiles, toTlsOptions } from "./tls-config.ts";
 
 export interface ConfiguredServer {
   readonly host: A2EHost;
@@ -18,20 +19,24 @@ export interface ConfiguredServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Rejects with a ConfigError if other machines could reach a host without a token. */
+/**
+ * Rejects with a ConfigError if other machines could reach a host without a token, or if the certificate cannot be used.
+ */
 export async function startConfiguredServer(
   config: A2EHostConfig,
   options: ConfiguredHostOptions = {},
 ): Promise<ConfiguredServer> {
   checkBinding(config);
+  checkTlsFiles(config, Date.now());
   const host = await startConfiguredHost(config, options);
-  const { host: address, port, allowed_hosts, cors, keep_alive_seconds } = config.server;
+  const { host: address, port, allowed_hosts, cors, keep_alive_seconds, tls } = config.server;
   try {
     const server = await startServer(host, {
       host: address,
       port,
       allowedHosts: allowed_hosts,
       corsOrigins: cors.origins,
+      ...toTlsOptions(tls),
       keepAliveMs: keep_alive_seconds * 1000,
       routes: [createMcpRoute(host)],
     });

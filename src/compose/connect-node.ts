@@ -2,6 +2,7 @@
 import type { A2EHost } from "../host/host.ts";
 import type { Capability } from "../protocol/table/capability.ts";
 import type { Transport } from "../protocol/transport.ts";
+import type { ClientTls } from "../transports/client-tls.ts";
 import { createDirectTransport } from "../transports/direct.ts";
 import { createNodeHttpTransport } from "../transports/http/http-node.ts";
 import { createSubprocessTransport, type SubprocessOptions } from "../transports/stdio/subprocess.ts";
@@ -10,7 +11,10 @@ import { type ConnectedClient, type ConnectOptions, connectOver, createTransport
 
 type Tables = Record<string, Capability>;
 
-const nodeTransports = { http: createNodeHttpTransport, webSocket: createNodeWebSocketTransport };
+export interface NodeConnectOptions<Extra extends Tables = Record<never, Capability>> extends ConnectOptions<Extra> {
+  /** For `https:` and `wss:` addresses whose certificate Node does not trust, or that require a client certificate. */
+  tls?: ClientTls;
+}
 
 /**
  * Connects to a host and shakes hands. The host is at an address (`http:`, `https:`, `ws:`, `wss:`), or started as a
@@ -18,14 +22,23 @@ const nodeTransports = { http: createNodeHttpTransport, webSocket: createNodeWeb
  */
 export function connect<Extra extends Tables = Record<never, Capability>>(
   target: string | SubprocessOptions | Transport,
-  options: ConnectOptions<Extra> = {},
+  { tls, ...options }: NodeConnectOptions<Extra> = {},
 ): Promise<ConnectedClient<Extra>> {
-  return connectOver(toTransport(target, options), options);
+  return connectOver(toTransport(target, options, tls), options as ConnectOptions<Extra>);
 }
 
-function toTransport(target: string | SubprocessOptions | Transport, options: ConnectOptions<Tables>): Transport {
+function toTransport(
+  target: string | SubprocessOptions | Transport,
+  options: ConnectOptions<Tables>,
+  tls: ClientTls | undefined,
+): Transport {
   if (typeof target !== "string") return "command" in target ? createSubprocessTransport(target) : target;
-  if (!target.startsWith("stdio:")) return createTransportTo(target, options, nodeTransports);
+  const secured = tls === undefined ? {} : { tls };
+  if (!target.startsWith("stdio:"))
+    return createTransportTo(target, options, {
+      http: (link) => createNodeHttpTransport({ ...link, ...secured }),
+      webSocket: (link) => createNodeWebSocketTransport({ ...link, ...secured }),
+    });
   const [command = "", ...args] = target.slice("stdio:".length).trim().split(/\s+/);
   if (command === "") throw new TypeError('"stdio:" needs a command, as in "stdio:npx a2e stdio"');
   return createSubprocessTransport({ command, args });

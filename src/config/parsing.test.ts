@@ -25,7 +25,14 @@ describe("defaults", () => {
     const { global_limits, ...config } = read({});
     expect(config).toEqual({
       host_id: "a2e-host",
-      server: { host: "127.0.0.1", port: 8765, allowed_hosts: [], cors: { origins: [] }, keep_alive_seconds: 15 },
+      server: {
+        host: "127.0.0.1",
+        port: 8765,
+        allowed_hosts: [],
+        cors: { origins: [] },
+        tls: { client_certificates: "optional" },
+        keep_alive_seconds: 15,
+      },
       transport: { type: "http", config: {} },
       handshake: { required: true },
       audit: {

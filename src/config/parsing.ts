@@ -223,6 +223,7 @@ function complete(parsed: z.output<typeof hostConfig>, baseDir: string, env: Env
   return {
     ...rest,
     ...(token ? { auth_token: token } : {}),
+    server: { ...parsed.server, tls: absoluteFiles(parsed.server.tls, base) },
     audit: { ...parsed.audit, path: within(parsed.audit.path, "audit.jsonl") },
     recording: { ...parsed.recording, path: within(parsed.recording.path, "recordings") },
     plugins: parsed.plugins.map((entry) => ({ ...entry, name: entry.name ?? entry.type })),
@@ -233,4 +234,12 @@ function complete(parsed: z.output<typeof hostConfig>, baseDir: string, env: Env
     workspace_dir: within(parsed.workspace_dir, "workspace"),
     base_dir: base,
   };
+}
+
+function absoluteFiles(tls: A2EHostConfig["server"]["tls"], base: string): A2EHostConfig["server"]["tls"] {
+  const { client_certificates, ...files } = tls;
+  const entries = Object.entries(files).flatMap(([name, path]) =>
+    path === undefined ? [] : [[name, resolve(base, path)]],
+  );
+  return { client_certificates, ...(Object.fromEntries(entries) as typeof files) };
 }

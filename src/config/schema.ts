@@ -18,6 +18,30 @@ const hostName = z
   .regex(/^[\w.-]+$/, { error: 'expected a name such as "agents.example.com", without scheme and port' })
   .overwrite((name) => name.toLowerCase());
 
+const tls = z
+  .strictObject({
+    cert: text
+      .optional()
+      .describe("File with the certificate of this host in PEM format, followed by its intermediates."),
+    key: text.optional().describe("File with the private key of the certificate in PEM format, without a passphrase."),
+    client_ca: text
+      .optional()
+      .describe("File with the certificates, in PEM format, that issue the certificates of agents."),
+    client_certificates: z
+      .enum(["optional", "required"])
+      .default("optional")
+      .describe("Whether an agent must connect with a certificate. Needs client_ca."),
+  })
+  .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
+    error: "cert and key belong together: set both, or neither",
+  })
+  .refine(({ cert, client_ca }) => cert !== undefined || client_ca === undefined, {
+    error: "client_ca needs a certificate of this host: set cert and key",
+  })
+  .refine(({ client_ca, client_certificates }) => client_ca !== undefined || client_certificates === "optional", {
+    error: "client_certificates: required needs client_ca, the certificates that issue those of agents",
+  });
+
 const server = z.strictObject({
   host: text
     .default("127.0.0.1")
@@ -40,6 +64,11 @@ const server = z.strictObject({
     })
     .prefault({})
     .describe("Which web pages may call this host."),
+  tls: tls
+    .prefault({})
+    .describe(
+      "Serves HTTPS and WSS instead of HTTP and WS, if cert is set. Changed files are used within a minute, without a restart.",
+    ),
   keep_alive_seconds: z
     .number()
     .min(1)

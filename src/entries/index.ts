@@ -4,7 +4,7 @@ export { toolsPlugin } from "../caps/tools/plugin.ts";
 export { A2EClient } from "../client/client.ts";
 export { A2EClientError, A2EConnectionError } from "../client/errors.ts";
 export type { ConnectedClient, ConnectOptions } from "../compose/connect.ts";
-export { connect, connectEmbedded } from "../compose/connect-node.ts";
+export { connect, connectEmbedded, type NodeConnectOptions } from "../compose/connect-node.ts";
 export { keepSessions } from "../durability/keep-sessions.ts";
 export { A2EHost } from "../host/host.ts";
 export { plugin } from "../plugin/plugin.ts";

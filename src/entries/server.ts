@@ -3,4 +3,6 @@ export { type ConfiguredServer, startConfiguredServer } from "../compose/configu
 export { createMcpRoute } from "../compose/mcp-route.ts";
 export type { FurtherRoute } from "../server/further-route.ts";
 export { type RunningServer, type ServerOptions, startServer } from "../server/http-server.ts";
+export type { ClientCertificate } from "../server/tls/client-certificate.ts";
+export type { TlsOptions } from "../server/tls/secure-server.ts";
 export { type StdioSession, serveStdio } from "../transports/stdio/stdio.ts";

@@ -5,6 +5,7 @@ import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import type { SessionBeginning } from "../host/session/session-origin.ts";
 import { remoteNetwork } from "./remote-network.ts";
 import { isLoopbackName } from "./request-guard.ts";
+import { type ClientCertificate, clientCertificateOf } from "./tls/client-certificate.ts";
 
 /** An open stream to a reader, over SSE or WebSocket. */
 export interface OpenStream {
@@ -26,9 +27,29 @@ export interface Door {
 }
 
 /** How a session begins whose peer sent this request. */
-export function beginningOf(request: IncomingMessage): SessionBeginning {
+export interface PeerBeginning extends SessionBeginning {
+  certificate?: ClientCertificate;
+}
+
+export function beginningOf(request: IncomingMessage): PeerBeginning {
   const address = remoteNetwork(request.socket.remoteAddress);
-  return address === undefined ? {} : { address };
+  return { ...(address === undefined ? {} : { address }), ...certificateOf(request) };
+}
+
+/** What the peer of a request shows to prove who it is. */
+export interface PeerCredentials {
+  /** Empty without a token. */
+  readonly token: string;
+  readonly certificate?: ClientCertificate;
+}
+
+export function credentialsOf(request: IncomingMessage): PeerCredentials {
+  return { token: bearerToken(request.headers.authorization) ?? "", ...certificateOf(request) };
+}
+
+function certificateOf(request: IncomingMessage): { certificate?: ClientCertificate } {
+  const certificate = clientCertificateOf(request);
+  return certificate === undefined ? {} : { certificate };
 }
 
 export function bearerToken(authorization: string | undefined): string | undefined {
@@ -59,7 +80,7 @@ interface SeqRange {
  * machine.
  */
 export function isOperator({ host }: Door, request: IncomingMessage): boolean {
-  const principal = host.authenticate({ agent_id: "", token: bearerToken(request.headers.authorization) ?? "" });
+  const principal = host.authenticate({ agent_id: "", ...credentialsOf(request) });
   if (principal === undefined) return false;
   return principal.isAuthenticated || isLoopbackName(request.socket.remoteAddress ?? "");
 }

@@ -1,7 +1,7 @@
 // Routes that other protocols add to the server: paths of their own behind the same guard and the same token.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { A2EHost } from "../host/host.ts";
-import { bearerToken } from "./door.ts";
+import { credentialsOf } from "./door.ts";
 import { replyUnauthorized } from "./reply.ts";
 
 export interface FurtherRoute {
@@ -20,9 +20,9 @@ export interface FurtherRoute {
 /** In the form of the server's own routes: a handler per method. */
 export function toMethods(route: FurtherRoute) {
   const handle = async ({ host }: { host: A2EHost }, request: IncomingMessage, response: ServerResponse) => {
-    const token = bearerToken(request.headers.authorization) ?? "";
-    if (host.authenticate({ agent_id: "", token }) === undefined) return replyUnauthorized(response);
-    await route.handle(request, response, token);
+    const credentials = credentialsOf(request);
+    if (host.authenticate({ agent_id: "", ...credentials }) === undefined) return replyUnauthorized(response);
+    await route.handle(request, response, credentials.token);
   };
   return Object.fromEntries(route.methods.map((method) => [method, handle]));
 }

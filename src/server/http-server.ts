@@ -20,6 +20,8 @@ import {
   saveSnapshot,
 } from "./session-routes.ts";
 import { openEventStream } from "./sse-stream.ts";
+import { refusedCertificate } from "./tls/client-certificate.ts";
+import { createSecureServer, type TlsOptions } from "./tls/secure-server.ts";
 import { createWebSocketDoor } from "./websocket.ts";
 
 export interface ServerOptions {
@@ -34,6 +36,8 @@ export interface ServerOptions {
   corsOrigins?: readonly string[];
   /** Names under which a server bound to loopback may be addressed besides localhost: those of a reverse proxy. */
   allowedHosts?: readonly string[];
+  /** Serves HTTPS and WSS with this certificate, instead of HTTP and WS. */
+  tls?: TlsOptions;
   /** How often a silent stream carries a sign of life. */
   keepAliveMs?: number;
   /** Paths of other protocols. Those of the door itself cannot be taken. */
@@ -91,7 +95,13 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   const { host: boundTo = "127.0.0.1", port = 8765, keepAliveMs = 15_000 } = options;
   const { corsOrigins = [], allowedHosts = [], routes: further = [] } = options;
   const pages = new Set(further.flatMap(({ isPage, paths }) => (isPage === true ? paths : [])));
-  const guard = createRequestGuard({ boundTo, scheme: "http", corsOrigins, allowedHosts, pages });
+  // An agent thinks for minutes between two calls; its connection should still be there.
+  const settings = { noDelay: true, keepAliveTimeout: 65_000 };
+  const secure = options.tls === undefined ? undefined : createSecureServer(options.tls, settings, host.log);
+  const server: Server = secure?.server ?? createServer(settings);
+  const scheme = secure === undefined ? "http" : "https";
+  const guard = createRequestGuard({ boundTo, scheme, corsOrigins, allowedHosts, pages });
+  const refuse = (request: IncomingMessage) => guard.refuse(request) ?? refusedCertificate(request);
   const routes: Routes = new Map([
     ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route)] as const)),
     ...ownRoutes,
@@ -100,10 +110,9 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   const webSockets = createWebSocketDoor(door);
   const reportRefusal = createRefusalReport(host.log);
 
-  // An agent thinks for minutes between two calls; its connection should still be there.
-  const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const { headers } = request;
-    const refusal = guard.refuse(request);
+    const refusal = refuse(request);
     if (refusal !== undefined) reportRefusal(request, refusal);
     if (headers.origin !== undefined) {
       const cors = guard.corsHeaders(headers.origin);
@@ -124,7 +133,7 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    const refusal = guard.refuse(request);
+    const refusal = refuse(request);
     if (refusal !== undefined) {
       reportRefusal(request, refusal);
       return refuseRaw(socket, "403 Forbidden", refusal);
@@ -133,6 +142,8 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     webSockets.accept(request, socket, head);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    // The connection was never secure, so no answer can be sent over it.
+    if (/^(ERR_SSL|ERR_TLS|EPROTO)/.test(error.code ?? "")) return void socket.destroy();
     const isHuge = error.code === "HPE_HEADER_OVERFLOW";
     refuseRaw(
       socket,
@@ -141,7 +152,10 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     );
   });
 
-  const address = await listen(server, boundTo, port);
+  const address = await listen(server, boundTo, port).catch((error: unknown) => {
+    secure?.stop();
+    throw error;
+  });
   const keepAlive = setInterval(() => {
     for (const stream of door.streams) stream.keepAlive();
   }, keepAliveMs).unref();
@@ -149,7 +163,7 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
 
   let closing: { readonly time: DrainTime; readonly done: Promise<void> } | undefined;
   return {
-    url: `http://${name}:${address.port}`,
+    url: `${scheme}://${name}:${address.port}`,
     port: address.port,
     close(drainMs = 0) {
       if (closing === undefined) {
@@ -168,6 +182,7 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     const silentAt = performance.now() + lastWordsMs;
     while (performance.now() < silentAt && [...door.streams].some(({ isEnding }) => isEnding)) await pause();
     clearInterval(keepAlive);
+    secure?.stop();
     const isClosed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const stream of [...door.streams]) stream.end();
     await furtherClosed;

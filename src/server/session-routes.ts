@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Session } from "../host/session.ts";
 import { shortId } from "../plugin/logger.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { bearerToken, beginningOf, type Door, isOperator } from "./door.ts";
+import { bearerToken, beginningOf, credentialsOf, type Door, isOperator } from "./door.ts";
 import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";
 
 /** Bodies of these routes are a few fields. */
@@ -95,7 +95,7 @@ export function listSessions(door: Door, request: IncomingMessage, response: Ser
 /** An open session's agent has shown its token in the handshake; for any other, the request must. */
 function maySteer({ host }: Door, request: IncomingMessage, session: Session | undefined): boolean {
   if (session?.status === "open") return true;
-  return host.authenticate({ agent_id: "", token: bearerToken(request.headers.authorization) ?? "" }) !== undefined;
+  return host.authenticate({ agent_id: "", ...credentialsOf(request) }) !== undefined;
 }
 
 /** The fields of a JSON body; empty without a body. Rejects with an error for the peer. */

@@ -2,12 +2,14 @@
 import type { Command } from "commander";
 import { z } from "zod";
 import { messageOf } from "../../protocol/errors.ts";
+import type { ClientTls } from "../../transports/client-tls.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
 import { examples } from "../help-text.ts";
 import { configFileName, readConfig } from "../hosting/config-options.ts";
 import { defaultUrl } from "../hosting/default-url.ts";
 import { localUrl, parseUrl } from "../hosting/host-link.ts";
+import { fetchHost, ownHostTls } from "../hosting/own-host-tls.ts";
 import { toPlainLine } from "../plain-text.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -44,8 +46,8 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function listSessions(options: SessionsOptions, terminal: Terminal): Promise<void> {
-  const { url, token } = await chooseHost(options, terminal);
-  const sessions = await fetchSessions(url, token);
+  const { url, token, tls } = await chooseHost(options, terminal);
+  const sessions = await fetchSessions(url, token, tls);
   if (options.json) terminal.print(JSON.stringify(sessions, null, 2));
   else if (sessions.length === 0) terminal.note("No sessions.");
   else printTable(sessions, terminal);
@@ -55,20 +57,20 @@ async function listSessions(options: SessionsOptions, terminal: Terminal): Promi
 async function chooseHost(
   { url, token }: SessionsOptions,
   terminal: Terminal,
-): Promise<{ url: URL; token: string | undefined }> {
+): Promise<{ url: URL; token: string | undefined; tls?: ClientTls | undefined }> {
   if (url !== undefined) return { url: parseUrl(url), token: token ?? terminal.env.A2E_AUTH_TOKEN };
   const { config } = await readConfig(token === undefined ? {} : { token }, terminal);
-  return { url: new URL(localUrl(config)), token: config.auth_token };
+  return { url: new URL(localUrl(config)), token: config.auth_token, tls: ownHostTls(config) };
 }
 
-async function fetchSessions(url: URL, token: string | undefined): Promise<ListedSession[]> {
+async function fetchSessions(url: URL, token: string | undefined, tls?: ClientTls): Promise<ListedSession[]> {
   const failure = (message: string, hint?: string, cause?: unknown) =>
     new CliError(message, { exitCode: exitCodes.unreachable, cause, ...(hint === undefined ? {} : { hint }) });
   const base = url.href.replace(/^ws/, "http").replace(/\/+$/, "");
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   let response: Response;
   try {
-    response = await fetch(`${base}/sessions`, { headers, signal: AbortSignal.timeout(10_000) });
+    response = await fetchHost(`${base}/sessions`, { headers, signal: AbortSignal.timeout(10_000) }, tls);
   } catch (cause) {
     const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
     throw failure(

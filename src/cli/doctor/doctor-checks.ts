@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { builtinPlugins } from "../../caps/plugins.generated.ts";
 import { checkBinding } from "../../compose/binding.ts";
+import { checkTlsFiles } from "../../compose/tls-config.ts";
 import { toHostConfig } from "../../config/parsing.ts";
 import { loadPlugins } from "../../config/plugin-loading.ts";
 import type { A2EHostConfig } from "../../config/schema.ts";
@@ -47,6 +48,7 @@ async function checkConfig(
   try {
     const { config, path } = await readConfig(choice, terminal);
     checkBinding(config);
+    checkTlsFiles(config, Date.now());
     return { finding: { name: "config", status: "ok", message: path ?? "none: defaults are used" }, config };
   } catch (error) {
     const finding: Finding = {

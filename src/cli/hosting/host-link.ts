@@ -8,12 +8,14 @@ import { createLogger } from "../../plugin/logger.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { Transport } from "../../protocol/transport.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
+import type { ClientTls } from "../../transports/client-tls.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
 import { type ChosenConfig, readConfig } from "./config-options.ts";
 import { defaultUrl } from "./default-url.ts";
+import { fetchHost, ownHostTls } from "./own-host-tls.ts";
 
 export interface HostChoice {
   url?: string;
@@ -50,9 +52,10 @@ export async function linkToHost(
     return linkToUrl(parseUrl(url), choice.token ?? terminal.env.A2E_AUTH_TOKEN, terminal, capabilities);
   const chosen = await readConfig(choice, terminal);
   const local = localUrl(chosen.config);
-  if (config === undefined && (await isServing(local))) {
+  const tls = ownHostTls(chosen.config);
+  if (config === undefined && (await isServing(local, tls))) {
     terminal.note(terminal.noteStyle.dim(`using the host at ${local}`));
-    return linkToUrl(new URL(local), chosen.config.auth_token, terminal, capabilities);
+    return linkToUrl(new URL(local), chosen.config.auth_token, terminal, capabilities, tls);
   }
   return linkToEmbedded(chosen, terminal, capabilities);
 }
@@ -61,9 +64,9 @@ export async function linkToHost(
  * The address of a host with this config from its own machine; 0.0.0.0 is replaced by an address that can be connected
  * to.
  */
-export function localUrl({ server: { host, port } }: Pick<A2EHostConfig, "server">): string {
+export function localUrl({ server: { host, port, tls } }: Pick<A2EHostConfig, "server">): string {
   const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+  return `http${tls.cert === undefined ? "" : "s"}://${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 
 export function parseUrl(text: string): URL {
@@ -85,9 +88,9 @@ const healthTimeoutMs = 3_000;
 /** A user at a terminal should not wait long for a host that has ended. */
 const giveUpAfterMs = 10_000;
 
-async function isServing(url: string): Promise<boolean> {
+async function isServing(url: string, tls: ClientTls | undefined): Promise<boolean> {
   try {
-    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(healthTimeoutMs) });
+    const response = await fetchHost(`${url}/health`, { signal: AbortSignal.timeout(healthTimeoutMs) }, tls);
     const { status } = (await response.json()) as { status?: unknown };
     return response.ok && status === "ok";
   } catch (cause) {
@@ -106,8 +109,9 @@ async function linkToUrl(
   secret: string | undefined,
   { program }: Terminal,
   capabilities: readonly string[],
+  tls?: ClientTls,
 ): Promise<HostLink> {
-  const transport = await createTransport(url, secret);
+  const transport = await createTransport(url, secret, tls);
   try {
     const client = await connect(transport, secret, capabilities);
     return { client, close: () => client.disconnect() };
@@ -123,8 +127,13 @@ async function linkToUrl(
   }
 }
 
-async function createTransport(url: URL, token: string | undefined): Promise<Transport> {
-  const options = { url: url.href, reconnect: { giveUpAfterMs }, ...(token === undefined ? {} : { token }) };
+async function createTransport(url: URL, token: string | undefined, tls: ClientTls | undefined): Promise<Transport> {
+  const options = {
+    url: url.href,
+    reconnect: { giveUpAfterMs },
+    ...(token === undefined ? {} : { token }),
+    ...(tls === undefined ? {} : { tls }),
+  };
   if (url.protocol.startsWith("ws")) {
     return (await import("../../transports/websocket/websocket-node.ts")).createNodeWebSocketTransport(options);
   }

@@ -1,21 +1,27 @@
 // The WebSocket for Node, which has none of its own or a slower one.
+import type { ClientOptions } from "ws";
 import type { Transport } from "../../protocol/transport.ts";
+import type { ClientTls } from "../client-tls.ts";
 import { createWebSocketTransport, type WebSocketTransportOptions } from "./websocket.ts";
 import type { WebSocketLike } from "./websocket-link.ts";
 
 /** The WebSocket transport as it should be used in Node. */
-export function createNodeWebSocketTransport(options: WebSocketTransportOptions): Transport {
-  return createWebSocketTransport({ connect: connectWithWs, ...options });
+export function createNodeWebSocketTransport({
+  tls,
+  ...options
+}: WebSocketTransportOptions & { tls?: ClientTls }): Transport {
+  return createWebSocketTransport({ connect: (url, protocols) => connectWithWs(url, protocols, tls), ...options });
 }
 
 /** A link on which a host has missed three of its pings is dead; how often it pings is seen from the first two. */
 const missedPings = 3;
 const minSilenceMs = 45_000;
 
-async function connectWithWs(url: string, protocols: string[]): Promise<WebSocketLike> {
+async function connectWithWs(url: string, protocols: string[], tls: ClientTls = {}): Promise<WebSocketLike> {
   const { WebSocket } = await import("ws");
   // Small JSON lines on a fast link: compressing them costs more than sending them.
-  const socket = new WebSocket(url, protocols, { perMessageDeflate: false });
+  const options = { ...tls, perMessageDeflate: false } as unknown as ClientOptions;
+  const socket = new WebSocket(url, protocols, options);
   cutWhenSilent(socket);
   return socket as unknown as WebSocketLike;
 }

@@ -1,0 +1,54 @@
+// The certificate of a client, as a credential.
+import type { IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
+
+/** A certificate that the server has verified: the client has its private key, and `clientCa` has issued it. */
+export interface ClientCertificate {
+  /** SHA-256 of the whole certificate in lower-case hexadecimal digits, without colons. */
+  readonly fingerprint: string;
+  /** The common name of its subject; empty if it has none or several. */
+  readonly common_name: string;
+  /** Its alternative names with their kinds, as in `DNS:agent.example` and `URI:spiffe://example/agent`. */
+  readonly alternative_names: readonly string[];
+  /** In milliseconds since 1970. */
+  readonly expires_at: number;
+}
+
+/** Undefined over plain HTTP, without a certificate, and for one that was not accepted. */
+export function clientCertificateOf({ socket }: Pick<IncomingMessage, "socket">): ClientCertificate | undefined {
+  // OpenSSL calls a resumed connection without a certificate authorized, so both are checked.
+  if (!isEncrypted(socket) || !socket.authorized) return undefined;
+  const certificate = socket.getPeerX509Certificate();
+  if (certificate === undefined) return undefined;
+  // The subject is shown with a name per line.
+  const commonNames = certificate.subject.split("\n").filter((line) => line.startsWith("CN="));
+  return {
+    fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
+    common_name: commonNames.length === 1 ? (commonNames[0] as string).slice("CN=".length) : "",
+    alternative_names: splitAlternativeNames(certificate.subjectAltName ?? ""),
+    expires_at: Date.parse(certificate.validTo),
+  };
+}
+
+/** Why the certificate of this client was not accepted; undefined for a client with a good certificate, or without. */
+export function refusedCertificate({ socket }: Pick<IncomingMessage, "socket">): string | undefined {
+  if (!isEncrypted(socket) || socket.authorized || !socket.authorizationError) return undefined;
+  if (socket.getPeerX509Certificate() === undefined) return undefined;
+  return `the client certificate was not accepted (${socket.authorizationError}): send a certificate that server.tls.client_ca has issued, or none`;
+}
+
+function isEncrypted(socket: IncomingMessage["socket"]): socket is TLSSocket {
+  return (socket as Partial<TLSSocket>).encrypted === true;
+}
+
+/**
+ * Node joins the names with commas, and quotes a name that has a comma itself. Without the quotes, a name that contains
+ * `, DNS:other.example` would look like two names.
+ */
+export function splitAlternativeNames(joined: string): string[] {
+  const names = joined.match(/[A-Za-z ]+:(?:"(?:[^"\\]|\\.)*"|[^,"]*)/g) ?? [];
+  return names.map((name) => {
+    const [, kind = "", value = ""] = /^ *([A-Za-z ]+):(.*)$/s.exec(name) ?? [];
+    return `${kind}:${value.startsWith('"') ? (JSON.parse(value) as string) : value}`;
+  });
+}
