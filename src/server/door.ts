@@ -79,8 +79,8 @@ interface SeqRange {
  * Whether the client may list all sessions: it has the token, or the host has no token and the client is on the same
  * machine.
  */
-export function isOperator({ host }: Door, request: IncomingMessage): boolean {
-  const principal = host.authenticate({ agent_id: "", ...credentialsOf(request) });
-  if (principal === undefined) return false;
-  return principal.isAuthenticated || isLoopbackName(request.socket.remoteAddress ?? "");
+export async function isOperator({ host }: Door, request: IncomingMessage): Promise<boolean> {
+  const identity = await host.authenticate({ agent_id: "", ...credentialsOf(request) });
+  if (identity === undefined) return false;
+  return identity.isAuthenticated || isLoopbackName(request.socket.remoteAddress ?? "");
 }

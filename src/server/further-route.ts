@@ -21,7 +21,7 @@ export interface FurtherRoute {
 export function toMethods(route: FurtherRoute) {
   const handle = async ({ host }: { host: A2EHost }, request: IncomingMessage, response: ServerResponse) => {
     const credentials = credentialsOf(request);
-    if (host.authenticate({ agent_id: "", ...credentials }) === undefined) return replyUnauthorized(response);
+    if ((await host.authenticate({ agent_id: "", ...credentials })) === undefined) return replyUnauthorized(response);
     await route.handle(request, response, credentials.token);
   };
   return Object.fromEntries(route.methods.map((method) => [method, handle]));

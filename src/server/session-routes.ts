@@ -46,7 +46,7 @@ export async function saveSnapshot(
 ): Promise<void> {
   const session = await door.host.sessions.find(sessionId);
   if (session === undefined) return replyError(response, 404, "unknown session");
-  if (!maySteer(door, request, session)) return replyUnauthorized(response);
+  if (!(await maySteer(door, request, session))) return replyUnauthorized(response);
   const { label = "" } = await readFields(request);
   if (typeof label !== "string" || label.length > 128)
     return replyError(response, 400, "label: expected at most 128 characters");
@@ -61,7 +61,7 @@ export async function restoreSnapshot(
   sessionId: string,
 ): Promise<void> {
   const live = await door.host.sessions.find(sessionId);
-  if (!maySteer(door, request, live)) return replyUnauthorized(response);
+  if (!(await maySteer(door, request, live))) return replyUnauthorized(response);
   const { snapshot_id = "" } = await readFields(request);
   if (typeof snapshot_id !== "string") return replyError(response, 400, "snapshot_id: expected a string");
   if (live !== undefined)
@@ -78,14 +78,14 @@ export async function listSnapshots(
   sessionId: string,
 ): Promise<void> {
   const live = await door.host.sessions.find(sessionId);
-  if (!maySteer(door, request, live)) return replyUnauthorized(response);
+  if (!(await maySteer(door, request, live))) return replyUnauthorized(response);
   const snapshots = await door.host.sessions.listSnapshots(sessionId);
   if (live === undefined && snapshots.length === 0) return replyError(response, 404, "unknown session");
   replyJson(response, 200, { snapshots });
 }
 
-export function listSessions(door: Door, request: IncomingMessage, response: ServerResponse): void {
-  if (!isOperator(door, request)) return replyUnauthorized(response);
+export async function listSessions(door: Door, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (!(await isOperator(door, request))) return replyUnauthorized(response);
   const sessions = door.host.sessions
     .list()
     .map((session) => ({ ...session.summary(), session_id: shortId(session.id) }));
@@ -93,9 +93,9 @@ export function listSessions(door: Door, request: IncomingMessage, response: Ser
 }
 
 /** An open session's agent has shown its token in the handshake; for any other, the request must. */
-function maySteer({ host }: Door, request: IncomingMessage, session: Session | undefined): boolean {
+async function maySteer({ host }: Door, request: IncomingMessage, session: Session | undefined): Promise<boolean> {
   if (session?.status === "open") return true;
-  return host.authenticate({ agent_id: "", ...credentialsOf(request) }) !== undefined;
+  return (await host.authenticate({ agent_id: "", ...credentialsOf(request) })) !== undefined;
 }
 
 /** The fields of a JSON body; empty without a body. Rejects with an error for the peer. */
