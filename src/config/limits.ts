@@ -31,7 +31,10 @@ const descriptions: Record<keyof Limits, string> = {
     "Bytes kept per session until its peer has them; lines beyond it are dropped and announced as a gap.",
   maxReplayBytes: "Bytes kept per session that were written but not acknowledged: a cut may have swallowed them.",
   maxReaderBytes: "Bytes written to a reader before it must drain.",
-  maxSessions: "Sessions of this host.",
+  maxSessions: "Sessions of this host that an agent has opened.",
+  maxUnopenedSessions:
+    "Sessions of remote peers that wait for a handshake. For each that comes after, one of the address with the most is closed.",
+  maxUnopenedPerAddress: "Sessions of one address that wait for a handshake.",
   sessionIdleMs: "A session with no message and no reader for this long is closed.",
   sessionMaxAgeMs: "A session older than this is closed.",
   handshakeTimeoutMs: "A session that has not shaken hands by then is closed.",

@@ -2,9 +2,28 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { anonymous, type Identity, sharedTokenId } from "../plugin/principal.ts";
 import type { Awaitable } from "../protocol/awaitable.ts";
 
-export interface Credentials {
-  agent_id: string;
-  token: string;
+/** A certificate that the server has verified: the client has its private key, and `clientCa` has issued it. */
+export interface ClientCertificate {
+  /** SHA-256 of the whole certificate in lower-case hexadecimal digits, without colons. */
+  readonly fingerprint: string;
+  /** The common name of its subject; empty if it has none or several. */
+  readonly common_name: string;
+  /** Its alternative names with their kinds, as in `DNS:agent.example` and `URI:spiffe://example/agent`. */
+  readonly alternative_names: readonly string[];
+  /** In milliseconds since 1970. */
+  readonly expires_at: number;
+}
+
+/** What a peer shows to prove who it is. */
+export interface PeerCredentials {
+  /** Empty without a token. */
+  readonly token: string;
+  readonly certificate?: ClientCertificate;
+}
+
+export interface Credentials extends PeerCredentials {
+  /** The name that the agent claims. */
+  readonly agent_id: string;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { DirectEnd } from "./outbound/outbox.ts";
 import type { StoredSnapshot } from "./ports/snapshot-store.ts";
 import type { RestoreResult, SnapshotResult } from "./session/session-core.ts";
 import type { SessionStatus } from "./session/session-life.ts";
-import type { SessionBeginning } from "./session/session-origin.ts";
+import type { PeerBeginning, SessionBeginning } from "./session/session-origin.ts";
 import type { StreamOptions } from "./session/session-stream.ts";
 
 /** One agent on a host: its calls, its outgoing lines, the state of its plugins. It outlives its transports. */
@@ -94,7 +94,7 @@ export interface Sessions {
   readonly size: number;
   list(): Session[];
   /** Throws an A2EError if the host has no room. */
-  create(beginning?: Pick<SessionBeginning, "isTransient">): Session;
+  create(beginning?: PeerBeginning): Session;
   /** Finds live sessions only. */
   get(sessionId: string): Session | undefined;
   /**

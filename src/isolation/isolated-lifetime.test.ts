@@ -134,7 +134,7 @@ test("a thread that is blocked by the opening of a session is replaced, though n
   const body = `
     return {
       session({ session }) {
-        if (session.principal.id === "loops") for (;;) {}
+        if (session.principal.agentId === "loops") for (;;) {}
         return part({ hello: () => "hello" });
       },
     };`;

@@ -21,7 +21,7 @@ const drawing = `
   const draw = () => String(Math.random()) + performance.now();
   return {
     session({ state, push, ask, call, clock, nextId, random, session }) {
-      if (session.principal.id === "stranger") throw new Error("not for strangers");
+      if (session.principal.agentId === "stranger") throw new Error("not for strangers");
       if (state.get("own") === undefined) state.set("own", draw());
       const own = state.get("own") + draw();
       return part({

@@ -51,8 +51,12 @@ export const defaultLimits = {
   maxReplayBytes: 1024 * 1024,
   /** Bytes written to a reader before it must drain. */
   maxReaderBytes: 1024 * 1024,
-  /** Sessions of a host. */
+  /** Sessions of a host that an agent has opened. */
   maxSessions: 10_000,
+  /** Sessions of remote peers that wait for a handshake; one of them is closed for each that comes after. */
+  maxUnopenedSessions: 256,
+  /** The same for one address. */
+  maxUnopenedPerAddress: 32,
   /** A session with no message and no reader for this long is closed. */
   sessionIdleMs: 30 * 60_000,
   /** A session older than this is closed. */

@@ -1,11 +1,13 @@
 // The state that all routes of a server share.
 import type { IncomingMessage } from "node:http";
+import type { ClientCertificate, PeerCredentials } from "../host/authentication.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
-import type { SessionBeginning } from "../host/session/session-origin.ts";
+import type { PeerBeginning } from "../host/session/session-origin.ts";
+import { type Awaitable, isThenable } from "../protocol/awaitable.ts";
 import { remoteNetwork } from "./remote-network.ts";
 import { isLoopbackName } from "./request-guard.ts";
-import { type ClientCertificate, clientCertificateOf } from "./tls/client-certificate.ts";
+import { clientCertificateOf } from "./tls/client-certificate.ts";
 
 /** An open stream to a reader, over SSE or WebSocket. */
 export interface OpenStream {
@@ -26,25 +28,32 @@ export interface Door {
   isDraining: boolean;
 }
 
-/** How a session begins whose peer sent this request. */
-export interface PeerBeginning extends SessionBeginning {
-  certificate?: ClientCertificate;
-}
-
-export function beginningOf(request: IncomingMessage): PeerBeginning {
+/**
+ * How a session begins whose peer sent this request. A peer that shows a valid credential now is not counted among those
+ * that wait for a handshake.
+ */
+export function beginningOf({ host }: Door, request: IncomingMessage, token?: string): Awaitable<PeerBeginning> {
   const address = remoteNetwork(request.socket.remoteAddress);
-  return { ...(address === undefined ? {} : { address }), ...certificateOf(request) };
+  const credentials = credentialsOf(request, token);
+  const beginning = { ...(address === undefined ? {} : { address }), ...certificateOf(request) };
+  if (credentials.token === "" && credentials.certificate === undefined) return beginning;
+  const begin = (isAuthenticated: boolean) => ({ ...beginning, isAuthenticated });
+  try {
+    const identity = host.authenticate({ agent_id: "", ...credentials });
+    if (!isThenable(identity)) return begin(identity?.isAuthenticated === true);
+    return identity.then(
+      (known) => begin(known?.isAuthenticated === true),
+      () => begin(false),
+    );
+  } catch {
+    // The handshake asks again, and reports the failure.
+    return begin(false);
+  }
 }
 
 /** What the peer of a request shows to prove who it is. */
-export interface PeerCredentials {
-  /** Empty without a token. */
-  readonly token: string;
-  readonly certificate?: ClientCertificate;
-}
-
-export function credentialsOf(request: IncomingMessage): PeerCredentials {
-  return { token: bearerToken(request.headers.authorization) ?? "", ...certificateOf(request) };
+export function credentialsOf(request: IncomingMessage, token?: string): PeerCredentials {
+  return { token: token ?? bearerToken(request.headers.authorization) ?? "", ...certificateOf(request) };
 }
 
 function certificateOf(request: IncomingMessage): { certificate?: ClientCertificate } {

@@ -9,17 +9,16 @@ import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";
 /** Bodies of these routes are a few fields. */
 const maxFieldBytes = 64 * 1024;
 
-export async function createSession(
-  { host, isDraining }: Door,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+export async function createSession(door: Door, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { host, isDraining } = door;
   if (isDraining) return replyError(response, 503, "the host is shutting down", "", { "retry-after": "1" });
   const { restore } = await readFields(request);
   if (restore !== undefined && typeof restore !== "string")
     return replyError(response, 400, "restore: expected the id of a session");
   const session =
-    restore === undefined ? host.sessions.create(beginningOf(request)) : await host.sessions.restore(restore);
+    restore === undefined
+      ? host.sessions.create(await beginningOf(door, request))
+      : await host.sessions.restore(restore);
   if (session === undefined) return replyError(response, 404, "nothing was saved of this session");
   session.bearerToken = bearerToken(request.headers.authorization) ?? session.bearerToken;
   replyJson(response, 200, { session_id: session.id });

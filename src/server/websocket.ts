@@ -12,7 +12,7 @@ import {
 } from "../framing/websocket.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import type { Session } from "../host/session.ts";
-import { isThenable } from "../protocol/awaitable.ts";
+import { andThen, isThenable } from "../protocol/awaitable.ts";
 import { createMessage, encodeMessage } from "../protocol/codec.ts";
 import { resumed } from "../protocol/core.ts";
 import { createIdSource, type IdSource } from "../protocol/envelope.ts";
@@ -101,7 +101,10 @@ function chooseSession(
   };
   try {
     if (sessionId === undefined && isDraining) throw new A2EError("cancelled", "the host is shutting down");
-    const found = sessionId === undefined ? host.sessions.create(beginningOf(request)) : host.sessions.find(sessionId);
+    const found =
+      sessionId === undefined
+        ? andThen(beginningOf(door, request, asked.token), (beginning) => host.sessions.create(beginning))
+        : host.sessions.find(sessionId);
     return isThenable(found) ? found.then(use).catch(refuse) : use(found);
   } catch (error) {
     return refuse(error);

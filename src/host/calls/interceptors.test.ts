@@ -66,7 +66,7 @@ test("an interceptor sees the type, the capability, the name, the id, the reques
   const [call] = seen as [InterceptedCall];
   expect(call).toMatchObject({ type: "test/other/req", capability: "test", name: "other", id: "1" });
   expect(call.request).toEqual({ name: "x", data: {} });
-  expect(call.session).toMatchObject({ id: peer.session.id, principal: { id: "ada" } });
+  expect(call.session).toMatchObject({ id: peer.session.id, principal: { agentId: "ada" } });
   expect([call.isNested, call.caller, call.hasChosenId]).toEqual([false, undefined, false]);
   expect(call.startedAt).toBeGreaterThan(0);
 });

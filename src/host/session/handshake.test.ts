@@ -179,7 +179,7 @@ test("another agent cannot take over an open session by its id", async () => {
   const peer = raw.connect();
   await peer.shakeHands({ agent_id: "owner" });
   expect(await peer.shakeHands({ agent_id: "thief" })).toMatchObject({ ok: false, reason: "auth_failed" });
-  expect(peer.session.info.principal.id).toBe("owner");
+  expect(peer.session.info.principal.agentId).toBe("owner");
   expect(await peer.ask("1", "still mine")).toMatchObject({ value: "still mine" });
 });
 

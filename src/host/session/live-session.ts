@@ -12,6 +12,7 @@ import { handshake, ping } from "../../protocol/core.ts";
 import type { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
 import { AgentLink } from "../agent/agent-link.ts";
+import type { PeerCredentials } from "../authentication.ts";
 import { CallAudit } from "../calls/call-audit.ts";
 import { CallRunner } from "../calls/call-runner.ts";
 import { MessageRouter } from "../calls/message-router.ts";
@@ -26,7 +27,7 @@ import { SessionCore } from "./session-core.ts";
 import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
 import { type Admitted, type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
-import type { SessionBeginning } from "./session-origin.ts";
+import type { PeerBeginning, SessionBeginning } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
 import type { SessionRecord } from "./session-record.ts";
 import type { SessionScope } from "./session-scope.ts";
@@ -38,6 +39,8 @@ export interface SessionHolder {
   keep(session: KeptSession, isKnown: boolean): KeptEntry;
   /** The session named by an id, for an answer to `fork`. */
   get(sessionId: string): Session | undefined;
+  /** An agent opens the session. False if the host has no room for it. */
+  admit(session: Session): boolean;
   /** The session has ended. */
   forget(session: Session): void;
 }
@@ -80,7 +83,7 @@ export class LiveSession implements Session {
   /** The record with which the session began; undefined for a new session. */
   readonly #origin: SessionRecord | undefined;
   readonly #createdAt: number;
-  readonly #isTransient: boolean;
+  readonly #peer: PeerBeginning;
   #closeListeners: Set<() => void> | undefined;
   /** Created when first needed. */
   #ending: SessionEnding | undefined;
@@ -96,11 +99,11 @@ export class LiveSession implements Session {
     };
   }
 
-  private constructor(id: string, kernel: Kernel, { holder, restoreFrom, origin, tap, isTransient }: SessionOptions) {
+  private constructor(id: string, kernel: Kernel, { holder, restoreFrom, origin, tap, ...peer }: SessionOptions) {
     this.id = id;
     this.#kernel = kernel;
     this.#holder = holder;
-    this.#isTransient = isTransient === true;
+    this.#peer = peer;
     this.startSeq = origin?.lastSeq ?? 0;
     const record = origin?.record;
     const now = kernel.clock.now();
@@ -300,7 +303,12 @@ export class LiveSession implements Session {
   }
 
   #shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
-    return this.#decide(this.#opening.admit(request, this.bearerToken), (admitted) => this.#admit(admitted));
+    return this.#decide(this.#opening.admit(request, this.#credentials), (admitted) => this.#admit(admitted));
+  }
+
+  get #credentials(): PeerCredentials {
+    const { certificate } = this.#peer;
+    return certificate === undefined ? { token: this.bearerToken } : { token: this.bearerToken, certificate };
   }
 
   /** Applies a decision of `SessionOpening`. If it took time, the messages that were held meanwhile are handled next. */
@@ -319,6 +327,7 @@ export class LiveSession implements Session {
 
   #admit(admitted: Admitted | string): HandshakeAnswer | Promise<HandshakeAnswer> {
     if (typeof admitted === "string") return this.#reject(admitted);
+    if (!this.#holder.admit(this)) return this.#reject("host_full");
     const { principal, granted, accepted_caps } = admitted;
     const answer = (isOpen: boolean) => (isOpen ? this.#opening.accepted(accepted_caps) : this.#reject("server_error"));
     return andThen(this.#open(principal, granted), answer);
@@ -332,8 +341,10 @@ export class LiveSession implements Session {
 
   #openWithoutHandshake(): void {
     if (this.#opening.isHolding) return;
-    void this.#decide(this.#opening.admitWithoutHandshake(this.bearerToken), (admitted) =>
-      typeof admitted === "string" ? false : this.#open(admitted.principal, admitted.granted),
+    void this.#decide(
+      this.#opening.admitWithoutHandshake(this.#credentials),
+      (admitted) =>
+        typeof admitted !== "string" && this.#holder.admit(this) && this.#open(admitted.principal, admitted.granted),
     );
   }
 
@@ -444,7 +455,7 @@ export class LiveSession implements Session {
       this.#kernel,
       { journal: this.#journal, outbox: this.#outbox, parts: this.#parts, calls: this.#calls, kept: this.#kept },
       {
-        whenHostStops: this.#isTransient ? "end" : "leave",
+        whenHostStops: this.#peer.isTransient === true ? "end" : "leave",
         refuseWaiting: (error) => this.#refuseWaiting(error),
         ended: () => this.#ended(),
       },

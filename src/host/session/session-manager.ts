@@ -9,7 +9,8 @@ import type { CreateKeeping, OtherSessions, SessionKeeping } from "../ports/sess
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
 import type { Session, Sessions } from "../session.ts";
 import { type HeldSession, LiveSession, type SessionHolder } from "./live-session.ts";
-import type { CreateTap, SessionBeginning } from "./session-origin.ts";
+import type { CreateTap, PeerBeginning, SessionBeginning } from "./session-origin.ts";
+import { UnopenedSessions } from "./unopened-sessions.ts";
 
 /** How often live sessions are checked for expiry. */
 const sweepMs = 1_000;
@@ -21,6 +22,8 @@ export class SessionManager implements Sessions {
   readonly #createId: () => string;
   readonly #tap: CreateTap | undefined;
   readonly #sessions = new Map<string, HeldSession>();
+  /** Those of `#sessions` that remote peers have created and no agent has opened. They do not count for `maxSessions`. */
+  readonly #unopened: UnopenedSessions;
   readonly #recovering = new Map<string, Promise<HeldSession | undefined>>();
   /**
    * Bound to the async context of the host's start: a timer would otherwise keep the context of the call that forked.
@@ -37,10 +40,12 @@ export class SessionManager implements Sessions {
     this.#kernel = kernel;
     this.#createId = createId;
     this.#tap = tap;
+    this.#unopened = new UnopenedSessions(kernel.limits);
     this.#keeping = keeping(kernel, this.#others());
     this.#holder = {
       keep: (session, isKnown) => this.#keeping.open(session, isKnown),
       get: (sessionId) => this.get(sessionId),
+      admit: (session) => this.#admit(session),
       forget: (session) => this.#forget(session),
     };
     this.#forgottenAt = kernel.clock.now();
@@ -51,11 +56,23 @@ export class SessionManager implements Sessions {
     return this.#sessions.size;
   }
 
-  create(beginning: Pick<SessionBeginning, "isTransient"> = {}): Session {
+  create(beginning: PeerBeginning = {}): Session {
     const id = this.#createId();
     if (this.#sessions.has(id)) throw new Error("the source of session ids repeats itself");
     this.#checkRoom();
-    return this.#add(id, beginning).session;
+    const { session } = this.#add(id, beginning);
+    const { address, isAuthenticated } = beginning;
+    if (address !== undefined && isAuthenticated !== true) this.#unopened.add(session, address);
+    return session;
+  }
+
+  #admit(session: Session): boolean {
+    const isNew = this.#unopened.delete(session);
+    return !isNew || this.#openedCount <= this.#kernel.limits.maxSessions;
+  }
+
+  get #openedCount(): number {
+    return this.#sessions.size - this.#unopened.size;
   }
 
   get(sessionId: string): Session | undefined {
@@ -143,9 +160,9 @@ export class SessionManager implements Sessions {
 
   #checkRoom(): void {
     if (this.#isClosed) throw new A2EError("cancelled", "the host is shutting down");
-    if (this.#sessions.size >= this.#kernel.limits.maxSessions) {
+    if (this.#openedCount >= this.#kernel.limits.maxSessions) {
       const detail = { limit: "maxSessions", retry_after_ms: 1_000 };
-      throw new A2EError("rate_limited", `this host has ${this.#sessions.size} sessions and takes no more`, { detail });
+      throw new A2EError("rate_limited", `this host has ${this.#openedCount} sessions and takes no more`, { detail });
     }
   }
 
@@ -159,6 +176,7 @@ export class SessionManager implements Sessions {
   }
 
   #forget(session: Session): void {
+    this.#unopened.delete(session);
     // Another session may have been recovered or restored under the same id meanwhile.
     if (this.get(session.id) === session) this.#sessions.delete(session.id);
   }

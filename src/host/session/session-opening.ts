@@ -11,6 +11,7 @@ import { isCompatibleVersion } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
+import type { PeerCredentials } from "../authentication.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Negotiation, negotiate } from "./handshake.ts";
 import type { SessionParts } from "./session-parts.ts";
@@ -59,36 +60,39 @@ export class SessionOpening {
   }
 
   /** Decides on a handshake. Returns the granted capabilities, or the reason for a rejection. */
-  admit(request: RequestOf<typeof handshake>, bearerToken: string): Awaitable<Admitted | string> {
+  admit(request: RequestOf<typeof handshake>, peer: PeerCredentials): Awaitable<Admitted | string> {
     const { limits, handlersOf } = this.#kernel;
     const { agent } = this.#session;
     const message = agent.handshake;
     // The session is closed in the next turn of the event loop; many guesses of a token may have arrived in this turn.
     if (this.#failedHandshakes >= limits.maxHandshakeAttempts) return "auth_failed";
     if (message !== undefined && !isCompatibleVersion(message.version ?? message.a2e)) return "version_mismatch";
-    return andThen(this.#authenticate(request.agent_id, request.auth_token || bearerToken), (principal) => {
-      if (typeof principal === "string") return principal;
-      if (message !== undefined) agent.dialect = detectDialect(message);
-      const { granted, accepted_caps, isFruitless } = negotiate(request.agent_caps, agent.dialect, handlersOf);
-      return isFruitless ? "no_caps" : { principal, granted, accepted_caps };
-    });
+    return andThen(
+      this.#authenticate(request.agent_id, request.auth_token ? { ...peer, token: request.auth_token } : peer),
+      (principal) => {
+        if (typeof principal === "string") return principal;
+        if (message !== undefined) agent.dialect = detectDialect(message);
+        const { granted, accepted_caps, isFruitless } = negotiate(request.agent_caps, agent.dialect, handlersOf);
+        return isFruitless ? "no_caps" : { principal, granted, accepted_caps };
+      },
+    );
   }
 
   /**
    * With `handshake.required: false`, an agent that starts with another request gets all capabilities, if
    * `authenticate` accepts it.
    */
-  admitWithoutHandshake(bearerToken: string): Awaitable<Admitted | string> {
+  admitWithoutHandshake(peer: PeerCredentials): Awaitable<Admitted | string> {
     const granted = new Set(this.#kernel.handlersOf.keys());
-    return andThen(this.#authenticate(this.#session.scope.info.principal.agentId, bearerToken), (principal) =>
+    return andThen(this.#authenticate(this.#session.scope.info.principal.agentId, peer), (principal) =>
       typeof principal === "string" ? principal : { principal, granted, accepted_caps: [] },
     );
   }
 
   /** Messages are held while the credentials are being checked, for example at another server. */
-  #authenticate(agent_id: string, token: string): Awaitable<Principal | "auth_failed" | "server_error"> {
+  #authenticate(agent_id: string, peer: PeerCredentials): Awaitable<Principal | "auth_failed" | "server_error"> {
     try {
-      const identity = this.#kernel.authenticate({ agent_id, token });
+      const identity = this.#kernel.authenticate({ agent_id, ...peer });
       if (!isThenable(identity)) return this.#toPrincipal(identity, agent_id);
       this.#held ??= [];
       return identity.then(

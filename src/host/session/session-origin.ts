@@ -1,14 +1,24 @@
 // How a session begins: new, from a snapshot, or as the continuation of an earlier session.
+
+import type { ClientCertificate } from "../authentication.ts";
 import type { SessionOrigin } from "../ports/journal.ts";
 import type { SavedSession } from "../ports/snapshot-store.ts";
 import type { Sources } from "../sources.ts";
 import type { SessionTap } from "./session-tap.ts";
 
-export interface SessionBeginning {
+/** What is known about the peer that creates a session. */
+export interface PeerBeginning {
   /** The agent cannot reconnect, for example behind an MCP client: a host that stops ends the session for good. */
   isTransient?: boolean;
   /** The network that the peer connected from, as an address or as `2001:db8:0:1::/64`. Unset for peers in this process. */
   address?: string;
+  /** The peer has shown a valid credential when it created the session, so the session does not count as unopened. */
+  isAuthenticated?: boolean;
+  /** The certificate of the peer's connection. */
+  certificate?: ClientCertificate;
+}
+
+export interface SessionBeginning extends PeerBeginning {
   /** A snapshot to restore once the agent has completed a handshake. */
   restoreFrom?: SavedSession;
   /** Set if the session was recovered from the journal, or forked. */

@@ -1,18 +1,7 @@
 // The certificate of a client, as a credential.
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
-
-/** A certificate that the server has verified: the client has its private key, and `clientCa` has issued it. */
-export interface ClientCertificate {
-  /** SHA-256 of the whole certificate in lower-case hexadecimal digits, without colons. */
-  readonly fingerprint: string;
-  /** The common name of its subject; empty if it has none or several. */
-  readonly common_name: string;
-  /** Its alternative names with their kinds, as in `DNS:agent.example` and `URI:spiffe://example/agent`. */
-  readonly alternative_names: readonly string[];
-  /** In milliseconds since 1970. */
-  readonly expires_at: number;
-}
+import type { ClientCertificate } from "../../host/authentication.ts";
 
 /** Undefined over plain HTTP, without a certificate, and for one that was not accepted. */
 export function clientCertificateOf({ socket }: Pick<IncomingMessage, "socket">): ClientCertificate | undefined {
