@@ -100,7 +100,9 @@ const audit = z.strictObject({
   session_id_source: z
     .enum(["uuid", "host_id"])
     .default("uuid")
-    .describe("The session_id in the log: the session's own id, or the id of this host."),
+    .describe(
+      "The session_id in the log: a handle of the session, which is not its secret id, or the id of this host.",
+    ),
 });
 
 /** A name becomes part of a folder's path, so it must not be able to lead out of it. */

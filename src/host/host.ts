@@ -66,7 +66,8 @@ export interface HostOptions {
   /** Runs untrusted programs in confinement; closed with the host. If it is left out, an attempt to run one fails. */
   sandboxes?: Sandboxes;
   /**
-   * Encrypts secrets that plugins store. If it is left out, each start uses a new key: older secrets are unreadable.
+   * Encrypts secrets that plugins store, and gives sessions their handles. If it is left out, each start uses a new key:
+   * older secrets are unreadable, and handles change.
    */
   secrets?: Secrets;
   /** Folder for files of plugins; `.a2e` if it is left out. */
@@ -117,9 +118,9 @@ export class A2EHost {
       if (names.has(name)) throw new Error(`two plugins are called "${name}"`);
       names.add(name);
     }
-    const kernel = createKernel(options, plugins);
-    const database = options.database ?? noDatabase;
     const { sandboxes = noSandboxes, secrets = createSecrets(createKey()) } = options;
+    const kernel = createKernel(options, plugins, secrets);
+    const database = options.database ?? noDatabase;
     const ready: LoadedPlugin[] = [];
     try {
       for (const loaded of plugins) {
@@ -201,14 +202,15 @@ export class A2EHost {
   }
 }
 
-function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[]): Kernel {
+function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[], secrets: Secrets): Kernel {
   const clock = options.clock ?? systemClock;
   const hostId = options.hostId ?? "a2e-host";
   const log = options.log ?? silentLogger;
   const limits = { ...defaultLimits, ...options.limits };
   return {
     hostId,
-    auditSessionId: options.auditSessionIdSource === "host_id" ? () => hostId : (sessionId) => sessionId,
+    handleOf: (sessionId) => secrets.handle(sessionId, "session"),
+    isAuditedAsHost: options.auditSessionIdSource === "host_id",
     isHandshakeRequired: options.isHandshakeRequired ?? true,
     limits,
     clock,

@@ -16,8 +16,10 @@ import type { Sources } from "./sources.ts";
 
 export interface Kernel extends Sources {
   readonly hostId: string;
-  /** The id of a session in the audit log. */
-  readonly auditSessionId: (sessionId: string) => string;
+  /** The name of a session for people, in logs and in the audit log: its id is a secret. */
+  readonly handleOf: (sessionId: string) => string;
+  /** The audit log names this host instead of the session. */
+  readonly isAuditedAsHost: boolean;
   readonly isHandshakeRequired: boolean;
   readonly limits: Limits;
   readonly log: Logger;

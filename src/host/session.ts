@@ -79,7 +79,10 @@ export type TransportIntake = Pick<
 >;
 
 export interface SessionSummary {
-  session_id: string;
+  /** Names the session without giving access to it; its id is a secret. */
+  handle: string;
+  /** The id of its principal; "" on a host without a token. */
+  principal: string;
   agent_id: string;
   status: SessionStatus;
   capabilities: string[];

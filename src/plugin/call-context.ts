@@ -8,7 +8,10 @@ import type { Logger } from "./logger.ts";
 import type { Principal } from "./principal.ts";
 
 export interface SessionInfo {
+  /** A secret: a peer that has it can act in the session. */
   readonly id: string;
+  /** The name of the session for logs and people, which is not a secret. */
+  readonly handle?: string;
   readonly principal: Principal;
   /** Capabilities and features that the agent negotiated. */
   readonly granted?: ReadonlySet<string>;

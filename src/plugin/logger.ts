@@ -30,8 +30,3 @@ function toText(value: unknown): string {
     return typeof value === "bigint" ? String(value) : `(${typeof value} without a JSON form)`;
   }
 }
-
-/** A session id is a secret, so logs contain only its first eight characters. */
-export function shortId(sessionId: string): string {
-  return `${sessionId.slice(0, 8)}…`;
-}

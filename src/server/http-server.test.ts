@@ -268,12 +268,12 @@ test("a bearer token of the transport is good for the handshake", async () => {
   }
 });
 
-test("sessions are listed for operators, with shortened ids", async () => {
+test("sessions are listed for operators by their handles, without any part of their ids", async () => {
   const open = await start();
   const session = open.host.sessions.create();
   const { text } = await ask(open.server, "GET", "/sessions");
-  expect(text).toContain(session.id.slice(0, 8));
-  expect(text).not.toContain(session.id);
+  expect(text).toContain(session.info.handle);
+  expect(text).not.toContain(session.id.slice(0, 8));
   const guarded = await start({}, { authToken: "secret" });
   expect((await ask(guarded.server, "GET", "/sessions")).status).toBe(401);
   expect((await ask(guarded.server, "GET", "/sessions", { authorization: "Bearer secret" })).status).toBe(200);

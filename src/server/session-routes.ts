@@ -1,7 +1,6 @@
 // Sessions over HTTP: create, end, save, restore, list. A session's id is the secret that opens it.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Session } from "../host/session.ts";
-import { shortId } from "../plugin/logger.ts";
 import { A2EError } from "../protocol/errors.ts";
 import { bearerToken, beginningOf, credentialsOf, type Door, isOperator } from "./door.ts";
 import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";
@@ -87,7 +86,9 @@ export async function listSessions(door: Door, request: IncomingMessage, respons
   if (!(await isOperator(door, request))) return replyUnauthorized(response);
   const sessions = door.host.sessions
     .list()
-    .map((session) => ({ ...session.summary(), session_id: shortId(session.id) }));
+    .map((session) => session.summary())
+    // Earlier releases called the field session_id, and cut the id short.
+    .map((summary) => ({ session_id: summary.handle, ...summary }));
   replyJson(response, 200, { sessions });
 }
 

@@ -22,7 +22,8 @@ interface SessionsOptions {
 const sessionList = z.object({
   sessions: z.array(
     z.looseObject({
-      session_id: z.string(),
+      handle: z.string(),
+      principal: z.string(),
       agent_id: z.string(),
       status: z.string(),
       capabilities: z.array(z.string()),
@@ -88,7 +89,8 @@ async function fetchSessions(url: URL, token: string | undefined, tls?: ClientTl
 function printTable(sessions: readonly ListedSession[], { print, style }: Terminal): void {
   const now = Date.now() / 1000;
   const rows = sessions.map((session) => [
-    toPlainLine(session.session_id),
+    toPlainLine(session.handle),
+    toPlainLine(session.principal) || "-",
     toPlainLine(session.agent_id) || "-",
     toPlainLine(session.status),
     toPlainLine(session.capabilities.join(",")) || "-",
@@ -97,7 +99,10 @@ function printTable(sessions: readonly ListedSession[], { print, style }: Termin
     String(session.calls_in_flight),
     String(session.readers),
   ]);
-  const table = [["SESSION", "AGENT", "STATUS", "CAPABILITIES", "AGE", "IDLE", "CALLS", "READERS"], ...rows];
+  const table = [
+    ["SESSION", "PRINCIPAL", "AGENT", "STATUS", "CAPABILITIES", "AGE", "IDLE", "CALLS", "READERS"],
+    ...rows,
+  ];
   const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
   for (const [index, row] of table.entries()) {
     const line = row

@@ -4,7 +4,6 @@ import type { Kernel } from "../../host/kernel.ts";
 import type { KeptClosing, KeptEntry, KeptSession, OtherSessions } from "../../host/ports/session-keeping.ts";
 import type { SavedSession, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
 import type { KeptCalls, MergeResult, RestoreResult, SnapshotResult } from "../../host/session/session-core.ts";
-import { shortId } from "../../plugin/logger.ts";
 import { ownerOf } from "../../plugin/principal.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { forkSession, mergeFork } from "../forks/session-forking.ts";
@@ -167,7 +166,7 @@ export class SessionSaving implements KeptEntry, KeptCalls, KeptClosing {
     try {
       await this.#kernel.runApart(() => this.#prune(0));
     } catch (error) {
-      const session = shortId(this.id);
+      const session = this.#session.scope.info.handle;
       this.#kernel.log.error("snapshots of a session could not be removed", { session, error });
     }
   }
@@ -214,7 +213,9 @@ export class AutomaticSnapshots {
     if (!this.#kernel.snapshotSchedule.onDrain || !session.isChanged) return;
     if (performance.now() < this.#drainUntil) return this.#save(session, `${automaticLabel}drain`);
     if (this.#drainUntil > 0)
-      this.#kernel.log.warn("a session was not saved: the time to shut down is over", { session: shortId(session.id) });
+      this.#kernel.log.warn("a session was not saved: the time to shut down is over", {
+        session: this.#kernel.handleOf(session.id),
+      });
   }
 
   /** Deletes the automatic snapshots of sessions that are gone. */
@@ -225,11 +226,11 @@ export class AutomaticSnapshots {
   }
 
   async #forget(sessionId: string): Promise<void> {
-    const { snapshots, snapshotMode, pluginNames, log } = this.#kernel;
+    const { snapshots, snapshotMode, pluginNames, log, handleOf } = this.#kernel;
     try {
       await new SessionSnapshots(snapshots, snapshotMode).prune(sessionId, pluginNames, automaticLabel, 0);
     } catch (error) {
-      log.error("snapshots of a session could not be removed", { session: shortId(sessionId), error });
+      log.error("snapshots of a session could not be removed", { session: handleOf(sessionId), error });
     }
   }
 
@@ -243,7 +244,11 @@ export class AutomaticSnapshots {
     try {
       await session.saveAutomatically(label, this.#kernel.snapshotSchedule.keep);
     } catch (error) {
-      this.#kernel.log.error("a session could not be saved", { session: shortId(session.id), label, error });
+      this.#kernel.log.error("a session could not be saved", {
+        session: this.#kernel.handleOf(session.id),
+        label,
+        error,
+      });
     }
   }
 }

@@ -17,7 +17,7 @@ export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
 
 /** The objects of a session that its calls use. */
 export interface CallScope {
-  readonly session: SessionInfo;
+  readonly session: Required<SessionInfo>;
   readonly sources: Sources;
   readonly log: Logger;
   readonly limits: Limits;

@@ -23,20 +23,20 @@ interface AuditedMessage {
 const lostCode = "runtime_error";
 
 export class CallAudit {
-  readonly #kernel: Pick<Kernel, "audit" | "auditEntry" | "log">;
-  readonly #info: SessionInfo;
+  readonly #kernel: Pick<Kernel, "audit" | "auditEntry">;
+  readonly #info: Required<SessionInfo>;
   readonly #lines: Pick<JournalledLines, "committed"> | undefined;
-  readonly #sessionId: string;
+  readonly #asHost: string | undefined;
 
   constructor(
-    kernel: Pick<Kernel, "audit" | "auditEntry" | "auditSessionId" | "log">,
-    info: SessionInfo,
+    kernel: Pick<Kernel, "audit" | "auditEntry" | "isAuditedAsHost" | "hostId">,
+    info: Required<SessionInfo>,
     lines: Pick<JournalledLines, "committed"> | undefined,
   ) {
     this.#kernel = kernel;
     this.#info = info;
     this.#lines = kernel.audit === noAudit ? undefined : lines;
-    this.#sessionId = kernel.auditSessionId(info.id);
+    this.#asHost = kernel.isAuditedAsHost ? kernel.hostId : undefined;
   }
 
   /** Records a call that has ended. `answer` is undefined if no answer was sent. */
@@ -67,7 +67,7 @@ export class CallAudit {
   #begin(ts: number, type: string, capability: string, id: string, bytesIn: number): AuditEntry {
     const entry = this.#kernel.auditEntry;
     entry.ts = ts;
-    entry.session_id = this.#sessionId;
+    entry.session_id = this.#asHost ?? this.#info.handle;
     entry.agent_id = this.#info.principal.agentId;
     entry.type = type;
     entry.capability = capability;

@@ -574,7 +574,10 @@ test("the context of a call names its session, its principal and the id of the r
   const peer = await raw.open({ auth_token: "secret", agent_id: "me" });
   await peer.ask("the id");
   expect(seen?.id).toBe("the id");
-  expect(seen?.session).toMatchObject({ id: peer.session.id, principal: { id: "token", agentId: "me", isAuthenticated: true } });
+  expect(seen?.session).toMatchObject({
+    id: peer.session.id,
+    principal: { id: "token", agentId: "me", isAuthenticated: true },
+  });
 });
 
 test("an agent in process that cancels a call from within its answer gets one answer", async () => {

@@ -3,7 +3,6 @@
 
 import type { CallOptions } from "../../plugin/call-context.ts";
 import { CheckedResult } from "../../plugin/checked-result.ts";
-import { shortId } from "../../plugin/logger.ts";
 import { toPromise } from "../../protocol/awaitable.ts";
 import { core } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
@@ -209,7 +208,7 @@ export class CallRunner implements NestedOwner {
     this.#end(call, internalError(capability.name));
     this.scope.log.error("handler failed", {
       type: table.type,
-      session: shortId(this.scope.session.id),
+      session: this.scope.session.handle,
       error: thrown,
     });
   }

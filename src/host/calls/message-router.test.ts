@@ -180,7 +180,7 @@ test("a handled call has one audit entry with every field", async () => {
   expect(raw.audit.slice(1)).toEqual([
     {
       ts: clock.now(),
-      session_id: peer.session.id,
+      session_id: peer.session.info.handle,
       agent_id: "me",
       type: "test/run/req",
       capability: "test",

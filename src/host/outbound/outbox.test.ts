@@ -12,7 +12,7 @@ function createOutbox() {
   const tick = (to: number) => {
     now = to;
   };
-  const scope = { info: { id: "session" }, tap: undefined, lastActiveAt: 0 };
+  const scope = { info: { handle: "session" }, tap: undefined, lastActiveAt: 0 };
   const outbox = new Outbox({ limits: { ...defaultLimits }, log, clock, nextId: () => "gap" }, scope);
   return { outbox, scope, tick, onDeliveryFailed };
 }

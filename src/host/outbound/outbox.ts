@@ -1,6 +1,5 @@
 // Sends the messages of a session to a transport in this process, or appends them to the outbound log for readers.
 
-import { shortId } from "../../plugin/logger.ts";
 import { createMessage, encodeMessage } from "../../protocol/codec.ts";
 import { gap } from "../../protocol/core.ts";
 import type { IdSource, Message } from "../../protocol/envelope.ts";
@@ -21,7 +20,7 @@ export interface DirectEnd {
 /** The services of the host that an outbox uses. Gap notices are not part of a recording, so they use the host's ids. */
 type OutboxHost = Pick<Kernel, "limits" | "log" | "clock" | "nextId">;
 
-type OutboxScope = Pick<SessionScope, "tap" | "lastActiveAt"> & { readonly info: { readonly id: string } };
+type OutboxScope = Pick<SessionScope, "tap" | "lastActiveAt"> & { readonly info: { readonly handle: string } };
 
 export class Outbox {
   readonly #host: OutboxHost;
@@ -193,7 +192,7 @@ export class Outbox {
 
   /** The transport in this process threw; the message counts as sent. */
   #deliveryFailed(error: unknown): void {
-    this.#host.log.error("a transport failed", { session: shortId(this.#scope.info.id), error });
+    this.#host.log.error("a transport failed", { session: this.#scope.info.handle, error });
   }
 
   #lines(): OutboundLog {

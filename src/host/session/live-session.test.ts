@@ -451,14 +451,15 @@ test("a plugin may push without being asked, in the shape of its table, until th
   expect(peer.session.lastSeq).toBe(lastSeq);
 });
 
-test("a summary tells who is there and what goes on", async () => {
+test("a summary names the session by its handle, with its principal, agent, status and calls", async () => {
   const gate = createGate();
   await using raw = await startRawHost([probePlugin(gate.run)]);
   const peer = await raw.open();
   peer.request("1", "a");
   new RawPeer(peer.session);
   expect(peer.session.summary()).toMatchObject({
-    session_id: peer.session.id,
+    handle: peer.session.info.handle,
+    principal: "",
     agent_id: "agent",
     status: "open",
     capabilities: ["test"],

@@ -5,7 +5,7 @@ import { SessionIntake } from "../../machinery/pacing/session-intake.ts";
 import { PluginStates } from "../../machinery/state/plugin-states.ts";
 import type { SessionInfo } from "../../plugin/call-context.ts";
 import type { SessionPart } from "../../plugin/plugin.ts";
-import { anonymous, ownerOf, type Principal, toPrincipal } from "../../plugin/principal.ts";
+import { ownerOf, type Principal, toPrincipal } from "../../plugin/principal.ts";
 import { type Awaitable, andThen, isThenable } from "../../protocol/awaitable.ts";
 import { type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
 import { handshake, ping } from "../../protocol/core.ts";
@@ -23,6 +23,7 @@ import type { SessionJournal, SessionOrigin } from "../ports/journal.ts";
 import type { KeptEntry, KeptSession } from "../ports/session-keeping.ts";
 import type { SavedSession } from "../ports/snapshot-store.ts";
 import type { Session, SessionSummary } from "../session.ts";
+import { LiveInfo } from "./live-info.ts";
 import { SessionCore } from "./session-core.ts";
 import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
@@ -66,7 +67,7 @@ export class LiveSession implements Session {
   readonly startSeq: number;
   bearerToken = "";
   readonly intake: SessionIntake;
-  readonly #info: { -readonly [Field in keyof SessionInfo]-?: SessionInfo[Field] };
+  readonly #info: LiveInfo;
   readonly #scope: SessionScope;
   readonly #life: SessionLife;
   readonly #kernel: Kernel;
@@ -109,7 +110,7 @@ export class LiveSession implements Session {
     const now = kernel.clock.now();
     this.#origin = record;
     this.#createdAt = record?.createdAt ?? now;
-    this.#info = { id, principal: anonymous, granted: nothing };
+    this.#info = new LiveInfo(id, kernel.handleOf);
     this.info = this.#info;
     // A fork needs no handshake, even if none of the capabilities is left in the fork.
     const isContinued = record !== undefined && (record.granted.length > 0 || record.parent !== undefined);
@@ -209,7 +210,8 @@ export class LiveSession implements Session {
 
   summary(): SessionSummary {
     return {
-      session_id: this.id,
+      handle: this.#info.handle,
+      principal: this.#info.principal.id,
       agent_id: this.#info.principal.agentId,
       status: this.status,
       capabilities: [...this.#info.granted],
@@ -478,8 +480,6 @@ export class LiveSession implements Session {
     this.#holder.forget(this);
   }
 }
-
-const nothing: ReadonlySet<string> = new Set();
 
 /** Undefined for a message without a JSON form. */
 function toLine(message: unknown): string | undefined {

@@ -1,7 +1,6 @@
 // Ends a session: lets its calls finish, reports the end to its agent, closes its plugins, and removes it from the journal
 // or leaves it there for the next host. The states and events are those of session-life.ts.
 import { DrainTime } from "../../machinery/pacing/drain-time.ts";
-import { shortId } from "../../plugin/logger.ts";
 import { createMessage } from "../../protocol/codec.ts";
 import { shutdownReport } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
@@ -109,7 +108,7 @@ export class SessionEnding {
     try {
       this.#session.journal?.forget();
     } catch (error) {
-      const session = shortId(this.#session.parts.scope.info.id);
+      const session = this.#session.parts.scope.info.handle;
       this.#kernel.log.error("an ended session could not be removed", { session, error });
     }
   }
@@ -124,7 +123,7 @@ export class SessionEnding {
     // Logged without a stack: many sessions may be dropped at once, all with the same stack.
     const { message: reason } = error;
     this.#kernel.log.error("a session could not be written and is dropped", {
-      session: shortId(scope.info.id),
+      session: scope.info.handle,
       reason,
     });
     this.#stopCalls("the host could not save this session");

@@ -1,6 +1,5 @@
 // Creates, finds, lists and closes sessions, and closes sessions that expire.
 import { AsyncResource } from "node:async_hooks";
-import { shortId } from "../../plugin/logger.ts";
 import { isThenable } from "../../protocol/awaitable.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
@@ -206,7 +205,7 @@ export class SessionManager implements Sessions {
     for (const { session, expiry } of this.#sessions.values()) {
       const reason = expiry(now);
       if (reason === undefined) continue;
-      log.info("session expired", { session: shortId(session.id), reason });
+      log.info("session expired", { session: session.info.handle, reason });
       void session.close(reason);
     }
     if (this.#sessions.size === 0) {

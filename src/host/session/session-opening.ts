@@ -1,7 +1,6 @@
 // How a session is opened: which agent is let in, with which capabilities, and which messages wait until its plugins
 // are open. The methods return their decisions, and live-session.ts applies them.
 
-import { shortId } from "../../plugin/logger.ts";
 import { type Identity, ownerOf, type Principal } from "../../plugin/principal.ts";
 import { type Awaitable, andThen, isThenable } from "../../protocol/awaitable.ts";
 import type { Decoded } from "../../protocol/codec.ts";
@@ -105,7 +104,7 @@ export class SessionOpening {
   }
 
   #notAuthenticated(error: unknown): "server_error" {
-    this.#kernel.log.error("authenticate() threw", { session: shortId(this.#session.scope.info.id), error });
+    this.#kernel.log.error("authenticate() threw", { session: this.#session.scope.info.handle, error });
     return "server_error";
   }
 
@@ -162,7 +161,7 @@ export class SessionOpening {
   }
 
   #failed(error: unknown): false {
-    const session = shortId(this.#session.scope.info.id);
+    const session = this.#session.scope.info.handle;
     this.#kernel.log.error("a plugin could not open a session", { session, error });
     return false;
   }

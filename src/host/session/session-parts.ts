@@ -4,7 +4,6 @@ import { closeWithin } from "../../machinery/pacing/close-within.ts";
 import type { LayeredState } from "../../machinery/state/layered-state.ts";
 import type { PluginStates } from "../../machinery/state/plugin-states.ts";
 import type { CallOptions } from "../../plugin/call-context.ts";
-import { shortId } from "../../plugin/logger.ts";
 import type { LoadedPlugin, SessionPart } from "../../plugin/plugin.ts";
 import { ToolCatalogue } from "../../plugin/tool-catalogue.ts";
 import { isThenable } from "../../protocol/awaitable.ts";
@@ -159,7 +158,7 @@ export class SessionParts implements PartsOfSession, PartServices {
       try {
         part.opened?.();
       } catch (error) {
-        const session = shortId(this.scope.info.id);
+        const session = this.scope.info.handle;
         this.#kernel.log.error("opened() of a plugin threw", { session, error });
       }
     }
@@ -172,7 +171,7 @@ export class SessionParts implements PartsOfSession, PartServices {
       try {
         await closeWithin(async () => onLeft((await part.leave?.(signal)) ?? []), undefined, signal);
       } catch (error) {
-        const session = shortId(this.scope.info.id);
+        const session = this.scope.info.handle;
         this.#kernel.log.error("leave() of a plugin failed", { plugin: loaded.name, session, error });
       }
     });
@@ -251,7 +250,7 @@ export class SessionParts implements PartsOfSession, PartServices {
     try {
       await closeWithin(() => part.close?.(isForGood));
     } catch (error) {
-      const session = shortId(this.scope.info.id);
+      const session = this.scope.info.handle;
       this.#kernel.log.error("a plugin could not close a session", { plugin: loaded.name, session, error });
     }
   }

@@ -33,3 +33,14 @@ test("what was changed, cut or sealed with another key is not read", () => {
   expect(createSecrets(createKey()).unseal(sealed, "test")).toBeUndefined();
   expect(secrets.unseal("hunter2", "test")).toBeUndefined();
 });
+
+test("a handle is the same for the same secret, purpose and key, and contains no part of the secret", () => {
+  const key = createKey();
+  const secrets = createSecrets(key);
+  const handle = secrets.handle("3f2c8a52-6a52", "session");
+  expect(handle).toMatch(/^[0-9a-f]{16}$/);
+  expect(createSecrets(key).handle("3f2c8a52-6a52", "session")).toBe(handle);
+  expect(secrets.handle("3f2c8a52-6a52", "agent")).not.toBe(handle);
+  expect(secrets.handle("3f2c8a52-6a53", "session")).not.toBe(handle);
+  expect(createSecrets(createKey()).handle("3f2c8a52-6a52", "session")).not.toBe(handle);
+});

@@ -1,11 +1,16 @@
 // The port with which plugins encrypt tokens, passwords and keys before they are stored in a database or a snapshot.
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 
 export interface Secrets {
   /** Encrypts a secret. Only this host can decrypt it, and only for the same purpose. */
   seal(secret: string, purpose: string): string;
   /** The secret; undefined if the text was sealed by another host, for another purpose, or was changed since. */
   unseal(sealed: string, purpose: string): string | undefined;
+  /**
+   * A short name for a secret that people may see: 16 hexadecimal digits, the same for the same secret and purpose. Without
+   * the key of the host it reveals nothing about the secret.
+   */
+  handle(secret: string, purpose: string): string;
 }
 
 /** Identifies sealed texts, and the version of their format. */
@@ -13,6 +18,7 @@ const prefix = "sealed:1:";
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
+const handleDigits = 16;
 
 export function createKey(): Buffer {
   return randomBytes(keyBytes);
@@ -42,5 +48,7 @@ export function createSecrets(key: Buffer): Secrets {
         return undefined;
       }
     },
+    handle: (secret, purpose) =>
+      createHmac("sha256", key).update(`handle\0${purpose}\0${secret}`).digest("hex").slice(0, handleDigits),
   };
 }

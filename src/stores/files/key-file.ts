@@ -34,6 +34,7 @@ export interface KeyFileOptions {
 export function openKeyFile({ path, log = silentLogger }: KeyFileOptions): Secrets {
   let key = readKey(path, log);
   let secrets = key === undefined ? undefined : createSecrets(key);
+  let handles: Secrets | undefined;
   return {
     seal(secret, purpose) {
       key ??= createKeyFile(path, log);
@@ -42,6 +43,20 @@ export function openKeyFile({ path, log = silentLogger }: KeyFileOptions): Secre
     },
     // Without a key, no secret was ever sealed here.
     unseal: (sealed, purpose) => secrets?.unseal(sealed, purpose),
+    handle(secret, purpose) {
+      if (secrets === undefined) {
+        try {
+          key ??= createKeyFile(path, log);
+          secrets = createSecrets(key);
+        } catch (error) {
+          // A host whose data folder is read-only still runs: its handles change with each start.
+          log.warn("the key file could not be written", { path, error });
+          handles ??= createSecrets(createKey());
+          return handles.handle(secret, purpose);
+        }
+      }
+      return secrets.handle(secret, purpose);
+    },
   };
 }
 
