@@ -89,8 +89,9 @@ export function isEveryName(pattern: string): boolean {
 /** The common forms are compared directly: this is done for every new name that a peer sends. */
 export function createNameMatcher(pattern: string): (name: string) => boolean {
   if (isEveryName(pattern)) return () => true;
-  if (!/[*?[\\]/.test(pattern)) return (name) => name === pattern;
-  const start = pattern.slice(0, -1);
-  if (pattern.endsWith("*") && !/[*?[\\]/.test(start)) return (name) => name.startsWith(start);
+  const [, first = "", plain, last = ""] = /^(\*?)([^*?[\\]+)(\*?)$/.exec(pattern) ?? [];
+  if (plain !== undefined && first + last === "") return (name) => name === plain;
+  if (plain !== undefined && first === "") return (name) => name.startsWith(plain);
+  if (plain !== undefined && last === "") return (name) => name.endsWith(plain);
   return createWildcard(pattern, wildcards);
 }
