@@ -34,7 +34,7 @@ export type ParsedPattern =
   | { readonly pattern: Pattern; readonly problem?: undefined }
   | { readonly problem: string; readonly pattern?: undefined };
 
-export const patternForms = 'calls such as "tools/*" or "memory:read", a resource such as "tool:read_*", or both';
+const patternForms = 'calls such as "tools/*" or "memory:read", a resource such as "tool:read_*", or both';
 
 /** The longest pattern: matching takes time that grows with it. */
 const maxPatternLength = 512;
