@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { benchmark as auth } from "./auth.ts";
 import { benchmark as chains } from "./chains.ts";
 import { benchmark as direct } from "./direct.ts";
 import { benchmark as durability } from "./durability.ts";
@@ -35,6 +36,7 @@ const benchmarks: readonly Benchmark[] = [
   mcp,
   chains,
   sandbox,
+  auth,
 ];
 
 const help = `Usage: npm run bench -- [id …] [options]

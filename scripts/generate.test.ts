@@ -23,6 +23,7 @@ const folder: Record<string, string> = {
       errors: { nobody_there: { retryable: false, doc: "There is nobody to greet." } },
       calls: {
         hello: call("greeting/hello/req", "greeting/hello/resp", {
+          about: { access: "read" },
           doc: "Greets somebody by name.",
           asTool: { effect: "reads" },
           aliases: { "greeting/hi": "greeting/hi/resp" },

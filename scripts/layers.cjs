@@ -1,18 +1,19 @@
-// Arrows point down: protocol ← plugin ← framing · machinery ← host · client ← durability · recording · isolation · config ← caps · stores ·
+// Arrows point down: protocol ← rights ← plugin ← framing · machinery ← host · client ← durability · recording · isolation · config ← caps · stores ·
 // sandboxes · transports · server ← federation ← compose ← testing ← conformance ← cli. Type-only imports count.
 
 /** The folders of src from the bottom up, each with the folders that it may import besides itself. */
 const below = {
   protocol: [],
   framing: ["protocol"],
-  plugin: ["protocol"],
+  rights: ["protocol"],
+  plugin: ["protocol", "rights"],
   machinery: ["protocol", "plugin"],
-  host: ["protocol", "plugin", "machinery/pacing", "machinery/state"],
+  host: ["protocol", "rights", "plugin", "machinery/pacing", "machinery/state"],
   client: ["protocol"],
   durability: ["protocol", "plugin", "machinery/state", "host"],
   recording: ["protocol", "plugin", "machinery/pacing", "machinery/state", "host", "durability"],
   isolation: ["protocol", "plugin", "machinery"],
-  config: ["protocol", "plugin", "machinery", "isolation"],
+  config: ["protocol", "rights", "plugin", "machinery", "isolation"],
   stores: ["protocol", "plugin", "machinery", "host", "durability", "recording"],
   transports: ["protocol", "framing", "host"],
   sandboxes: ["protocol", "plugin", "machinery", "config"],

@@ -15,12 +15,14 @@ export const counter = capability("counter", {
   errors: { counter_overflow: { retryable: false, doc: "The sum would no longer be a safe integer." } },
   calls: {
     add: call("counter/add/req", "counter/add/resp", {
+      about: { access: "write" },
       doc: "Adds to the counter and returns its new value.",
       request: z.object({ amount: z.int().default(1) }),
       result: z.object({ value: z.int() }),
       example: { request: { amount: 2 }, result: { value: 2 } },
     }),
     get: call("counter/get/req", "counter/get/resp", {
+      about: { access: "read" },
       doc: "Returns the value of the counter.",
       request: z.object({}),
       result: z.object({ value: z.int() }),

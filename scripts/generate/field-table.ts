@@ -17,14 +17,21 @@ function rowsOf(schema: JsonSchema, prefix: string): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`;
     const isRequired = schema.required?.includes(name) === true && !("default" in field);
-    const nested =
-      field.items?.properties === undefined ? { schema: field, path } : { schema: field.items, path: `${path}[]` };
+    const nested = nestedOf(field, path);
     // The default of a section only repeats the defaults of its fields.
     const hasOwnDefault = "default" in field && field.properties === undefined && field.items?.properties === undefined;
     const standard = hasOwnDefault ? code(JSON.stringify(field.default)) : isRequired ? "required" : "";
     const row = [code(path), typeOf(field), standard, field.description ?? ""];
     return [row, ...rowsOf(nested.schema, `${nested.path}.`)];
   });
+}
+
+/** Fields of an object, of the items of a list, or of objects by name. */
+function nestedOf(field: JsonSchema, path: string): { schema: JsonSchema; path: string } {
+  if (field.items?.properties !== undefined) return { schema: field.items, path: `${path}[]` };
+  const named = field.additionalProperties;
+  if (typeof named === "object" && named.properties !== undefined) return { schema: named, path: `${path}.<name>` };
+  return { schema: field, path };
 }
 
 function typeOf(field: JsonSchema): string {

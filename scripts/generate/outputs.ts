@@ -7,7 +7,7 @@ import { renderReadme } from "./bench-table.ts";
 import { readCapabilityFolders } from "./capability-folders.ts";
 import { createProtocolSchema } from "./protocol-schema.ts";
 import { renderReference } from "./reference.ts";
-import { renderPackage, renderPlugins, renderSpellings, renderTables } from "./registries.ts";
+import { renderKnownCalls, renderPackage, renderPlugins, renderSpellings, renderTables } from "./registries.ts";
 import { renderVectors } from "./vectors.ts";
 
 const referenceDir = "docs/reference";
@@ -24,6 +24,7 @@ export async function createOutputs(root: string): Promise<Outputs> {
     ["src/caps/tables.generated.ts", renderTables(folders)],
     ["src/caps/plugins.generated.ts", renderPlugins(folders)],
     ["src/protocol/spellings.generated.ts", renderSpellings(folders)],
+    ["src/rights/known-calls.generated.ts", renderKnownCalls([core, ...capabilities])],
     ["package.json", renderPackage(await readFile(join(root, "package.json"), "utf8"), folders)],
     [`${referenceDir}/a2e.schema.json`, `${JSON.stringify(createProtocolSchema(capabilities), undefined, 2)}\n`],
   ]);

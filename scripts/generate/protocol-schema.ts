@@ -70,6 +70,7 @@ function addCall(messages: Definitions, capability: Capability, name: string, ca
     description: call.doc,
     "x-kind": "request",
     ...about,
+    "x-about": call.about,
     "x-response": call.responseType,
   });
   const families = [...new Set(Object.values(call.aliases))].filter((type) => type !== call.responseType);

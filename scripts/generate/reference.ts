@@ -11,6 +11,7 @@ import type { Call, Capability } from "../../src/protocol/table/capability.ts";
 import type { CapabilityFolder } from "./capability-folders.ts";
 import { code, renderFields, renderTable } from "./field-table.ts";
 import { toJsonSchema } from "./json-schema.ts";
+import { renderAbout, renderResources } from "./rights-text.ts";
 
 /** Pages by their names. */
 export function renderReference(folders: readonly CapabilityFolder[]): Map<string, string> {
@@ -63,6 +64,7 @@ function renderCapability({ capability, exportName, options }: CapabilityFolder)
     capability.doc,
     `On a client: \`client.${exportName}\`. Events of its calls: \`${capability.event}\`.`,
     ...renderMessages(capability),
+    ...renderResources(capability.resources),
     ...(Object.keys(capability.errors).length === 0 ? [] : ["## Errors", renderErrorTable(capability.errors)]),
     ...(options === undefined
       ? []
@@ -93,6 +95,7 @@ function renderCall(name: string, call: Call, who = ""): string[] {
     `## ${name}`,
     `${who}${call.doc}`,
     `\`${call.type}\` → \`${call.responseType}\`${aliases === "" ? "" : `. Also accepted: ${aliases}`}.`,
+    who === "" ? renderAbout(call.about) : "",
     "### Request",
     renderFields(toJsonSchema(call.request, "input")),
     renderJson(call.example.request),

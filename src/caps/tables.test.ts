@@ -1,5 +1,6 @@
 // What must hold for every table, whichever folder it came with.
 import { describe, expect, test } from "vitest";
+import { toJSONSchema } from "zod";
 import { core } from "../protocol/core.ts";
 import { coreErrors } from "../protocol/errors.ts";
 import type { Capability } from "../protocol/table/capability.ts";
@@ -15,6 +16,16 @@ test("no two tables claim one message type", () => {
 test("no two capabilities give one error code two meanings", () => {
   const codes = [coreErrors, ...capabilities.map(({ errors }) => errors)].flatMap((errors) => Object.keys(errors));
   expect(codes).toEqual([...new Set(codes)]);
+});
+
+test("no two capabilities have resources of one kind", () => {
+  const kinds = capabilities.flatMap(({ resources }) => Object.keys(resources));
+  expect(kinds).toEqual([...new Set(kinds)]);
+});
+
+test("a call that is offered as a tool that only reads needs only the right to read", () => {
+  for (const { type, asTool, about } of capabilities.flatMap(({ calls }) => Object.values(calls)))
+    if (asTool?.effect === "reads") expect(about.access, type).toBe("read");
 });
 
 describe.each(capabilities.map((capability) => [capability.name, capability] as const))(
@@ -35,6 +46,16 @@ describe.each(capabilities.map((capability) => [capability.name, capability] as 
     test.each(calls)("has examples of %s that fit its schemas", (_name, { request, result, example }) => {
       expect(request.safeParse(example.request).error).toBeUndefined();
       expect(result.safeParse(example.result).error).toBeUndefined();
+    });
+
+    test("lists resources in fields that its results have", () => {
+      for (const [name, { about, result }] of calls) {
+        if (!("shows" in about) || about.shows === undefined) continue;
+        const { at, name: field, usedBy } = about.shows;
+        const list = toJSONSchema(result.shape[at] as never, { io: "input", unrepresentable: "any" });
+        expect(list, name).toMatchObject({ items: { properties: { [field]: { type: "string" } } } });
+        if (usedBy !== undefined) expect(table.calls[usedBy]?.about, name).toMatchObject({ resource: about.resource });
+      }
     });
 
     if (pushes.length > 0)

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { call } from "../protocol/table/capability.ts";
+import { ask } from "../protocol/table/capability.ts";
 import { A2EClient } from "./client.ts";
 import { connectFake, FakePeer } from "./fake-transport.suite.ts";
 
-const question = call("quiz/question/req", "quiz/question/resp", {
+const question = ask("quiz/question/req", "quiz/question/resp", {
   doc: "Asks the agent.",
   request: z.object({ text: z.string() }),
   result: z.object({ answer: z.string() }),
@@ -125,7 +125,7 @@ test("a question that was withdrawn stops its handler alone, is not answered, an
 
 test("an answer without a JSON form is an error to the host, not silence", async () => {
   const { peer, client } = await connectFake();
-  const open = call("quiz/open/req", "quiz/open/resp", {
+  const open = ask("quiz/open/req", "quiz/open/resp", {
     doc: "Asks for anything.",
     request: z.object({}),
     result: z.object({ answer: z.unknown() }),

@@ -10,6 +10,7 @@ import type { A2EClientError, CallEvent } from "./errors.ts";
 import { connectFake } from "./fake-transport.suite.ts";
 
 const paint = call("paint/req", "paint/resp", {
+  about: { access: "write" },
   doc: "Paints.",
   request: z.object({ colour: z.string(), options: jsonObject.default({}), streaming: z.boolean().default(false) }),
   result: z.object({ coats: z.int(), note: z.string().default("dry") }),

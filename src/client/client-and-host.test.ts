@@ -20,6 +20,7 @@ const benchCapability = capability("bench", {
   errors: { bench_broken: { retryable: true, doc: "It broke." } },
   calls: {
     run: call("bench/run/req", "bench/run/resp", {
+      about: { access: "write" },
       doc: "Runs.",
       request: z.object({ value: jsonValue.nullable().default(null), streaming: z.boolean().default(false) }),
       result: z.object({ value: jsonValue.nullable().default(null) }),

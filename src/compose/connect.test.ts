@@ -24,6 +24,7 @@ const clockTable = capability("wall_clock", {
   doc: "Returns the time.",
   calls: {
     read: call("wall_clock/read/req", "wall_clock/read/resp", {
+      about: { access: "read" },
       doc: "Reads the clock.",
       request: z.object({}),
       result: z.object({ hour: z.int() }),

@@ -35,6 +35,7 @@ describe("defaults", () => {
       },
       transport: { type: "http", config: {} },
       handshake: { required: true },
+      roles: {},
       audit: {
         enabled: true,
         path: join(data, "audit.jsonl"),

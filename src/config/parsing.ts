@@ -16,6 +16,7 @@ import { copyJson } from "../protocol/json.ts";
 import { isMapping, moveAliases } from "./aliases.ts";
 import { type EnvironmentVariables, substituteEnvironment } from "./environment.ts";
 import { fieldsOf, isOpen, pathsOf, toField } from "./fields.ts";
+import { findRoleProblems } from "./roles.ts";
 import { type A2EHostConfig, hostConfig } from "./schema.ts";
 
 export interface ConfigOptions {
@@ -64,7 +65,13 @@ export function parseHostConfig(input: unknown, options: ConfigOptions = {}): Pa
     const { message, suggestion } = explainIssue(issue, valueAt(prepared, path), reading.isSecret(path));
     reading.report(path, message, suggestion);
   }
-  if (parsed.success) reading.reportRepeatedNames(parsed.data.plugins);
+  if (parsed.success) {
+    reading.reportRepeatedNames(parsed.data.plugins);
+    for (const { path, message, suggestion, part } of findRoleProblems(parsed.data.roles, parsed.data.plugins)) {
+      if (reading.isSubstituted(path)) reading.report(path, "the variable is not a pattern that any call matches");
+      else reading.report(path, message, suggestion, part);
+    }
+  }
   if (!parsed.success || reading.problems.length > 0) {
     return { problems: reading.problems.sort((one, other) => (one.line ?? 0) - (other.line ?? 0)) };
   }
@@ -111,7 +118,11 @@ class ConfigReading {
   }
 
   isSecret(path: ConfigPath): boolean {
-    return isSecretPath(path) || this.#substituted.has(path.join("."));
+    return isSecretPath(path) || this.isSubstituted(path);
+  }
+
+  isSubstituted(path: ConfigPath): boolean {
+    return this.#substituted.has(path.join("."));
   }
 
   /** Settles all that the schema does not: empty sections, `${NAME}`, numbers written as text, unknown keys. */
@@ -120,6 +131,7 @@ class ConfigReading {
     if (value === null || value === undefined) return undefined;
     if (typeof value === "string") return toExpected(schema, this.#substitute(value, path));
     if (schema instanceof z.ZodObject) return isMapping(value) ? this.#prepareSection(schema, value, path) : value;
+    if (schema instanceof z.ZodRecord) return isMapping(value) ? this.#prepareNamed(schema, value, path) : value;
     if (schema instanceof z.ZodArray) {
       if (!Array.isArray(value)) return value;
       const item = toField(schema.element as z.ZodType).schema;
@@ -138,6 +150,15 @@ class ConfigReading {
       else if (!isOpen(section)) this.report(here, "unknown key", suggestKey(key, section), "key");
       else if (key !== "__proto__") prepared.push([key, this.#prepareFreely(item, here)]);
     }
+    return Object.fromEntries(prepared.filter(([, item]) => item !== undefined));
+  }
+
+  /** Sections whose names the author of the config chooses. */
+  #prepareNamed(record: z.ZodRecord, value: Record<string, unknown>, path: ConfigPath): Record<string, unknown> {
+    const { schema } = toField(record.valueType as z.ZodType);
+    const prepared = Object.entries(value).map(
+      ([name, item]) => [name, this.prepare(schema, item, [...path, name])] as const,
+    );
     return Object.fromEntries(prepared.filter(([, item]) => item !== undefined));
   }
 

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import { jsonObject } from "../protocol/json.ts";
 import { globalLimits } from "./limits.ts";
+import { roles } from "./roles.ts";
 import { sandboxConfig } from "./sandbox.ts";
 
 const text = z.string().min(1);
@@ -218,6 +219,9 @@ export const hostConfig = z.strictObject({
     })
     .prefault({})
     .describe("Requirements for the handshake of an agent."),
+  roles: roles.describe(
+    "Roles by name, beside the built-in roles operator, agent and observer. `a2e policy explain` shows what a role may do and why.",
+  ),
   audit: audit.prefault({}).describe("The audit log."),
   plugins: z
     .array(plugin)

@@ -14,7 +14,9 @@ export {
 } from "../protocol/errors.ts";
 export { type JsonObject, type JsonValue, jsonObject, jsonValue } from "../protocol/json.ts";
 export { defaultLimits, type Limits } from "../protocol/limits.ts";
+export type { About, Access } from "../protocol/table/about.ts";
 export {
+  ask,
   type Call,
   type Capability,
   type CapabilitySpec,

@@ -14,13 +14,13 @@ const sourceUrl = (file: string) => JSON.stringify(pathToFileURL(join(import.met
 const prelude = `
 import { existsSync } from "node:fs";
 import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
-import { call, capability, push } from ${sourceUrl("protocol/table/capability.ts")};
+import { ask, call, capability, push } from ${sourceUrl("protocol/table/capability.ts")};
 import { A2EError } from ${sourceUrl("protocol/errors.ts")};
 import { jsonValue } from ${sourceUrl("protocol/json.ts")};
 const text = z.object({ text: z.string() });
-const step = { doc: "", request: z.object({ name: z.string() }), result: z.object({ value: jsonValue }), example: { request: { name: "" }, result: { value: 1 } } };
+const step = { doc: "", about: { access: "write" }, request: z.object({ name: z.string() }), result: z.object({ value: jsonValue }), example: { request: { name: "" }, result: { value: 1 } } };
 const run = call("work/run/req", "work/run/resp", step);
-const question = call("work/question/req", "work/question/resp", { doc: "", request: text, result: text, example: { request: { text: "" }, result: { text: "" } } });
+const question = ask("work/question/req", "work/question/resp", { doc: "", request: text, result: text, example: { request: { text: "" }, result: { text: "" } } });
 const told = push("work/told", { doc: "", payload: text, example: { text: "" } });
 const work = capability("work", { doc: "", errors: { too_much: { retryable: false, doc: "" } }, calls: { run }, asks: { question }, pushes: { told } });
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

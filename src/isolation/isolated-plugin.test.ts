@@ -21,7 +21,7 @@ import { A2EError } from ${JSON.stringify(protocolUrl("protocol/errors.ts"))};
 const empty = z.object({});
 const value = z.object({ value: z.number() });
 const crossed = push("work/crossed", { doc: "", payload: value, example: { value: 1 } });
-const table = (type, request = empty) => call("work/" + type + "/req", "work/" + type + "/resp", { doc: "", request, result: value, example: { request: {}, result: { value: 1 } } });
+const table = (type, request = empty) => call("work/" + type + "/req", "work/" + type + "/resp", { doc: "", about: { access: "write" }, request, result: value, example: { request: {}, result: { value: 1 } } });
 export const work = capability("work", {
   doc: "",
   errors: { too_much: { retryable: false, doc: "" } },
@@ -59,6 +59,7 @@ const value = z.object({ value: z.number() });
 const empty = z.object({});
 const table = <Request extends z.ZodObject>(request: Request) => ({
   doc: "",
+  about: { access: "write" } as const,
   request,
   result: value,
   example: { request: {} as z.input<Request>, result: { value: 1 } },

@@ -38,6 +38,7 @@ export const errorPayload = z.object({
 });
 
 export const handshake = call("handshake/req", "handshake/resp", {
+  about: { access: "none" },
   doc: "Opens a session: the agent names itself and requests capabilities; the host answers which it grants.",
   request: z.object({
     agent_id: z.string().default(""),
@@ -72,6 +73,7 @@ export const handshake = call("handshake/req", "handshake/resp", {
 });
 
 export const ping = call("ping", "pong", {
+  about: { access: "none" },
   doc: "Asks whether the host is there.",
   request: z.object({}),
   result: z.object({ uptime_seconds: z.number().default(0) }),
@@ -80,6 +82,7 @@ export const ping = call("ping", "pong", {
 });
 
 export const cancel = call("invoke/cancel/req", "invoke/cancel/resp", {
+  about: { access: "none" },
   doc: "Cancels a call in flight by its id; the call itself is then answered with `cancelled`. An extension of ours.",
   request: z.object({ call_id: z.string().min(1), reason: z.string().default("") }),
   result: z.object({ cancelled: z.boolean().describe("False if no such call is in flight.") }),
@@ -94,6 +97,7 @@ const snapshotInfo = z.object({
 });
 
 export const snapshot = call("session/snapshot/req", "session/snapshot/resp", {
+  about: { access: "write" },
   doc: "Saves the state of this session across its capabilities to the snapshot store. An extension of ours.",
   request: z.object({ label: z.string().max(128).default("") }),
   result: z.object({
@@ -112,6 +116,7 @@ export const snapshot = call("session/snapshot/req", "session/snapshot/resp", {
 });
 
 export const restore = call("session/restore/req", "session/restore/resp", {
+  about: { access: "write" },
   doc: "Restores this session from one of its snapshots, by default the newest. An extension of ours.",
   request: z.object({ snapshot_id: z.string().default("") }),
   result: z.object({
@@ -125,6 +130,7 @@ export const restore = call("session/restore/req", "session/restore/resp", {
 });
 
 const listSnapshots = call("session/snapshots/req", "session/snapshots/resp", {
+  about: { access: "read" },
   doc: "Lists the snapshots of this session, newest first. An extension of ours.",
   request: z.object({}),
   result: z.object({ snapshots: z.array(z.object({ ...snapshotInfo.shape, label: z.string().default("") })) }),
@@ -132,6 +138,7 @@ const listSnapshots = call("session/snapshots/req", "session/snapshots/resp", {
 });
 
 export const fork = call("session/fork/req", "session/fork/resp", {
+  about: { access: "write" },
   doc: "Creates a session that begins with a copy of this session's state; later changes to either do not affect the other. An extension of ours.",
   request: z.object({ label: z.string().max(128).default("") }),
   result: z.object({
@@ -150,6 +157,7 @@ export const fork = call("session/fork/req", "session/fork/resp", {
 });
 
 export const merge = call("session/merge/req", "session/merge/resp", {
+  about: { access: "write" },
   doc: "Merges the changes of a fork into this session. State that both changed stays as it is here and is reported as a conflict. An extension of ours.",
   request: z.object({ session_id: z.string().min(1).describe("Of the fork; it stays open.") }),
   result: z.object({
@@ -162,6 +170,7 @@ export const merge = call("session/merge/req", "session/merge/resp", {
 });
 
 export const replay = call("session/replay/req", "session/replay/resp", {
+  about: { access: "read" },
   doc: "Runs this session again from its recording, isolated from other sessions, files and the network, and compares every line that it sends. Tools are not run: their results are recorded. An extension of ours.",
   request: z.object({}),
   result: z.object({

@@ -63,6 +63,7 @@ describe("detectDialect", () => {
 
 describe("addMirrors", () => {
   const mirrored = call("x/req", "x/resp", {
+    about: { access: "write" },
     doc: "",
     request: z.object({}),
     result: z.object({ state: jsonObject.default({}), list: z.array(z.string()).default([]) }),

@@ -9,6 +9,7 @@ const vault = capability("vault", {
   doc: "Keeps things.",
   calls: {
     put: call("vault/put/req", "vault/put/resp", {
+      about: { access: "write" },
       doc: "Puts.",
       aliases: { "vault/put": "vault/put/resp" },
       concealed: ["content"],

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { probe, type RawPeer, type Run } from "../host/session/raw-session.suite.ts";
 import { type Plugin, plugin, type SessionContext } from "../plugin/plugin.ts";
 import type { Message } from "../protocol/envelope.ts";
-import { call, capability } from "../protocol/table/capability.ts";
+import { ask, call, capability } from "../protocol/table/capability.ts";
 import { identical, readFixture, record, replay } from "./replayed-session.suite.ts";
 
 /** A plugin whose handler is made for each session. */
@@ -95,7 +95,7 @@ test("an id that looks like the number of an effect is a call of its own", async
   expect(await replay(recorded, [drawing()])).toEqual(identical);
 });
 
-const question = call("quiz/question/req", "quiz/question/resp", {
+const question = ask("quiz/question/req", "quiz/question/resp", {
   doc: "Asks.",
   request: z.object({ text: z.string() }),
   result: z.object({ answer: z.string() }),
@@ -106,6 +106,7 @@ const quiz = capability("quiz", {
   doc: "Asks from out there.",
   calls: {
     start: call("quiz/start/req", "quiz/start/resp", {
+      about: { access: "write" },
       doc: "Asks twice.",
       request: z.object({ calls_back: z.boolean().default(false) }),
       result: z.object({ answers: z.array(z.string()) }),

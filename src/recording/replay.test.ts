@@ -6,7 +6,7 @@ import { toolsPlugin } from "../caps/tools/plugin.ts";
 import { tools } from "../caps/tools/protocol.ts";
 import { probe, probePlugin, RawPeer, type Run, side, startRawHost } from "../host/session/raw-session.suite.ts";
 import { type Plugin, plugin } from "../plugin/plugin.ts";
-import { call, capability } from "../protocol/table/capability.ts";
+import { ask, call, capability } from "../protocol/table/capability.ts";
 import { createFakeClock } from "../testing/fake-clock.ts";
 import { createMemoryRecordings } from "./memory-recordings.suite.ts";
 import type { Divergence } from "./replay-report.ts";
@@ -345,13 +345,14 @@ test("a session without a recording uses the host's own sources directly", async
 });
 
 test("questions to the agent are replayed with their answers, refusals and timeouts", async () => {
-  const question = call("quiz/question/req", "quiz/question/resp", {
+  const question = ask("quiz/question/req", "quiz/question/resp", {
     doc: "Asks.",
     request: z.object({ text: z.string() }),
     result: z.object({ answer: z.string() }),
     example: { request: { text: "?" }, result: { answer: "!" } },
   });
   const start = call("quiz/start/req", "quiz/start/resp", {
+    about: { access: "write" },
     doc: "Asks three times.",
     request: z.object({}),
     result: z.object({ answers: z.array(z.string()) }),

@@ -14,6 +14,7 @@ const echo = capability("echo", {
   doc: "Repeats a text.",
   calls: {
     say: call("echo/say/req", "echo/say/resp", {
+      about: { access: "read" },
       doc: "Repeats a text with the current time.",
       request: z.object({ text: z.string() }),
       result: z.object({ text: z.string(), at: z.number() }),

@@ -19,30 +19,35 @@ export const echo = capability("echo", {
   doc: "Returns its argument.",
   calls: {
     say: call("echo/say/req", "echo/say/resp", {
+      about: { access: "read" },
       doc: "Returns the value as it came.",
       request: given,
       result: given,
       example: { request: { value: {} }, result: { value: {} } },
     }),
     count: call("echo/count/req", "echo/count/resp", {
+      about: { access: "read" },
       doc: "Sends as many events as asked for, then answers how often this key has been counted.",
       request: z.object({ key: z.string(), events: z.int().default(0) }),
       result: z.object({ times: z.int() }),
       example: { request: { key: "a" }, result: { times: 1 } },
     }),
     keep: call("echo/keep/req", "echo/keep/resp", {
+      about: { access: "write" },
       doc: "Keeps the first value it is given and returns it ever after.",
       request: given,
       result: given,
       example: { request: { value: {} }, result: { value: {} } },
     }),
     flood: call("echo/flood/req", "echo/flood/resp", {
+      about: { access: "write" },
       doc: "Sends lines of a given size without waiting for the reader.",
       request: z.object({ lines: z.int(), bytes: z.int() }),
       result: z.object({}),
       example: { request: { lines: 1, bytes: 1 }, result: {} },
     }),
     die: call("echo/die/req", "echo/die/resp", {
+      about: { access: "write" },
       doc: "Ends the host without an answer.",
       request: z.object({}),
       result: z.object({}),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { isJsonObject, jsonObject, jsonValue } from "../../protocol/json.ts";
-import { call, capability } from "../../protocol/table/capability.ts";
+import { ask, call, capability } from "../../protocol/table/capability.ts";
 
 /** The limits of messages; src/caps/chains/limits.ts has the limits of the host. */
 export const messageLimits = {
@@ -100,6 +100,7 @@ const exampleNodes = [
 
 const run = call("chain/req", "chain/resp", {
   asTool: { effect: "acts", name: "chain_run" },
+  about: { access: "write", resource: "chain", from: "chain_id" },
   doc: "Runs a chain. A node starts as soon as the nodes that it waits for have ended. The answer is a result, also if the chain fails.",
   aliases: { "chain/execute": "chain/resp", "chain/execute/req": "chain/execute/resp" },
   request: z.object({
@@ -169,10 +170,12 @@ export const chains = capability("chains", {
   errors: {
     unknown_output: { retryable: false, doc: "The host has no large output of that node." },
   },
+  resources: { chain: "A chain, by the chain_id that its agent chose." },
   calls: {
     run: { ...run, parseResult: (answer, name) => run.parseResult(withErrorObject(answer), name) },
     validate: call("chain/validate/req", "chain/validate/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read" },
       doc: "Lists all problems of a chain without running it. An extension of ours.",
       aliases: { "chain/validate": "chain/validate/resp" },
       request: z.object({
@@ -197,6 +200,7 @@ export const chains = capability("chains", {
     }),
     list: call("chain/list/req", "chain/list/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "chain", shows: { at: "runs", name: "chain_id" } },
       doc: "Lists the runs of this session that are in progress, or were resumed and wait for their agent. An extension of ours.",
       aliases: { "chain/list": "chain/list/resp" },
       request: z.object({}),
@@ -225,6 +229,7 @@ export const chains = capability("chains", {
     }),
     cancel: call("chain/cancel/req", "chain/cancel/resp", {
       asTool: { effect: "destroys" },
+      about: { access: "write", resource: "chain", instance: "run_id" },
       doc: "Stops a run, also a resumed run without a waiting request. An extension of ours.",
       request: z.object({ run_id: z.string() }),
       result: z.object({ cancelled: z.boolean().describe("False if no such run is in progress.") }),
@@ -232,6 +237,7 @@ export const chains = capability("chains", {
     }),
     output: call("chain/output/req", "chain/output/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "chain", instance: "run_id" },
       doc: "Reads a large output as JSON text, page by page. An extension of ours.",
       request: z.object({
         run_id: z.string(),
@@ -258,7 +264,7 @@ export const chains = capability("chains", {
     }),
   },
   asks: {
-    approve: call("chain/approve/req", "chain/approve/resp", {
+    approve: ask("chain/approve/req", "chain/approve/resp", {
       doc: "A chain waits for the agent's approval before it continues. An extension of ours.",
       request: z.object({
         chain_id: z.string(),

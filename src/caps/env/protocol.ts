@@ -131,9 +131,11 @@ export const env = capability("env", {
       doc: "The environment rejected the options of the reset, or the session has too many episodes.",
     },
   },
+  resources: { env: "An environment, by its name." },
   calls: {
     reset: call("env/reset/req", "env/reset/resp", {
       asTool: { effect: "adds" },
+      about: { access: "write", resource: "env", from: "env_name" },
       doc: "Starts an episode. Other episodes of the session continue.",
       request: z.object({
         env_name: z.string().default("").describe("Without it, the default environment of the host."),
@@ -161,6 +163,7 @@ export const env = capability("env", {
     }),
     step: call("env/step/req", "env/step/resp", {
       asTool: { effect: "adds" },
+      about: { access: "write", resource: "env", instance: "episode_id" },
       doc: "Acts in an episode.",
       request: z.object({ episode_id: episodeId, action }),
       result: observed,
@@ -169,6 +172,7 @@ export const env = capability("env", {
     }),
     observe: call("env/observe/req", "env/observe/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "env", instance: "episode_id" },
       doc: "Returns the current observation of an episode without acting.",
       request: z.object({ episode_id: episodeId }),
       result: observed,
@@ -177,6 +181,7 @@ export const env = capability("env", {
     }),
     close: call("env/close/req", "env/close/resp", {
       asTool: { effect: "destroys" },
+      about: { access: "write", resource: "env", instance: "episode_id" },
       doc: "Closes an episode. Closing an episode that does not exist succeeds.",
       request: z.object({ episode_id: episodeId }),
       result: z.object({ closed: z.boolean().default(true) }),
@@ -184,6 +189,12 @@ export const env = capability("env", {
     }),
     space: call("env/space/req", "env/space/resp", {
       asTool: { effect: "reads" },
+      about: {
+        access: "read",
+        resource: "env",
+        from: "env_name",
+        shows: { at: "environments", name: "name", usedBy: "reset" },
+      },
       doc: "Describes the actions and observations of an environment, and lists the environments of the host.",
       aliases: { "env/spaces/req": "env/spaces/resp" },
       request: z.object({ env_name: z.string().default("") }),
@@ -211,12 +222,14 @@ export const env = capability("env", {
       },
     }),
     render: call("env/render/req", "env/render/resp", {
+      about: { access: "read", resource: "env", instance: "episode_id" },
       doc: "Renders an episode as `text`, `json`, `screenshot` (an image as a data URL) or in a mode of the environment. The result is null if the environment does not support the mode.",
       request: z.object({ episode_id: episodeId, mode: z.string().nullable().default("screenshot") }),
       result: z.object({ render: jsonValue.nullable() }),
       example: { request: { episode_id: exampleId, mode: "text" }, result: { render: "count: 1" } },
     }),
     plan: call("env/plan/req", "env/plan/resp", {
+      about: { access: "read", resource: "env", instance: "episode_id" },
       doc: "Suggests actions for the current state, best first. Each can be sent to env/step unchanged.",
       // One SDK uses the type of the answer for its request; such a request has no req_id.
       aliases: { "env/plan/resp": "env/plan/resp" },
@@ -231,6 +244,7 @@ export const env = capability("env", {
       example: { request: { episode_id: exampleId }, result: { suggested_actions: [{ type: "inc" }] } },
     }),
     batchStep: call("env/batch_step/req", "env/batch_step/resp", {
+      about: { access: "write", resource: "env", instance: ["episode_ids.*", "episode_id"] },
       doc: "Steps several episodes, or one episode several times. Each item has its own result or error.",
       request: z.object({
         episode_ids: z.array(z.string()).default([]),
@@ -258,6 +272,7 @@ export const env = capability("env", {
       },
     }),
     whatIf: call("env/what_if/req", "env/what_if/resp", {
+      about: { access: "read", resource: "env", instance: "episode_id" },
       doc: "Tries each action on a copy of an episode and leaves the episode unchanged. An extension of ours.",
       request: z.object({
         episode_id: episodeId,
@@ -280,6 +295,7 @@ export const env = capability("env", {
       },
     }),
     fork: call("env/fork/req", "env/fork/resp", {
+      about: { access: "write", resource: "env", instance: "episode_id" },
       doc: "Copies an episode. The copy is an independent episode; leave it unused to have a checkpoint for env/restore. An extension of ours.",
       request: z.object({
         episode_id: episodeId,
@@ -297,6 +313,7 @@ export const env = capability("env", {
       },
     }),
     restore: call("env/restore/req", "env/restore/resp", {
+      about: { access: "write", resource: "env", instance: ["episode_id", "from_episode_id"] },
       doc: "Replaces the state of an episode, random numbers included, with that of another episode, which stays unchanged. An extension of ours.",
       request: z.object({
         episode_id: episodeId,
@@ -310,6 +327,7 @@ export const env = capability("env", {
       },
     }),
     reward: call("env/reward", "env/reward/resp", {
+      about: { access: "write", resource: "env", instance: "episode_id" },
       doc: "Reports a reward given by the agent itself. It is stored with the recorded step, beside the reward of the environment; a step that was not recorded stores nothing.",
       aliases: { "env/reward/req": "env/reward/resp" },
       request: z.object({
@@ -321,6 +339,7 @@ export const env = capability("env", {
       example: { request: { episode_id: exampleId, reward: 0.5 }, result: { ok: true, step_num: 1 } },
     }),
     listExperiences: call("env/exp/list/req", "env/exp/list/resp", {
+      about: { access: "read", resource: "env", instance: "episode_id" },
       doc: "Lists the recorded steps of this session, newest last.",
       request: z.object({
         episode_id: z.string().default("").describe("Without it, all episodes."),
@@ -334,6 +353,7 @@ export const env = capability("env", {
       example: { request: { limit: 10 }, result: { episodes: [], total: 0 } },
     }),
     exportExperiences: call("env/exp/export/req", "env/exp/export/resp", {
+      about: { access: "read", resource: "env", instance: "episode_id" },
       doc: "Exports recorded steps as NDJSON in pages, oldest first. A page has at most as many steps as fit into one answer. An extension of ours.",
       request: z.object({
         episode_id: z.string().default(""),
@@ -348,6 +368,7 @@ export const env = capability("env", {
       example: { request: {}, result: { ndjson: "", count: 0, next_cursor: null } },
     }),
     resetData: call("env/data/reset/req", "env/data/reset/resp", {
+      about: { access: "write" },
       doc: "Resets the data of this session to the baseline of the host. Episodes continue.",
       request: z.object({
         scope: z.enum(["all", "baseline"]).default("all").describe("`baseline` keeps the files that were added."),
@@ -362,6 +383,7 @@ export const env = capability("env", {
       example: { request: {}, result: { ok: true, restored: 2, data_root: "/workspace/data" } },
     }),
     addData: call("env/data/add/req", "env/data/add/resp", {
+      about: { access: "write" },
       doc: "Copies files of the host into a data root of this session; their content is not sent. A part that fails does not stop the others.",
       request: z.object({
         parts: z
@@ -393,6 +415,7 @@ export const env = capability("env", {
       },
     }),
     getData: call("env/data/get/req", "env/data/get/resp", {
+      about: { access: "read" },
       doc: "Lists the files of a data root of this session, with their content if requested.",
       request: z.object({
         query: z.string().max(1000).default("").describe("A pattern (`*`, `**`, `?`) or a substring of the path."),

@@ -1,5 +1,5 @@
 // The lists of names and addresses of a server's config. In them, `*` stands for any characters.
-import { createWildcard } from "../../machinery/validation/wildcard.ts";
+import { createWildcard } from "../../protocol/wildcards/wildcard.ts";
 
 /** Every character but `*` stands for itself, since `?` is common in addresses. */
 export function matchesPattern(pattern: string, text: string): boolean {

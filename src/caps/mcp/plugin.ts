@@ -36,7 +36,11 @@ function createMcpPlugin(options: ParsedMcpOptions): Plugin<typeof mcp> {
         handlers: {
           registerServer: async ({ config, ...fields }, { signal }) => ({
             ok: true,
-            server: await session.register({ ...(fields as JsonObject), ...config }, signal),
+            // An empty id in `config` must not replace the id beside it, which rights were checked for.
+            server: await session.register(
+              { ...(fields as JsonObject), ...config, server_id: config.server_id || (fields.server_id ?? null) },
+              signal,
+            ),
           }),
           listServers: ({ status_filter }) => {
             const servers = session.servers.map((server) => server.info());

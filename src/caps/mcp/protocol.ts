@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
-import { call, capability, push } from "../../protocol/table/capability.ts";
+import { ask, call, capability, push } from "../../protocol/table/capability.ts";
 
 /** The limits of messages; src/caps/mcp/limits.ts has the limits of the host. */
 export const messageLimits = {
@@ -129,8 +129,10 @@ export const mcp = capability("mcp", {
     },
     mcp_capability_missing: { retryable: false, doc: "The server does not support this." },
   },
+  resources: { server: "An MCP server, by its server_id. Its tools are resources of the kind tool." },
   calls: {
     registerServer: call("mcp/server/register/req", "mcp/server/register/resp", {
+      about: { access: "write", resource: "server", from: ["server_id", "config.server_id"] },
       doc: "Connects a server for this session, if the host's `registration` allows it.",
       aliases: { "mcp/connect": "mcp/connect/resp" },
       mirrors: { info: "server" },
@@ -152,12 +154,14 @@ export const mcp = capability("mcp", {
       },
     }),
     listServers: call("mcp/server/list/req", "mcp/server/list/resp", {
+      about: { access: "read", resource: "server", shows: { at: "servers", name: "server_id" } },
       doc: "Lists the servers that this session can use, with their health.",
       request: z.object({ status_filter: z.string().default("").describe("Only servers with this status.") }),
       result: z.object({ servers: z.array(serverInfo).default([]) }),
       example: { request: { status_filter: "ready" }, result: { servers: [exampleServer] } },
     }),
     unregisterServer: call("mcp/server/unregister/req", "mcp/server/unregister/resp", {
+      about: { access: "write", resource: "server", from: "server_id" },
       doc: "Disconnects a server that this session registered; those of the host's config stay.",
       aliases: { "mcp/disconnect": "mcp/disconnect/resp" },
       mirrors: { success: "ok" },
@@ -166,6 +170,7 @@ export const mcp = capability("mcp", {
       example: { request: { server_id: "files" }, result: { ok: true, server_id: "files" } },
     }),
     authorizeServer: call("mcp/server/authorize/req", "mcp/server/authorize/resp", {
+      about: { access: "write", resource: "server", from: "server_id" },
       doc: "Finishes an authorisation with the callback address that the user's browser ended at. An extension of ours.",
       concealed: ["callback_url", "code", "state"],
       request: z.object({
@@ -181,6 +186,7 @@ export const mcp = capability("mcp", {
       },
     }),
     listResources: call("mcp/resource/list/req", "mcp/resource/list/resp", {
+      about: { access: "read", resource: "server", from: "server_id" },
       doc: "Lists resources page by page: of one server, or of all that are ready.",
       mirrors: { cursor: "next_cursor" },
       request: z.object({ server_id: serverId, cursor }),
@@ -191,6 +197,7 @@ export const mcp = capability("mcp", {
       },
     }),
     listResourceTemplates: call("mcp/resource/template/list/req", "mcp/resource/template/list/resp", {
+      about: { access: "read", resource: "server", from: "server_id" },
       doc: "Lists templates of resource addresses page by page. An extension of ours.",
       request: z.object({ server_id: serverId, cursor }),
       result: z.object({ templates: z.array(resourceTemplate).default([]), next_cursor: nextCursor }),
@@ -200,6 +207,7 @@ export const mcp = capability("mcp", {
       },
     }),
     readResource: call("mcp/resource/read/req", "mcp/resource/read/resp", {
+      about: { access: "read", resource: "server", from: "server_id" },
       doc: "Reads a resource, as text or as base64.",
       aliases: { "mcp/read_resource": "mcp/read_resource/resp" },
       request: z.object({ uri, server_id: serverId.describe("Empty to search all servers for it.") }),
@@ -214,6 +222,7 @@ export const mcp = capability("mcp", {
       },
     }),
     subscribeResource: call("mcp/resource/subscribe/req", "mcp/resource/subscribe/resp", {
+      about: { access: "read", resource: "server", from: "server_id" },
       doc: "Subscribes to changes of a resource, sent as mcp/server/push, also after the server reconnected.",
       mirrors: { success: "ok" },
       request: z.object({ uri, server_id: serverId }),
@@ -221,6 +230,7 @@ export const mcp = capability("mcp", {
       example: { request: { uri: "file:///data/report.md", server_id: "files" }, result: { ok: true } },
     }),
     unsubscribeResource: call("mcp/resource/unsubscribe/req", "mcp/resource/unsubscribe/resp", {
+      about: { access: "read", resource: "server", from: "server_id" },
       doc: "Ends a subscription. An extension of ours.",
       mirrors: { success: "ok" },
       request: z.object({ uri, server_id: serverId }),
@@ -228,6 +238,7 @@ export const mcp = capability("mcp", {
       example: { request: { uri: "file:///data/report.md", server_id: "files" }, result: { ok: true } },
     }),
     listPrompts: call("mcp/prompt/list/req", "mcp/prompt/list/resp", {
+      about: { access: "read", resource: "server", from: "server_id" },
       doc: "Lists prompts page by page: of one server, or of all that are ready.",
       mirrors: { cursor: "next_cursor" },
       request: z.object({ server_id: serverId, cursor }),
@@ -238,6 +249,7 @@ export const mcp = capability("mcp", {
       },
     }),
     getPrompt: call("mcp/prompt/get/req", "mcp/prompt/get/resp", {
+      about: { access: "read", resource: "server", from: "server_id" },
       doc: "Renders a prompt with its arguments.",
       aliases: { "mcp/get_prompt": "mcp/get_prompt/resp" },
       request: z.object({
@@ -261,7 +273,7 @@ export const mcp = capability("mcp", {
     }),
   },
   asks: {
-    sample: call("mcp/sample/req", "mcp/sample/resp", {
+    sample: ask("mcp/sample/req", "mcp/sample/resp", {
       doc: "A server requests a completion from the agent's model. An `error`, or an agent without a handler, refuses it.",
       aliases: { "mcp/sampling/req": "mcp/sampling/resp" },
       correlatedBy: "mcp_request_id",
@@ -296,7 +308,7 @@ export const mcp = capability("mcp", {
         result: { content: { type: "text", text: "It is about tea." }, model: "a-model", stop_reason: "endTurn" },
       },
     }),
-    elicit: call("mcp/elicit/req", "mcp/elicit/resp", {
+    elicit: ask("mcp/elicit/req", "mcp/elicit/resp", {
       doc: "A server asks the user to fill in a form or to visit an address. An extension of ours.",
       correlatedBy: "mcp_request_id",
       request: z.object({
@@ -322,7 +334,7 @@ export const mcp = capability("mcp", {
         result: { action: "accept", content: { folder: "reports" } },
       },
     }),
-    listRoots: call("mcp/root/list/req", "mcp/root/list/resp", {
+    listRoots: ask("mcp/root/list/req", "mcp/root/list/resp", {
       doc: "A server requests the folders and addresses that the agent works in.",
       aliases: { "mcp/roots/list/req": "mcp/roots/list/resp" },
       correlatedBy: "mcp_request_id",

@@ -26,6 +26,13 @@ test("an agent registers a server that the operator allows, uses it, and unregis
   expect(tools).toEqual([]);
 });
 
+test("an empty server_id in config does not replace the server_id beside it", async () => {
+  await using bridge = await startBridge({}, { registration });
+  const config = { server_id: "", name: "other", cmd };
+  const { server } = await bridge.client.mcp.registerServer({ server_id: "mine", config });
+  expect(server.server_id).toBe("mine");
+});
+
 test("a server that an agent registers belongs to its session only", async () => {
   await using bridge = await startBridge({}, { registration });
   const other = await bridge.connect();

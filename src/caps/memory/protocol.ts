@@ -102,9 +102,11 @@ export const memory = capability("memory", {
       doc: "The entry has changed since it was read; `detail.errors[].version` is its current version.",
     },
   },
+  resources: { ns: "A namespace of memory, by its name." },
   calls: {
     init: call("memory/init/req", "memory/init/resp", {
       asTool: { effect: "adds", name: "memory_open" },
+      about: { access: "read", resource: "ns", from: "namespace" },
       doc: "Opens the memory of a namespace and a scope. The same namespace and scope always give the same memory.",
       request: z.object({
         namespace: z.string().min(1).max(256).default("default"),
@@ -124,6 +126,7 @@ export const memory = capability("memory", {
     }),
     store: call("memory/store/req", "memory/store/resp", {
       asTool: { effect: "adds", name: "memory_remember" },
+      about: { access: "write", resource: "ns", resolve: "memory_id" },
       doc: "Stores entries, each completely or not at all. If no entry can be stored, the answer is the error of the first.",
       request: z.object({ memory_id: memoryId, entries: z.array(newEntry).default([]) }),
       result: z.object({
@@ -150,6 +153,7 @@ export const memory = capability("memory", {
     }),
     retrieve: call("memory/retrieve/req", "memory/retrieve/resp", {
       asTool: { effect: "reads", name: "memory_recall" },
+      about: { access: "read", resource: "ns", resolve: "memory_id" },
       doc: "Finds the entries that meet all given conditions. Best match first, or newest first without a query.",
       aliases: {
         "memory/recall": "memory/recall/resp",
@@ -193,6 +197,7 @@ export const memory = capability("memory", {
     }),
     forget: call("memory/forget/req", "memory/forget/resp", {
       asTool: { effect: "destroys" },
+      about: { access: "write", resource: "ns", resolve: "memory_id" },
       doc: "Deletes the entries that meet all given conditions. Without conditions, it deletes all entries of the tier.",
       request: z.object({ ...conditions, tier: tierOrAll.default("episodic") }),
       result: z.object({ deleted: z.int().default(0) }),

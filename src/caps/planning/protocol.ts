@@ -224,9 +224,11 @@ export const planning = capability("planning", {
     claim_conflict: { retryable: true, doc: "Another session has claimed this task, until `detail.expires_at`." },
     claim_lost: { retryable: false, doc: "The claim has expired, was released, or belongs to another agent." },
   },
+  resources: { plan: "A plan, by its plan_id." },
   calls: {
     createPlan: call("planning/plan/create", "planning/plan/create/resp", {
       asTool: { effect: "adds" },
+      about: { access: "write" },
       doc: "Creates a plan. Without columns it gets the default columns of the host: backlog, todo, in_progress, done.",
       request: z.object({
         name: name.default("default"),
@@ -247,6 +249,7 @@ export const planning = capability("planning", {
     }),
     listPlans: call("planning/plan/list", "planning/plan/list/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "plan", shows: { at: "plans", name: "plan_id" } },
       doc: "Lists the plans that this agent can see, oldest first.",
       request: z.object(page),
       result: z.object({ plans: z.array(plan), total }),
@@ -254,6 +257,7 @@ export const planning = capability("planning", {
     }),
     board: call("planning/plan/board", "planning/plan/board/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "plan", from: "plan_id" },
       doc: "Returns the tasks of a plan by column; without a plan, the boards of all plans.",
       request: z.object({ plan_id: id.default("") }),
       result: z.object({
@@ -280,6 +284,7 @@ export const planning = capability("planning", {
     }),
     updatePlan: call("planning/plan/update", "planning/plan/update/resp", {
       asTool: { effect: "destroys" },
+      about: { access: "write", resource: "plan", from: "plan_id" },
       doc: "Changes a plan. Missing and empty fields stay unchanged, null clears a field. Only its owner may share it. An extension of ours.",
       request: z.object({
         plan_id: id,
@@ -297,12 +302,14 @@ export const planning = capability("planning", {
     }),
     deletePlan: call("planning/plan/delete", "planning/plan/delete/resp", {
       asTool: { effect: "destroys" },
+      about: { access: "write", resource: "plan", from: "plan_id" },
       doc: "Deletes a plan with all its tasks. Only its owner may do so. An extension of ours.",
       request: z.object({ plan_id: id }),
       result: z.object({ success: z.boolean(), plan_id: z.string() }),
       example: { request: { plan_id: planId }, result: { success: true, plan_id: planId } },
     }),
     watchPlan: call("planning/plan/watch", "planning/plan/watch/resp", {
+      about: { access: "read", resource: "plan", from: "plan_id" },
       doc: "Starts or stops sending planning/changed to this session. An extension of ours.",
       request: z.object({
         plan_id: id
@@ -318,6 +325,7 @@ export const planning = capability("planning", {
     }),
     addTask: call("planning/task/add", "planning/task/add/resp", {
       asTool: { effect: "adds" },
+      about: { access: "write", resource: "plan", from: "plan_id" },
       doc: "Adds a task to a plan.",
       request: z.object({
         plan_id: id,
@@ -339,6 +347,7 @@ export const planning = capability("planning", {
     }),
     updateTask: call("planning/task/update", "planning/task/update/resp", {
       asTool: { effect: "destroys" },
+      about: { access: "write", resource: "plan", from: "plan_id" },
       doc: "Changes a task. Missing and empty fields stay unchanged, null clears a field.",
       request: z.object({
         plan_id: id.default(""),
@@ -361,6 +370,7 @@ export const planning = capability("planning", {
     }),
     listTasks: call("planning/task/list", "planning/task/list/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "plan", from: "plan_id" },
       doc: "Lists the tasks that meet all given conditions, in the order in which they were added.",
       request: z.object({ plan_id: id.default(""), status: name.default(""), ...page }),
       result: z.object({ tasks: z.array(task), total }),
@@ -368,6 +378,7 @@ export const planning = capability("planning", {
     }),
     deleteTask: call("planning/task/delete", "planning/task/delete/resp", {
       asTool: { effect: "destroys" },
+      about: { access: "write", resource: "plan", from: "plan_id" },
       doc: "Deletes a task that no other task depends on. An extension of ours.",
       request: z.object({ plan_id: id.default(""), task_id: id, if_version: ifVersion, claim_token: claimToken }),
       result: z.object({ success: z.boolean(), task_id: z.string() }),
@@ -375,6 +386,7 @@ export const planning = capability("planning", {
     }),
     ready: call("planning/task/ready", "planning/task/ready/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "plan", from: "plan_id" },
       doc: "Lists open tasks whose dependencies are all done, most urgent first, then oldest. An extension of ours.",
       request: z.object({
         plan_id: id.default(""),
@@ -386,6 +398,7 @@ export const planning = capability("planning", {
     }),
     claim: call("planning/task/claim", "planning/task/claim/resp", {
       asTool: { effect: "adds" },
+      about: { access: "write", resource: "plan", from: "plan_id" },
       doc: "Claims a ready task for a limited time. If several sessions try, one gets it. An extension of ours.",
       request: z.object({
         task_id: id.default("").describe("Without it, the first task of `planning/task/ready`."),
@@ -406,6 +419,7 @@ export const planning = capability("planning", {
     }),
     renew: call("planning/task/renew", "planning/task/renew/resp", {
       asTool: { effect: "adds" },
+      about: { access: "write", resource: "plan", instance: "task_id" },
       doc: "Extends a claim; the time counts from now. An extension of ours.",
       request: z.object({ task_id: id, token: claimToken, lease_seconds: leaseSeconds }),
       result: z.object({ success: z.boolean(), task_id: z.string(), token: z.string(), expires_at: z.number() }),
@@ -413,6 +427,7 @@ export const planning = capability("planning", {
     }),
     release: call("planning/task/release", "planning/task/release/resp", {
       asTool: { effect: "adds" },
+      about: { access: "write", resource: "plan", instance: "task_id" },
       doc: "Releases a claim. Moving the task to a done column releases it as well. An extension of ours.",
       request: z.object({ task_id: id, token: claimToken }),
       result: z.object({ success: z.boolean(), task_id: z.string() }),
@@ -420,6 +435,7 @@ export const planning = capability("planning", {
     }),
     history: call("planning/task/history", "planning/task/history/resp", {
       asTool: { effect: "reads" },
+      about: { access: "read", resource: "plan", resolve: "task_id" },
       doc: "Lists the changes of a task with author and time, newest first. An extension of ours.",
       request: z.object({ task_id: id, limit: page.limit }),
       result: z.object({ task_id: z.string(), changes: z.array(changeRecord) }),

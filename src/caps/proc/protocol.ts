@@ -133,8 +133,10 @@ export const proc = capability("proc", {
     proc_dead: { retryable: false, doc: "The process has ended; see `detail`." },
     proc_limit: { retryable: true, doc: "This session or this host already runs as many processes as allowed." },
   },
+  resources: { proc: "A program, by its name or path: the first item of the command." },
   calls: {
     spawn: call("proc/spawn/req", "proc/spawn/resp", {
+      about: { access: "write", resource: "proc", from: "cmd.0", isPath: true },
       doc: "Starts a program. Its output is sent as `proc/read/event` after the answer. If it cannot be started, `ok` is false and `error` is the reason.",
       request: z.object({
         session_id: z
@@ -184,6 +186,7 @@ export const proc = capability("proc", {
       },
     }),
     write: call("proc/write/req", "proc/write/resp", {
+      about: { access: "write", resource: "proc", instance: "proc_id" },
       doc: "Writes to the standard input of a process, or closes it.",
       request: z.object({
         proc_id: id.default(""),
@@ -199,6 +202,7 @@ export const proc = capability("proc", {
       },
     }),
     kill: call("proc/kill/req", "proc/kill/resp", {
+      about: { access: "write", resource: "proc", instance: "proc_id" },
       doc: "Sends a signal to all processes of the group. After a signal that ends processes, the answer waits a moment, so that `state` usually shows the end.",
       aliases: { "proc/signal": "proc/signal/resp", "proc/signal/req": "proc/signal/resp" },
       request: z.object({ proc_id: id.default(""), signal: signalName.default("SIGTERM") }),
@@ -217,6 +221,7 @@ export const proc = capability("proc", {
       },
     }),
     status: call("proc/status/req", "proc/status/resp", {
+      about: { access: "read", resource: "proc", instance: "proc_id" },
       doc: "Returns the status of a process, also after its end; without `proc_id`, of all processes of this session.",
       request: z.object({ proc_id: id.default("") }),
       result: z.object({
@@ -227,6 +232,7 @@ export const proc = capability("proc", {
       example: { request: { proc_id: exampleId }, result: { ...exampleStatus, procs: [exampleStatus] } },
     }),
     read: call("proc/read/req", "proc/read/resp", {
+      about: { access: "read", resource: "proc", instance: "proc_id" },
       doc: "Reads output from a byte offset that only ever grows: a disconnect loses nothing, or `missed` reports how much. An extension of ours.",
       aliases: { "proc/read": "proc/read/resp" },
       request: z.object({
@@ -277,6 +283,7 @@ export const proc = capability("proc", {
       },
     }),
     resize: call("proc/resize/req", "proc/resize/resp", {
+      about: { access: "write", resource: "proc", instance: "proc_id" },
       doc: "Resizes the terminal of a process. An extension of ours.",
       request: z.object({
         proc_id: id.default(""),
@@ -290,12 +297,14 @@ export const proc = capability("proc", {
       },
     }),
     detach: call("proc/detach/req", "proc/detach/resp", {
+      about: { access: "write", resource: "proc", instance: "proc_id" },
       doc: "Lets a process continue when its session ends. All sessions of its agent can reach it, and it ends with the host. An extension of ours.",
       request: z.object({ proc_id: id.default("") }),
       result: z.object({ ok: z.boolean(), proc_id: z.string().default(""), error: z.string().default("") }),
       example: { request: { proc_id: exampleId }, result: { ok: true, proc_id: exampleId } },
     }),
     attach: call("proc/attach/req", "proc/attach/resp", {
+      about: { access: "write", resource: "proc", instance: "proc_id" },
       doc: "Attaches a detached process of this agent to this session: its output from the cursor on is sent as events with the id of this request. An extension of ours.",
       request: z.object({
         proc_id: id.default(""),

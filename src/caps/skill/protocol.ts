@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { eventPayload } from "../../protocol/core.ts";
 import { jsonObject, jsonValue } from "../../protocol/json.ts";
-import { call, capability, push } from "../../protocol/table/capability.ts";
+import { ask, call, capability, push } from "../../protocol/table/capability.ts";
 
 export const skillStatuses = ["Created", "Blocked", "Published", "Archived"] as const;
 export const skillSources = ["project", "user", "system"] as const;
@@ -131,8 +131,10 @@ export const skill = capability("skill", {
     skill_error: { retryable: true, doc: "The skill failed, or its result does not match its output schema." },
     unknown_resource: { retryable: false, doc: "The skill has no such file, or the file may not be read." },
   },
+  resources: { skill: "A skill, by its name without its version." },
   calls: {
     discover: call("skill/discover/req", "skill/discover/resp", {
+      about: { access: "read", resource: "skill", shows: { at: "skills", name: "name", usedBy: "call" } },
       doc: "Lists the skills that meet all given conditions, without their instructions.",
       aliases: { "skill/list": "skill/list/resp", "skill/list/req": "skill/list/resp" },
       request: z.object({
@@ -152,6 +154,7 @@ export const skill = capability("skill", {
       example: { request: { filter_tags: ["research"] }, result: { skills: [exampleDefinition] } },
     }),
     call: call("skill/call/req", "skill/call/resp", {
+      about: { access: "write", resource: "skill", from: "name", nameEndsAt: "@" },
       doc: "Returns the instructions of a skill with its arguments filled in, or runs its script in a sandbox.",
       request: z.object({
         name: nameText.default(""),
@@ -192,6 +195,7 @@ export const skill = capability("skill", {
     }),
     read: call("skill/read/req", "skill/read/resp", {
       asTool: { effect: "reads", name: "skill_read_file" },
+      about: { access: "read", resource: "skill", from: "name", nameEndsAt: "@" },
       doc: "Reads a file of a skill that its instructions refer to. An extension of ours.",
       request: z.object({
         name: nameText,
@@ -225,7 +229,7 @@ export const skill = capability("skill", {
     }),
   },
   asks: {
-    llm: call("skill/llm/req", "skill/llm/resp", {
+    llm: ask("skill/llm/req", "skill/llm/resp", {
       doc: "A running skill requests a completion; the agent answers with a model of its choice. An extension of ours.",
       request: llmRequest.extend({
         skill_name: z.string(),

@@ -69,8 +69,10 @@ export const toolkits = capability("toolkits", {
       doc: "The toolkit could not start with this config; the earlier config stays in effect.",
     },
   },
+  resources: { toolkit: "A toolkit, by its name or by the alias under which it is installed." },
   calls: {
     list: call("toolkit/list/req", "toolkit/list/resp", {
+      about: { access: "read", resource: "toolkit", shows: { at: "toolkits", name: "name", usedBy: "install" } },
       doc: "Lists the toolkits of this host, and those installed in this session, that meet all given conditions.",
       aliases: { "toolkit/list": "toolkit/list/resp" },
       request: z.object({
@@ -82,6 +84,7 @@ export const toolkits = capability("toolkits", {
       example: { request: { filter_tags: ["weather"] }, result: { toolkits: [{ ...example, tags: ["weather"] }] } },
     }),
     configure: call("toolkit/configure/req", "toolkit/configure/resp", {
+      about: { access: "write", resource: "toolkit", from: ["toolkit_name", "name"] },
       doc: "Checks a config, stores it in place of the earlier one and starts the toolkit. Installs the toolkit if necessary.",
       aliases: { "toolkit/configure": "toolkit/configure/resp" },
       mirrors: { name: "toolkit_name" },
@@ -105,6 +108,7 @@ export const toolkits = capability("toolkits", {
       },
     }),
     install: call("toolkit/install/req", "toolkit/install/resp", {
+      about: { access: "write", resource: "toolkit", from: ["toolkit_name", "name"] },
       doc: "Installs a toolkit in this session, under the alias if there is one, and configures it if there is a config.",
       aliases: { "toolkit/install": "toolkit/install/resp" },
       mirrors: { name: "toolkit_name" },
@@ -127,6 +131,7 @@ export const toolkits = capability("toolkits", {
       },
     }),
     uninstall: call("toolkit/uninstall/req", "toolkit/uninstall/resp", {
+      about: { access: "write", resource: "toolkit", from: ["toolkit_name", "name"] },
       doc: "Stops a toolkit, removes its tools and deletes its config.",
       aliases: { "toolkit/uninstall": "toolkit/uninstall/resp" },
       mirrors: { name: "toolkit_name" },

@@ -1,7 +1,7 @@
 // Walks the folders of a workspace in a stable order. Links are reported, never followed.
 import { readdir } from "node:fs/promises";
 import { toReadableError, type Workspace } from "../../machinery/confinement/workspace.ts";
-import { createPathWildcard } from "../../machinery/validation/wildcard.ts";
+import { createPathWildcard } from "../../protocol/wildcards/wildcard.ts";
 import { toolLimits } from "./limits.ts";
 
 export interface FolderEntry {

@@ -65,8 +65,10 @@ export const tools = capability("tools", {
     },
     tool_error: { retryable: true, doc: "The tool ran and failed." },
   },
+  resources: { tool: "A tool, by its name." },
   calls: {
     list: call("tool/list/req", "tool/list/resp", {
+      about: { access: "read", resource: "tool", shows: { at: "tools", name: "name", usedBy: "call" } },
       doc: "Lists tools; all given conditions must hold.",
       aliases: { "tool/list": "tool/list/resp", "mcp/list_tools": "mcp/list_tools/resp" },
       request: z.object({
@@ -85,6 +87,7 @@ export const tools = capability("tools", {
       },
     }),
     call: call("tool/call/req", "tool/call/resp", {
+      about: { access: "write", resource: "tool", from: "tool_name" },
       doc: "Runs a tool. Its arguments are checked against its JSON Schema first.",
       aliases: {
         "tool/call": "tool/call/resp",

@@ -1,5 +1,5 @@
 // Decides which tools an agent may see and call.
-import { createWildcard } from "../../machinery/validation/wildcard.ts";
+import { createWildcard } from "../../protocol/wildcards/wildcard.ts";
 
 /** True for names that match `allow` and not `deny`. Decisions are cached. */
 export function createToolPolicy(allow: readonly string[], deny: readonly string[]): (name: string) => boolean {

@@ -4,13 +4,13 @@ import { z } from "zod";
 import { RawPeer, startRawHost } from "../../host/session/raw-session.suite.ts";
 import type { Session } from "../../host/session.ts";
 import { plugin } from "../../plugin/plugin.ts";
-import { call, capability } from "../../protocol/table/capability.ts";
+import { ask, call, capability } from "../../protocol/table/capability.ts";
 import { type JournalPlace, journalPlaces } from "./journal-places.suite.ts";
 
 const empty = z.object({});
 const value = z.object({ value: z.number() });
 const example = { request: {}, result: { value: 1 } };
-const question = call("ledger/question/req", "ledger/question/resp", {
+const question = ask("ledger/question/req", "ledger/question/resp", {
   doc: "Asks.",
   request: empty,
   result: empty,
@@ -19,8 +19,20 @@ const question = call("ledger/question/req", "ledger/question/resp", {
 const ledger = capability("ledger", {
   doc: "Counts, and waits.",
   calls: {
-    add: call("ledger/add/req", "ledger/add/resp", { doc: "Adds one.", request: empty, result: value, example }),
-    wait: call("ledger/wait/req", "ledger/wait/resp", { doc: "Never ends.", request: empty, result: value, example }),
+    add: call("ledger/add/req", "ledger/add/resp", {
+      about: { access: "write" },
+      doc: "Adds one.",
+      request: empty,
+      result: value,
+      example,
+    }),
+    wait: call("ledger/wait/req", "ledger/wait/resp", {
+      about: { access: "write" },
+      doc: "Never ends.",
+      request: empty,
+      result: value,
+      example,
+    }),
   },
   asks: { question },
 });

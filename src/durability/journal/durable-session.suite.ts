@@ -16,12 +16,14 @@ const counter = capability("counter", {
   doc: "Counts.",
   calls: {
     add: call("counter/add/req", "counter/add/resp", {
+      about: { access: "write" },
       doc: "Adds.",
       request: z.object({ by: z.int().default(1), key: z.string().default("count") }),
       result: value,
       example: { request: {}, result: { value: 1 } },
     }),
     drop: call("counter/drop/req", "counter/drop/resp", {
+      about: { access: "write" },
       doc: "Forgets a key.",
       request: z.object({ key: z.string() }),
       result: z.object({}),
@@ -637,6 +639,7 @@ export function testDurableSessions(createPlace: () => Promise<JournalPlace>): v
       doc: "Counts as well.",
       calls: {
         add: call("tally/add/req", "tally/add/resp", {
+          about: { access: "write" },
           doc: "Adds.",
           request: z.object({ by: z.int() }),
           result: value,

@@ -8,7 +8,7 @@ import { plugin, type SessionContext } from "../../plugin/plugin.ts";
 import { systemClock } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import { defaultLimits } from "../../protocol/limits.ts";
-import { call, capability } from "../../protocol/table/capability.ts";
+import { ask, call, capability } from "../../protocol/table/capability.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { watchResources } from "../../testing/leaks.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
@@ -16,7 +16,7 @@ import { A2EHost } from "../host.ts";
 import { startRawHost } from "../session/raw-session.suite.ts";
 import { AgentAsks } from "./agent-asks.ts";
 
-const question = call("quiz/question/req", "quiz/question/resp", {
+const question = ask("quiz/question/req", "quiz/question/resp", {
   doc: "Asks the agent.",
   request: z.object({ text: z.string() }),
   result: z.object({ answer: z.string() }),
@@ -29,6 +29,7 @@ const quiz = capability("quiz", {
   doc: "Asks back.",
   calls: {
     start: call("quiz/start/req", "quiz/start/resp", {
+      about: { access: "write" },
       doc: "Asks one question and returns the answer.",
       request: z.object({ text: z.string(), timeout_ms: z.number().optional() }),
       result: z.object({ answer: z.string() }),

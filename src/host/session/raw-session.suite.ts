@@ -25,8 +25,14 @@ export const probe = capability("test", {
   doc: "Runs what a test hands in.",
   errors: { probe_failed: { retryable: true, doc: "The probe failed on purpose." } },
   calls: {
-    run: call("test/run/req", "test/run/resp", { doc: "Runs.", request, result, example }),
-    other: call("test/other/req", "test/other/resp", { doc: "Runs as well.", request, result, example }),
+    run: call("test/run/req", "test/run/resp", { about: { access: "write" }, doc: "Runs.", request, result, example }),
+    other: call("test/other/req", "test/other/resp", {
+      about: { access: "write" },
+      doc: "Runs as well.",
+      request,
+      result,
+      example,
+    }),
   },
 });
 
@@ -34,7 +40,9 @@ export const probe = capability("test", {
 export const side = capability("env", {
   doc: "Stands beside the probe.",
   event: "env/event",
-  calls: { run: call("env/run/req", "env/run/resp", { doc: "Runs.", request, result, example }) },
+  calls: {
+    run: call("env/run/req", "env/run/resp", { about: { access: "write" }, doc: "Runs.", request, result, example }),
+  },
 });
 
 export type Run = Handlers<typeof probe>["run"];

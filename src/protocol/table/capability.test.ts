@@ -13,6 +13,7 @@ const shelf = capability("shelf", {
   },
   calls: {
     put: call("shelf/put/req", "shelf/put/resp", {
+      about: { access: "write" },
       doc: "Puts a book.",
       request: z.object({ title: z.string(), copies: z.int().default(1) }),
       result: z.object({ total: z.int() }),

@@ -3,6 +3,7 @@
 import type { z } from "zod";
 import { A2EError, type CoreErrorCode, type ErrorOptions, type ErrorTable } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
+import type { About } from "./about.ts";
 import { createParser } from "./parse.ts";
 
 type Schema = z.ZodObject;
@@ -15,6 +16,8 @@ export interface Call<Request extends Schema = Schema, Result extends Schema = S
   readonly doc: string;
   readonly request: Request;
   readonly result: Result;
+  /** The resources that the call names, and whether it reads or writes: rights are checked against it. */
+  readonly about: About;
   /** Other spellings of the request type, each with the response type of its family. */
   readonly aliases: Readonly<Record<string, string>>;
   /** Result fields repeated under a second name, for peers that read that name: second name → path of the first. */
@@ -67,6 +70,11 @@ export interface CapabilitySpec {
   /** Fields of an event's data that are repeated beside it, for peers that read them there. */
   readonly eventFields?: readonly string[];
   readonly errors?: ErrorTable;
+  /**
+   * The kinds of resources that calls are about, each with a description. Roles name a resource as `kind:name`, for
+   * example `tool:read_file`.
+   */
+  readonly resources?: Readonly<Record<string, string>>;
   readonly calls: Readonly<Record<string, Call>>;
   readonly pushes?: Readonly<Record<string, Push>>;
   /** Calls that go the other way: the host asks, the agent answers. */
@@ -81,6 +89,7 @@ export interface Capability<Name extends string = string, Spec extends Capabilit
   readonly event: string;
   readonly eventFields: readonly string[];
   readonly errors: ErrorTable;
+  readonly resources: Readonly<Record<string, string>>;
   readonly calls: Spec["calls"];
   readonly pushes: PushesOf<Spec>;
   readonly asks: AsksOf<Spec>;
@@ -113,6 +122,11 @@ export function capability<const Name extends string, const Spec extends Capabil
   spec: Spec,
 ): Capability<Name, Spec> {
   const errors: ErrorTable = spec.errors ?? {};
+  const resources = spec.resources ?? {};
+  for (const { type, about } of Object.values(spec.calls)) {
+    if (about.resource !== undefined && !Object.hasOwn(resources, about.resource))
+      throw new Error(`${type} is about a resource "${about.resource}", which "${name}" does not list in resources`);
+  }
   return {
     name,
     doc: spec.doc,
@@ -121,6 +135,7 @@ export function capability<const Name extends string, const Spec extends Capabil
     event: spec.event ?? coreEventType,
     eventFields: spec.eventFields ?? [],
     errors,
+    resources,
     calls: spec.calls,
     pushes: (spec.pushes ?? {}) as PushesOf<Spec>,
     asks: (spec.asks ?? {}) as AsksOf<Spec>,
@@ -137,6 +152,7 @@ interface CallDeclaration<Request extends Schema, Result extends Schema> {
   doc: string;
   request: Request;
   result: Result;
+  about: About<keyof z.output<Request> & string>;
   aliases?: Record<string, string>;
   mirrors?: Record<string, string>;
   isControl?: boolean;
@@ -146,6 +162,7 @@ interface CallDeclaration<Request extends Schema, Result extends Schema> {
   example: { request: z.input<Request>; result: z.input<Result> };
 }
 
+/** Throws if `about` is missing, which only code without types can do: such a call would escape all rights. */
 export function call<Request extends Schema, Result extends Schema>(
   type: string,
   responseType: string,
@@ -159,6 +176,8 @@ export function call<Request extends Schema, Result extends Schema>(
     ...rest
   }: CallDeclaration<Request, Result>,
 ): Call<Request, Result> {
+  if (rest.about === undefined)
+    throw new Error(`${type} needs an "about", such as about: { access: "read" } for a call that names no resource`);
   const parseRequest = createParser(rest.request);
   const parseResult = createParser(rest.result);
   const mirrorPaths = Object.entries(mirrors).map(([second, path]) => [second, path.split(".")] as const);
@@ -176,6 +195,20 @@ export function call<Request extends Schema, Result extends Schema>(
     parseResult,
     ...rest,
   };
+}
+
+type AskDeclaration<Request extends Schema, Result extends Schema> = Omit<
+  CallDeclaration<Request, Result>,
+  "about" | "asTool" | "isControl"
+>;
+
+/** A call the other way: the host asks, the agent answers. It needs no right. */
+export function ask<Request extends Schema, Result extends Schema>(
+  type: string,
+  responseType: string,
+  declaration: AskDeclaration<Request, Result>,
+): Call<Request, Result> {
+  return call(type, responseType, { ...declaration, about: { access: "none" } });
 }
 
 export function push<Payload extends Schema>(

@@ -4,6 +4,7 @@ import { call } from "./capability.ts";
 import { CheckedAnswer } from "./checked-answer.ts";
 
 const look = call("look/req", "look/resp", {
+  about: { access: "read" },
   doc: "Looks.",
   request: z.object({}),
   result: z.object({ seen: z.object({ colour: z.string() }) }),

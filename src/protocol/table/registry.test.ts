@@ -9,6 +9,7 @@ const empty = z.object({});
 
 function callOf(type: string, responseType: string, aliases: Record<string, string> = {}) {
   return call(type, responseType, {
+    about: { access: "write" },
     doc: "",
     request: empty,
     result: empty,

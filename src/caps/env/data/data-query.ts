@@ -1,6 +1,6 @@
 // Finds the files that a query of `env/data/get` matches: by substring, or by pattern if the query has `*` or `?`.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createPathWildcard } from "../../../machinery/validation/wildcard.ts";
+import { createPathWildcard } from "../../../protocol/wildcards/wildcard.ts";
 
 /** Files compared before other work gets a turn: comparing long paths with a long query takes time. */
 const filesPerTurn = 100;

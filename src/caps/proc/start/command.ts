@@ -1,7 +1,7 @@
 // Finds the file of a requested program, and checks it against the rules.
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { createWildcard } from "../../../machinery/validation/wildcard.ts";
+import { createWildcard } from "../../../protocol/wildcards/wildcard.ts";
 
 /** A program by name or absolute path, `*` for any; with `args`, each argument must match one of the patterns. */
 export interface CommandRule {

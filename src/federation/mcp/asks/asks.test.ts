@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineTool } from "../../../caps/tools/definition/define-tool.ts";
 import { plugin } from "../../../plugin/plugin.ts";
-import { call, capability } from "../../../protocol/table/capability.ts";
+import { ask, capability } from "../../../protocol/table/capability.ts";
 import { testServerPlugin } from "../conformance/test-server-plugin.suite.ts";
 import { connectSecond } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";
@@ -16,7 +16,7 @@ const guard = capability("guard", {
   doc: "Asks before it does something.",
   calls: {},
   asks: {
-    approve: call("guard/approve/req", "guard/approve/resp", {
+    approve: ask("guard/approve/req", "guard/approve/resp", {
       doc: "May it be done?",
       request: z.object({ message: z.string() }),
       result: z.object({ approved: z.boolean(), comment: z.string().default("") }),

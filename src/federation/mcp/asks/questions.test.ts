@@ -56,6 +56,7 @@ test("a chain's approval request is a form with the fields that a form can have"
 test("a question whose answer does not fit into a form is not asked", () => {
   const example = { request: {}, result: { tree: {} } };
   const ask = call("x/y/req", "x/y/resp", {
+    about: { access: "none" },
     doc: "A tree?",
     request: z.object({}),
     result: z.object({ tree: z.object({}) }),
