@@ -12,11 +12,12 @@ import type { Database } from "../plugin/ports/database.ts";
 import { noDatabase } from "../plugin/ports/no-database.ts";
 import { noSandboxes, type Sandboxes } from "../plugin/ports/sandbox.ts";
 import { createKey, createSecrets, type Secrets } from "../plugin/ports/secrets.ts";
-import type { Identity } from "../plugin/principal.ts";
+import type { Identity, Principal } from "../plugin/principal.ts";
 import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import type { Awaitable } from "../protocol/awaitable.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
+import { everything, type Rights } from "../rights/rights.ts";
 import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
 import { createAuditEntry, guardAudit } from "./calls/call-audit.ts";
 import { composeInterceptors } from "./calls/dispatch.ts";
@@ -36,6 +37,8 @@ export interface HostOptions {
   /** Ignored if `authenticate` is set. Without a token, every agent is let in. */
   authToken?: string;
   authenticate?: Authenticate;
+  /** The rights of a principal; if it is left out, every principal may make every call. */
+  authorize?: (principal: Principal) => Rights;
   isHandshakeRequired?: boolean;
   limits?: Partial<Limits>;
   audit?: AuditLog;
@@ -223,6 +226,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[], se
     deadlines: options.deadlines ?? createDeadlines(log),
     intake: new IntakeSchedule({ limits, clock }),
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
+    authorize: options.authorize ?? (() => everything),
     snapshots: options.snapshots,
     snapshotMode: options.snapshotMode ?? "hybrid",
     snapshotSchedule: options.snapshotSchedule ?? noSchedule,

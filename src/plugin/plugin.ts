@@ -129,6 +129,12 @@ export interface SessionPart<C extends Capability = Capability> {
    * The counterpart of `fork`: applies the changes that a fork made outside of its state. The host merges the state.
    */
   merge?(fork: SessionState): { merged: number; conflicts: string[] };
+  /**
+   * The name of the resource that an id in a request stands for, for calls whose table says `resolve`; "" stands for a
+   * request without an id. Rights are checked against the name. If it is unknown, the call needs the right to all
+   * resources of the kind.
+   */
+  resourceOf?(kind: string, id: string): string | undefined;
   /** The session is open and its capabilities can be called. Called once per part, also after a part was reopened. */
   opened?(): void;
   /**

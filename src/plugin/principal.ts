@@ -8,6 +8,12 @@ export interface Identity {
    */
   readonly id: string;
   readonly isAuthenticated: boolean;
+  /** Names of its roles. Undefined for the shared token and on a host without a token, which may do everything. */
+  readonly roles?: readonly string[];
+  /** In milliseconds since 1970. Later calls are refused until the agent shakes hands again. */
+  readonly expiresAt?: number;
+  /** The ids of the tokens by which it came, the root first: each of them can be revoked. */
+  readonly chain?: readonly string[];
 }
 
 export interface Principal extends Identity {

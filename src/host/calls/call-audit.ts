@@ -3,11 +3,13 @@
 // If the session has a journal, an entry is recorded once the turn of its answer is durable. So the audit log never
 // reports a success whose answer was not sent and whose changes are lost after a restart.
 import type { SessionInfo } from "../../plugin/call-context.ts";
+import type { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
 import { type AuditEntry, type AuditLog, noAudit } from "../ports/audit.ts";
 import type { JournalledLines } from "../ports/journal.ts";
 import type { ActiveCall } from "./active-call.ts";
 import type { Answer } from "./call-table.ts";
+import { ForbiddenError } from "./gate.ts";
 
 /** The fields of a message that its audit entry contains. */
 interface AuditedMessage {
@@ -19,6 +21,8 @@ interface AuditedMessage {
   readonly bytesIn: number;
 }
 
+const noChain: readonly string[] = [];
+
 /** The error code in the audit log of a call that succeeded but whose turn could not be made durable. */
 const lostCode = "runtime_error";
 
@@ -27,6 +31,7 @@ export class CallAudit {
   readonly #info: Required<SessionInfo>;
   readonly #lines: Pick<JournalledLines, "committed"> | undefined;
   readonly #asHost: string | undefined;
+  #count = 0;
 
   constructor(
     kernel: Pick<Kernel, "audit" | "auditEntry" | "isAuditedAsHost" | "hostId">,
@@ -57,10 +62,11 @@ export class CallAudit {
   }
 
   /** Records a message that was answered with an error before it became a call. */
-  refused(now: number, { type, capability, id, bytesIn }: AuditedMessage, errorCode: string, answer: Answer): void {
-    const entry = this.#begin(now, type, capability, id, bytesIn);
+  refused(now: number, about: AuditedMessage, error: A2EError, answer: Answer | undefined): void {
+    const entry = this.#begin(now, about.type, about.capability, about.id, about.bytesIn);
     entry.bytes_out = sizeOf(answer);
-    this.#record(entry, errorCode);
+    if (error instanceof ForbiddenError) entry.rule = error.rule;
+    this.#record(entry, error.code);
   }
 
   /** All sessions share one entry object: an audit log must copy the fields that it needs. */
@@ -68,15 +74,21 @@ export class CallAudit {
     const entry = this.#kernel.auditEntry;
     entry.ts = ts;
     entry.session_id = this.#asHost ?? this.#info.handle;
+    const { id: principal, chain = noChain } = this.#info.principal;
+    entry.principal = principal;
+    entry.chain = chain;
     entry.agent_id = this.#info.principal.agentId;
     entry.type = type;
     entry.capability = capability;
     entry.req_id = id;
+    this.#count += 1;
+    entry.n = this.#count;
     entry.correlation_id = "";
     entry.duration_ms = 0;
     entry.bytes_in = bytesIn;
     entry.bytes_out = 0;
     entry.nested_calls = 0;
+    entry.rule = "";
     return entry;
   }
 
@@ -106,10 +118,13 @@ export function createAuditEntry(): AuditEntry {
   return {
     ts: count,
     session_id: text,
+    principal: text,
+    chain: noChain,
     agent_id: text,
     type: text,
     capability: text,
     req_id: text,
+    n: count,
     correlation_id: text,
     success: true,
     error_code: text,
@@ -117,6 +132,7 @@ export function createAuditEntry(): AuditEntry {
     bytes_in: count,
     bytes_out: count,
     nested_calls: count,
+    rule: text,
   };
 }
 

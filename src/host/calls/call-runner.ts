@@ -66,19 +66,20 @@ export class CallRunner implements NestedOwner {
     this.#port = port;
     this.#audit = audit;
     this.scope = { session: info, sources, log: kernel.log, limits: kernel.limits, outbox: port.outbox };
-    this.gate = new Gate(info, life);
+    this.gate = new Gate(info, life, sources, port.parts);
     this.#calls = new CallTable(kernel.limits);
     this.#slots = new CallSlots(kernel.limits, this, port.intake);
   }
 
   get nested(): NestedCalls {
-    this.#nested ??= new NestedCalls(this.#kernel, this, this.gate);
+    this.#nested ??= new NestedCalls(this.#kernel, this, this.gate, this.#audit);
     return this.#nested;
   }
 
   mayInline(capability: string): boolean {
-    // Interceptors and taps must see every call, and a capability with several plugins calls all of them.
-    if (this.#kernel.intercept !== undefined || this.#tap !== undefined) return false;
+    // Interceptors and taps must see every call, rights depend on its request, and a capability with several plugins calls all
+    // of them.
+    if (this.#kernel.intercept !== undefined || this.#tap !== undefined || !this.gate.isUnrestricted) return false;
     return this.#port.parts.of(capability).length === 1;
   }
 
@@ -189,7 +190,7 @@ export class CallRunner implements NestedOwner {
     if (call.isEnded) return;
     const { capability, call: table } = call.entry;
     if (result === undefined) return this.#fail(call, declinedByAll(call));
-    if (result instanceof CheckedResult) return this.#end(call, result.fields);
+    if (result instanceof CheckedResult) return this.#end(call, this.gate.shown(call.entry, result.fields));
     const fields = table.parseResult(result, capability.name);
     if (fields instanceof A2EError) {
       this.scope.log.error("handler returned what its table does not allow", {
@@ -198,7 +199,7 @@ export class CallRunner implements NestedOwner {
       });
       return this.#end(call, internalError(capability.name));
     }
-    this.#end(call, fields);
+    this.#end(call, this.gate.shown(call.entry, fields));
   }
 
   #fail(call: ActiveCall, thrown: unknown): void {

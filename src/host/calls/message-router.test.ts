@@ -181,10 +181,13 @@ test("a handled call has one audit entry with every field", async () => {
     {
       ts: clock.now(),
       session_id: peer.session.info.handle,
+      principal: "",
+      chain: [],
       agent_id: "me",
       type: "test/run/req",
       capability: "test",
       req_id: "1",
+      n: 2,
       correlation_id: "",
       success: true,
       error_code: "",
@@ -192,6 +195,7 @@ test("a handled call has one audit entry with every field", async () => {
       bytes_in: JSON.stringify({ type: "test/run/req", id: "1", version: "1.0", name: "x" }).length,
       bytes_out: JSON.stringify(answer).length,
       nested_calls: 0,
+      rule: "",
     },
   ]);
 });

@@ -75,6 +75,8 @@ export class MessageRouter {
     if (objection !== undefined) return this.answerWithError(objection, message.type, req_id, bytesIn, now);
     const request = entry.call.parseRequest(message, entry.capability.name);
     if (request instanceof A2EError) return this.answerWithError(request, message.type, req_id, bytesIn, now);
+    const forbidden = calls.gate.forbids(entry, request);
+    if (forbidden !== undefined) return this.answerWithError(forbidden, message.type, req_id, bytesIn, now);
     if (entry.call === handshake) this.#port.agent.handshake = message;
     const overload = calls.start(entry, message.id, request, bytesIn, now);
     if (entry.call === handshake) this.#port.agent.handshake = undefined;
@@ -101,6 +103,6 @@ export class MessageRouter {
   answerWithError(error: A2EError, type: string, req_id: string | undefined, bytesIn: number, now: number): void {
     const sent = this.#port.outbox.send(toErrorMessage(this.#scope.sources, error, req_id));
     const about = { type, capability: error.capability_name, id: req_id ?? "", bytesIn };
-    this.#audit.refused(now, about, error.code, sent);
+    this.#audit.refused(now, about, error, sent);
   }
 }

@@ -7,7 +7,8 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { Kernel } from "../kernel.ts";
 import { ActiveCall, type CallOwner, type CallParent, type NestedStarter, type RequestEntry } from "./active-call.ts";
-import type { Gate } from "./gate.ts";
+import type { CallAudit } from "./call-audit.ts";
+import type { ForbiddenError, Gate } from "./gate.ts";
 
 /** The part of the call runner that nested calls use. */
 export interface NestedOwner extends CallOwner {
@@ -21,11 +22,13 @@ export class NestedCalls implements NestedStarter {
   readonly #kernel: Pick<Kernel, "registry" | "limits">;
   readonly #owner: NestedOwner;
   readonly #gate: Gate;
+  readonly #audit: CallAudit;
 
-  constructor(kernel: Pick<Kernel, "registry" | "limits">, owner: NestedOwner, gate: Gate) {
+  constructor(kernel: Pick<Kernel, "registry" | "limits">, owner: NestedOwner, gate: Gate, audit: CallAudit) {
     this.#kernel = kernel;
     this.#owner = owner;
     this.#gate = gate;
+    this.#audit = audit;
   }
 
   start(
@@ -37,6 +40,8 @@ export class NestedCalls implements NestedStarter {
     const entry = this.#admit(parent, typeof table === "string" ? table : table.type, signal);
     const parsed = entry.call.parseRequest(request, entry.capability.name);
     if (parsed instanceof A2EError) throw parsed;
+    const forbidden = this.#gate.forbids(entry, parsed);
+    if (forbidden !== undefined) throw this.#refused(entry, forbidden);
     const nested = { parent, onEvent, hasChosenId: id !== undefined, outcome: undefined, onOutcome: undefined };
     const call = new ActiveCall(this.#owner, entry, id ?? this.#owner.scope.sources.nextId(), parsed, 0, nested);
     if (timeoutMs !== undefined) call.limitTime(timeoutMs);
@@ -65,6 +70,12 @@ export class NestedCalls implements NestedStarter {
     const objection = this.#gate.objection(entry, true);
     if (objection !== undefined) throw objection;
     return entry;
+  }
+
+  #refused({ call: { type }, capability }: RequestEntry, error: ForbiddenError): A2EError {
+    const about = { type, capability: capability.name, id: "", bytesIn: 0 };
+    this.#audit.refused(this.#owner.scope.sources.clock.now(), about, error, undefined);
+    return error;
   }
 
   #endWith(signal: AbortSignal, call: ActiveCall): () => void {

@@ -7,11 +7,19 @@
 export interface AuditEntry {
   /** Milliseconds since 1970. */
   ts: number;
+  /** The handle of the session, or the id of the host. */
   session_id: string;
+  /** The id of the principal; "" on a host without a token, and before a handshake. */
+  principal: string;
+  /** The ids of the tokens by which the principal came, the root first. */
+  chain: readonly string[];
+  /** The name that the agent claims. */
   agent_id: string;
   type: string;
   capability: string;
   req_id: string;
+  /** Counts the entries of this session from 1, so that a missing entry is noticed. Begins again after a restart. */
+  n: number;
   correlation_id: string;
   success: boolean;
   error_code: string;
@@ -21,6 +29,8 @@ export interface AuditEntry {
   bytes_out: number;
   /** The number of nested calls, at any depth, that have no entry of their own. */
   nested_calls: number;
+  /** The rule that refused a call which was `forbidden`; otherwise "". */
+  rule: string;
 }
 
 export interface AuditLog {

@@ -353,6 +353,7 @@ export class LiveSession implements Session {
   /** Opens the plugins' parts, at once if they allow it. False if one of them fails. */
   #open(principal: Principal, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
     this.#info.principal = principal;
+    this.#info.rights = this.#kernel.authorize(principal);
     const opened = this.#opening.open(ownerOf(principal), capabilities);
     if (typeof opened === "boolean") return this.#opened(opened, capabilities);
     return opened.then((isOpen) => {

@@ -1,14 +1,12 @@
 // The objects that all components of one session share.
-import type { SessionInfo } from "../../plugin/call-context.ts";
+
 import type { Sources } from "../sources.ts";
+import type { LiveInfo } from "./live-info.ts";
 import type { SessionLife } from "./session-life.ts";
 import type { SessionTap } from "./session-tap.ts";
 
 export interface SessionScope {
-  /**
-   * Written by the session alone: the principal when an agent is let in, the capabilities once their plugins are open.
-   */
-  readonly info: Required<SessionInfo>;
+  readonly info: LiveInfo;
   /** The sources of the tap if it has any, else those of the host. */
   readonly sources: Sources;
   /** Observes the session, for example to record it. */

@@ -13,10 +13,13 @@ function entryOf(number: number): AuditEntry {
   return {
     ts: 1_700_000_000_000 + number,
     session_id: `session-${number % 7}`,
+    principal: "token",
+    chain: [],
     agent_id: "an agent",
     type: "tools/call/req",
     capability: "tools",
     req_id: String(number),
+    n: number + 1,
     correlation_id: "",
     success: number % 2 === 0,
     error_code: number % 2 === 0 ? "" : "timeout",
@@ -24,6 +27,7 @@ function entryOf(number: number): AuditEntry {
     bytes_in: 1,
     bytes_out: 2,
     nested_calls: 3,
+    rule: "",
   };
 }
 

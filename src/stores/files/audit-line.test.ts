@@ -6,10 +6,13 @@ import { createAuditLineWriter } from "./audit-line.ts";
 const entry: AuditEntry = {
   ts: 1_700_000_000_123,
   session_id: "5f0c",
+  principal: "key:ci",
+  chain: ["k1"],
   agent_id: "agent-1",
   type: "tools/call/req",
   capability: "tools",
   req_id: "r1",
+  n: 41,
   correlation_id: "",
   success: true,
   error_code: "",
@@ -17,6 +20,7 @@ const entry: AuditEntry = {
   bytes_in: 304,
   bytes_out: 0,
   nested_calls: 100,
+  rule: "",
 };
 
 /** Wraps the writer so that it returns each line. The buffer starts small, so that it runs out of room. */
@@ -35,9 +39,9 @@ function createTextWriter(): (entry: AuditEntry) => string {
 
 test("a line has exactly the fields of an entry, in their order, with the time in seconds", () => {
   expect(createTextWriter()(entry)).toBe(
-    '{"ts":1700000000.123,"session_id":"5f0c","agent_id":"agent-1","type":"tools/call/req","capability":"tools",' +
-      '"req_id":"r1","correlation_id":"","success":true,"error_code":"","duration_ms":1.500,"bytes_in":304,"bytes_out":0,' +
-      '"nested_calls":100}\n',
+    '{"ts":1700000000.123,"session_id":"5f0c","principal":"key:ci","chain":["k1"],"agent_id":"agent-1","type":"tools/call/req","capability":"tools",' +
+      '"req_id":"r1","n":41,"correlation_id":"","success":true,"error_code":"","duration_ms":1.500,"bytes_in":304,"bytes_out":0,' +
+      '"nested_calls":100,"rule":""}\n',
   );
 });
 
@@ -52,10 +56,13 @@ test("every entry is read back from its line, which is a single line of ASCII", 
   const anyEntry: fc.Arbitrary<AuditEntry> = fc.record({
     ts: fc.nat(4_000_000_000_000),
     session_id: anyText,
+    principal: anyText,
+    chain: fc.array(anyText, { maxLength: 3 }),
     agent_id: anyText,
     type: anyText,
     capability: anyText,
     req_id: anyText,
+    n: fc.nat(200),
     correlation_id: anyText,
     success: fc.boolean(),
     error_code: anyText,
@@ -63,6 +70,7 @@ test("every entry is read back from its line, which is a single line of ASCII", 
     bytes_in: fc.nat(),
     bytes_out: fc.nat(),
     nested_calls: fc.nat(100),
+    rule: anyText,
   });
   fc.assert(
     fc.property(anyEntry, (any) => {

@@ -8,6 +8,9 @@ import { escapeNonAscii } from "../../protocol/json.ts";
 const maxKeptOrigins = 1024;
 const maxKeptLength = 512;
 
+/** Between the id of the message and the number of the entry. */
+const countField = '","n":';
+
 /**
  * Writes the line of an entry with its newline; returns the offset of its end, or minus its length if there is no
  * room.
@@ -32,7 +35,8 @@ export function createAuditLineWriter(): AuditLineWriter {
       start = { ts: entry.ts, origin, bytes: Buffer.concat([time.bytes, origin]) };
     const outcome = outcomeOf(entry);
     const { req_id } = entry;
-    const length = start.bytes.length + req_id.length + outcome.length;
+    const count = String(entry.n);
+    const length = start.bytes.length + req_id.length + countField.length + count.length + outcome.length;
     const end = from + length;
     if (end > target.length) return -length;
     const isLikePrevious =
@@ -47,8 +51,10 @@ export function createAuditLineWriter(): AuditLineWriter {
       target.set(outcome, end - outcome.length);
       previous = { target, from, end, start: start.bytes, outcome };
     }
-    if (!writePlain(req_id, target, from + start.bytes.length))
-      return writeText(lineOf(entry, origin.toString("latin1")), target, from);
+    const at = from + start.bytes.length;
+    if (!writePlain(req_id, target, at)) return writeText(lineOf(entry, origin.toString("latin1")), target, from);
+    writePlainQuoted(countField, target, at + req_id.length);
+    writePlain(count, target, at + req_id.length + countField.length);
     previous.from = from;
     previous.end = end;
     return end;
@@ -67,9 +73,13 @@ function writePlain(text: string, target: Buffer, offset: number): boolean {
   return true;
 }
 
+function writePlainQuoted(text: string, target: Buffer, offset: number): void {
+  for (let index = 0; index < text.length; index++) target[offset + index] = text.charCodeAt(index);
+}
+
 /** The line of the first entry of a session. Nothing is cached yet, and the pieces may never be needed again. */
 function lineOf(entry: AuditEntry, origin: string): string {
-  return `{"ts":${thousandths(entry.ts)}${origin}${unquoted(entry.req_id)}${outcomeText(entry)}`;
+  return `{"ts":${thousandths(entry.ts)}${origin}${unquoted(entry.req_id)}${countField}${entry.n}${outcomeText(entry)}`;
 }
 
 function writeText(line: string, target: Buffer, from: number): number {
@@ -98,7 +108,7 @@ function keepOrigins(): (entry: AuditEntry) => Buffer | string {
   };
 }
 
-type Origin = Pick<AuditEntry, "session_id" | "agent_id" | "type" | "capability"> & {
+type Origin = Pick<AuditEntry, "session_id" | "principal" | "chain" | "agent_id" | "type" | "capability"> & {
   readonly text: string;
   bytes: Buffer | undefined;
 };
@@ -108,14 +118,17 @@ function isSameOrigin(entry: AuditEntry, origin: Origin): boolean {
     entry.session_id === origin.session_id &&
     entry.type === origin.type &&
     entry.agent_id === origin.agent_id &&
+    entry.principal === origin.principal &&
+    entry.chain === origin.chain &&
     entry.capability === origin.capability
   );
 }
 
-function toOrigin({ session_id, agent_id, type, capability }: AuditEntry): Origin {
-  const who = `,"session_id":${quote(session_id)},"agent_id":${quote(agent_id)}`;
+function toOrigin({ session_id, principal, chain, agent_id, type, capability }: AuditEntry): Origin {
+  const by = `,"principal":${quote(principal)},"chain":[${chain.map(quote).join(",")}]`;
+  const who = `,"session_id":${quote(session_id)}${by},"agent_id":${quote(agent_id)}`;
   const text = `${who},"type":${quote(type)},"capability":${quote(capability)},"req_id":"`;
-  return { session_id, agent_id, type, capability, text, bytes: undefined };
+  return { session_id, principal, chain, agent_id, type, capability, text, bytes: undefined };
 }
 
 /**
@@ -140,21 +153,22 @@ function isSameOutcome(entry: AuditEntry, outcome: AuditOutcome): boolean {
     entry.nested_calls === outcome.nested_calls &&
     entry.success === outcome.success &&
     entry.error_code === outcome.error_code &&
+    entry.rule === outcome.rule &&
     entry.correlation_id === outcome.correlation_id
   );
 }
 
 function toOutcome(entry: AuditEntry) {
-  const { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
+  const { correlation_id, success, error_code, rule, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
   const bytes = Buffer.from(outcomeText(entry), "latin1");
-  return { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls, bytes };
+  return { correlation_id, success, error_code, rule, duration_ms, bytes_in, bytes_out, nested_calls, bytes };
 }
 
 function outcomeText(entry: AuditEntry): string {
-  const { correlation_id, success, error_code, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
-  const result = `","correlation_id":${quote(correlation_id)},"success":${success},"error_code":${quote(error_code)}`;
+  const { correlation_id, success, error_code, rule, duration_ms, bytes_in, bytes_out, nested_calls } = entry;
+  const result = `,"correlation_id":${quote(correlation_id)},"success":${success},"error_code":${quote(error_code)}`;
   const cost = `,"duration_ms":${thousandths(duration_ms * 1000)},"bytes_in":${bytes_in},"bytes_out":${bytes_out}`;
-  return `${result}${cost},"nested_calls":${nested_calls}}\n`;
+  return `${result}${cost},"nested_calls":${nested_calls},"rule":${quote(rule)}}\n`;
 }
 
 function quote(text: string): string {
