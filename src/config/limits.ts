@@ -39,6 +39,8 @@ const descriptions: Record<keyof Limits, string> = {
   sessionMaxAgeMs: "A session older than this is closed.",
   handshakeTimeoutMs: "A session that has not shaken hands by then is closed.",
   maxHandshakeAttempts: "Failed handshakes in a session before it is closed.",
+  maxTokenBytes: "Longest narrowed token that is accepted.",
+  maxTokenLinks: "How often a token may be narrowed.",
   maxRecordingBytes: "Bytes of the recording of a session, if sessions are recorded; the rest is not recorded.",
   drainMs: "A closing host waits this long for calls in flight.",
 };

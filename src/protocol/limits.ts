@@ -65,6 +65,10 @@ export const defaultLimits = {
   handshakeTimeoutMs: 60_000,
   /** Failed handshakes in a session before it is closed. */
   maxHandshakeAttempts: 5,
+  /** Longest narrowed token that is accepted; with its other headers it must fit into the 16 KiB of an HTTP request. */
+  maxTokenBytes: 8 * 1024,
+  /** How often a token may be narrowed. */
+  maxTokenLinks: 32,
   /** Bytes of the recording of a session, if sessions are recorded; the rest is not recorded. */
   maxRecordingBytes: 64 * 1024 * 1024,
   /** A closing host waits this long for calls in flight. */
