@@ -24,6 +24,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   chain: { summary: "run, check and draw chains", load: () => import("./commands/chain.ts") },
   sessions: { summary: "list the sessions of a running host", load: () => import("./commands/sessions.ts") },
   policy: { summary: "explain what a role may do", load: () => import("./commands/policy.ts") },
+  keys: { summary: "create, list, revoke and rotate API keys", load: () => import("./commands/keys.ts") },
   token: { summary: "narrow a token for another agent, show a token", load: () => import("./commands/token.ts") },
   replay: { summary: "run a recorded session again and compare", load: () => import("./commands/replay.ts") },
   conformance: { summary: "score any host against the protocol", load: () => import("./commands/conformance.ts") },

@@ -4,7 +4,7 @@
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import type { Hmac } from "./hmac.ts";
 
-const tokenPrefix = "a2e1.";
+export const tokenPrefix = "a2e1.";
 
 export type TokenLimits = Pick<Limits, "maxTokenBytes" | "maxTokenLinks">;
 

@@ -148,6 +148,18 @@ describe("a narrowed token", () => {
     expect(ids[2]).not.toBe(ids[0]);
   });
 
+  test("has the budgets of its parents with the ids that they are charged to, and its own", () => {
+    const first = { id: "a", budget: { calls: 100 } };
+    const minted = mintToken(key, { ...root, parents: ["a"], budgets: [first] });
+    const parent = narrowToken(minted, { budget: { calls: 10 } });
+    const { chain, budgets } = verified(narrowToken(narrowToken(parent, { depth: 1 }), { budget: { calls: 99 } }));
+    expect(budgets).toEqual([
+      first,
+      { id: verified(parent).chain.at(-1), budget: { calls: 10 } },
+      { id: chain.at(-1), budget: { calls: 99 } },
+    ]);
+  });
+
   test("is refused with any of its characters changed", () => {
     const token = narrowToken(narrowToken(mint(), { tools: ["read_*"] }), { expires_at: 1_800_000_000 });
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ é\n";

@@ -1,6 +1,6 @@
 import { type Caveats, caveatProblem } from "./caveats.ts";
 import { type Hmac, hmacSha256 } from "./hmac.ts";
-import { isTokenRoot, type TokenRoot } from "./token-root.ts";
+import { type ChainBudget, isTokenRoot, type TokenRoot } from "./token-root.ts";
 import { decodeJson, encodeBytes, signLink, signRoot, splitToken, type TokenLimits } from "./token-text.ts";
 
 export interface VerifiedToken {
@@ -13,6 +13,8 @@ export interface VerifiedToken {
   readonly chain: readonly string[];
   /** Of each link, in the order of `chain` after the id of the root. All of them apply. */
   readonly caveats: readonly Caveats[];
+  /** The budgets among the caveats, each with the id that it is charged to, and those of the tokens before. */
+  readonly budgets: readonly ChainBudget[];
 }
 
 /** `forged` covers every change of a token: a byte changed, a link removed, reordered or added without the tail. */
@@ -55,7 +57,9 @@ export function verifyToken(
   }
   const narrowed = tails.slice(1).map((tail) => linkId(tail, hmac));
   const chain = [...(root.parents ?? []), root.id, ...narrowed];
-  return { ok: true, token: { root, principalId: root.principal, chain, caveats } };
+  const own = caveats.flatMap(({ budget }, index) => (budget ? [{ id: narrowed[index] as string, budget }] : []));
+  const budgets = [...(root.budgets ?? []), ...own];
+  return { ok: true, token: { root, principalId: root.principal, chain, caveats, budgets } };
 }
 
 const idPurpose = new TextEncoder().encode("a2e1.id");
