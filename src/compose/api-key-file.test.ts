@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { silentLogger } from "../plugin/logger.ts";
+import { openSqlite } from "../stores/sqlite/sqlite.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { apiKeyPath, openApiKeyFile } from "./api-key-file.ts";
 
@@ -43,4 +44,23 @@ test("the file can be read by its owner only, and outlives its process", async (
   const again = await openApiKeyFile({ dataDir, log: silentLogger });
   expect(again.keys.authenticate({ token: key, agentId: "a" })).toMatchObject({ id: "key:ci-bot" });
   await again.close();
+});
+
+test("a process that holds the lock of the file does not keep a host from accepting keys", async () => {
+  const dataDir = nextPath();
+  const host = await openApiKeyFile({ dataDir, log: silentLogger });
+  const { key } = host.keys.create({ id: "ci-bot", roles: [] });
+  // Until the turn of the host has ended.
+  await vi.waitFor(async () => {
+    const other = await openSqlite({ path: apiKeyPath(dataDir), migrations: ["-- as the host"], busyTimeoutMs: 0 });
+    try {
+      other.exec("BEGIN IMMEDIATE");
+      expect(host.keys.authenticate({ token: key, agentId: "a" })).toMatchObject({ id: "key:ci-bot" });
+      expect(host.keys.list()[0]?.lastUsedAt).toBeUndefined();
+      other.exec("ROLLBACK");
+    } finally {
+      other.close();
+    }
+  });
+  await host.close();
 });

@@ -34,6 +34,8 @@ export async function openApiKeyFile({
   const path = apiKeyPath(dataDir);
   const database = await createSqliteDatabase({ path });
   try {
+    // Another process that holds the lock, for example a stopped one, must not stop the only thread of a host.
+    if (isWatched) database.prepare("PRAGMA busy_timeout = 50").get();
     const options = { database, clock, log };
     const keys = createApiKeys(isWatched ? { ...options, watch: (changed) => watchDatabase(path, changed) } : options);
     return {

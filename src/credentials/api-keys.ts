@@ -42,15 +42,21 @@ export function createApiKeys({ database, clock = systemClock, log, watch }: Api
   const lastUses = new Map<string, number>();
   let reported = table.lastRevocation();
 
-  const reportRevocations = (): void => {
-    for (const { number, keyId, reason } of table.revocationsAfter(reported)) {
-      reported = number;
-      for (const listener of listeners) listener({ principalId: principalPrefix + keyId, reason });
+  const report: RevocationListener = (revocation) => {
+    for (const listener of listeners) {
+      try {
+        listener(revocation);
+      } catch (error) {
+        log.error("a listener for revoked API keys threw", { principal_id: revocation.principalId, error });
+      }
     }
   };
   const lookForRevocations = (): void => {
     try {
-      reportRevocations();
+      for (const { number, keyId, reason } of table.revocationsAfter(reported)) {
+        reported = number;
+        report({ principalId: principalPrefix + keyId, reason });
+      }
     } catch (error) {
       log.error("revoked API keys could not be read; sessions of revoked keys may continue", { error });
     }

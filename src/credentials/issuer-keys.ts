@@ -1,4 +1,5 @@
 import type { JWTVerifyGetKey, LocalJWKSet } from "jose";
+import type { Logger } from "../plugin/logger.ts";
 import type { Clock } from "../protocol/envelope.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { discoverKeys, fetchDocument, type IssuerNetwork } from "./issuer-documents.ts";
@@ -21,6 +22,7 @@ export interface IssuerKeysOptions {
   readonly jwksUri: string | undefined;
   readonly clock: Clock;
   readonly network: IssuerNetwork;
+  readonly log: Logger;
 }
 
 /**
@@ -90,6 +92,8 @@ export class IssuerKeys {
       this.#attempt = { at };
     } catch (error) {
       this.#attempt = { at, error };
+      // Here and not for each token: a log must not grow as fast as tokens are presented.
+      this.#options.log.warn("the keys of an issuer of JWTs could not be fetched", { issuer, error });
     }
   }
 }

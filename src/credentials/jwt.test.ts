@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { exportSPKI, SignJWT, UnsecuredJWT } from "jose";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../plugin/logger.ts";
@@ -134,6 +135,29 @@ describe("a JWT", () => {
       const changed = token.slice(0, index) + (token[index] === "A" ? "B" : "A") + token.slice(index + 1);
       expect(await present(changed, kind)).toMatchObject({ refused: "wrong" });
     }
+  });
+
+  test("of hostile parts is wrong, without an exception", async () => {
+    const kind = createKind();
+    const encode = (text: string) => Buffer.from(text).toString("base64url");
+    const part = fc.oneof(fc.string({ minLength: 1 }), fc.json()).map((text) => encode(text));
+    const header = fc
+      .record({
+        alg: fc.constantFrom("ES256", "none", "HS256", "", "__proto__"),
+        kid: fc.string(),
+        crit: fc.anything(),
+      })
+      .map((value) => encode(JSON.stringify(value)));
+    const claims = fc
+      .record({ iss: fc.constantFrom(issuer, 7, null), aud: fc.jsonValue(), sub: fc.jsonValue(), exp: fc.jsonValue() })
+      .map((value) => encode(JSON.stringify(value)));
+    const hostile = fc.tuple(fc.oneof(part, header), fc.oneof(part, claims), part).map((parts) => parts.join("."));
+    await fc.assert(
+      fc.asyncProperty(hostile, async (token) => {
+        if (!kind.recognises({ token, agentId: "" })) return;
+        expect(await kind.authenticate({ token, agentId: "" })).toMatchObject({ refused: "wrong" });
+      }),
+    );
   });
 
   test("is recognised by its three parts, up to maxTokenBytes", () => {

@@ -50,7 +50,7 @@ export function createJwts({
   const known = new Map(
     issuers.map((settings) => {
       const { issuer, jwksUri } = settings;
-      return [issuer, { settings, keys: new IssuerKeys({ issuer, jwksUri, clock, network }) }];
+      return [issuer, { settings, keys: new IssuerKeys({ issuer, jwksUri, clock, network, log }) }];
     }),
   );
   const verified = new VerifiedTokens(limits.maxVerifiedTokens);
@@ -98,9 +98,9 @@ async function toRefusal(error: unknown, log: Logger): Promise<Refusal> {
   if (error instanceof errors.JWTExpired) return { refused: "expired", detail: "the JWT has expired" };
   // The texts of jose name the claim or header at fault, not its value.
   if (error instanceof errors.JOSEError) return { refused: "wrong", detail: error.message };
+  if (error instanceof KeysUnavailableError) return { refused: "server_error", detail: error.message };
   log.error("a JWT could not be checked", { error });
-  const isOutage = error instanceof KeysUnavailableError;
-  return { refused: "server_error", detail: isOutage ? error.message : "the JWT could not be checked" };
+  return { refused: "server_error", detail: "the JWT could not be checked" };
 }
 
 function requireSafe({ issuer, audience, jwksUri, algorithms = [] }: JwtIssuer): void {

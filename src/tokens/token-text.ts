@@ -69,5 +69,7 @@ export function encodeBytes(bytes: Uint8Array): string {
 /** Throws if the text is not base64url. */
 export function decodeBytes(text: string): Uint8Array {
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  const bytes = new Uint8Array(binary.length);
+  for (let index = 0; index < binary.length; index++) bytes[index] = binary.charCodeAt(index);
+  return bytes;
 }
