@@ -41,6 +41,7 @@ describe("a key", () => {
     expect(record).not.toHaveProperty("hash");
     expect(present(key)).toEqual({
       id: "key:ci-bot",
+      isAuthenticated: true,
       roles: ["agent"],
       scopes: ["tools/*"],
       label: "build server",

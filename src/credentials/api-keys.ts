@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "../protocol/envelope.ts";
 import { type ApiKeyManagement, createApiKeyManagement } from "./api-key-management.ts";
 import { type ApiKeyRecord, createApiKeyTable, type KeyRevocation } from "./api-key-table.ts";
 import { hashApiKey, idOfApiKey } from "./api-key-text.ts";
-import type { Credential, Identity, Refusal } from "./credential.ts";
+import type { Credential, ProvenIdentity, Refusal } from "./credential.ts";
 
 const principalPrefix = "key:";
 /** The time of last use is for people: it is not worth a write per handshake. */
@@ -27,7 +27,7 @@ export type RevocationListener = (revocation: { principalId: string; reason: Key
 
 export interface ApiKeys extends Credential, ApiKeyManagement {
   /** The principal of a key that is still valid, for tokens that were narrowed from it; undefined if it is not a key. */
-  identityOf(principalId: string): Identity | Refusal | undefined;
+  identityOf(principalId: string): ProvenIdentity | Refusal | undefined;
   /** Calls back once for each key that is revoked or rotated from now on, so that its sessions can be ended. */
   onRevoked(listener: RevocationListener): () => void;
   /** Does not close the database. */
@@ -83,7 +83,7 @@ export function createApiKeys({ database, clock = systemClock, log, watch }: Api
       return { refused: "server_error", detail: "API keys cannot be read" };
     }
   };
-  const check = (token: string): Identity | Refusal => {
+  const check = (token: string): ProvenIdentity | Refusal => {
     const id = idOfApiKey(token) ?? "";
     const hash = hashApiKey(token);
     const found = table.find(id);
@@ -136,10 +136,11 @@ function refusalOf({ id, revokedAt, expiresAt }: ApiKeyRecord, now: number): Ref
   return undefined;
 }
 
-function toIdentity({ id, roles, scopes, expiresAt, label }: ApiKeyRecord): Identity {
+function toIdentity({ id, roles, scopes, expiresAt, label }: ApiKeyRecord): ProvenIdentity {
   const principalId = principalPrefix + id;
   return {
     id: principalId,
+    isAuthenticated: true,
     roles,
     ...(scopes === undefined ? {} : { scopes }),
     ...(expiresAt === undefined ? {} : { expiresAt }),

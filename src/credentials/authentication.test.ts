@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createAuthentication } from "./authentication.ts";
-import type { Credential, Identity, Refusal } from "./credential.ts";
+import type { Credential, ProvenIdentity, Refusal } from "./credential.ts";
 import { createSharedToken } from "./shared-token.ts";
 
-const alice: Identity = { id: "alice", roles: [], chain: ["alice"] };
+const alice: ProvenIdentity = { id: "alice", isAuthenticated: true, roles: [], chain: ["alice"] };
 
-function kind(prefix: string, outcome: Identity | Refusal | Promise<Identity | Refusal>): Credential {
+function kind(prefix: string, outcome: ProvenIdentity | Refusal | Promise<ProvenIdentity | Refusal>): Credential {
   return { recognises: ({ token }) => token.startsWith(prefix), authenticate: () => outcome };
 }
 
@@ -16,7 +16,12 @@ describe("authentication", () => {
   test("asks the kind that recognises the shape, and answers at once if the kind does", () => {
     const authenticate = createAuthentication([kind("a.", alice), shared]);
     expect(authenticate(present("a.1"))).toBe(alice);
-    expect(authenticate(present("s3cret"))).toEqual({ id: "token", roles: ["operator"], chain: ["token"] });
+    expect(authenticate(present("s3cret"))).toEqual({
+      id: "token",
+      isAuthenticated: true,
+      roles: ["operator"],
+      chain: ["token"],
+    });
   });
 
   test("accepts a shared token that looks like another kind", () => {
@@ -39,7 +44,12 @@ describe("authentication", () => {
     expect(authenticate(present(""))).toEqual({ refused: "missing" });
     expect(authenticate(present("other"))).toEqual({ refused: "wrong" });
     expect(createAuthentication([])(present("other"))).toEqual({ refused: "wrong" });
-    expect(createAuthentication([])({ ...present(""), certificate: {} })).toEqual({ refused: "wrong" });
+    expect(
+      createAuthentication([])({
+        ...present(""),
+        certificate: { common_name: "a", alternative_names: [], expires_at: 0 },
+      }),
+    ).toEqual({ refused: "wrong" });
   });
 });
 

@@ -1,7 +1,7 @@
 import { type Awaitable, andThen } from "../protocol/awaitable.ts";
-import { type Credential, type Identity, isRefusal, type Presented, type Refusal } from "./credential.ts";
+import { type Credential, isRefusal, type Presented, type ProvenIdentity, type Refusal } from "./credential.ts";
 
-export type AuthenticateIdentity = (presented: Presented) => Awaitable<Identity | Refusal>;
+export type AuthenticateIdentity = (presented: Presented) => Awaitable<ProvenIdentity | Refusal>;
 
 /**
  * Asks the kinds of credentials that recognise what was presented, in order, until one accepts it. The shared token
@@ -21,7 +21,7 @@ function ask(
   presented: Presented,
   refusal: Refusal,
   isFirst = true,
-): Awaitable<Identity | Refusal> {
+): Awaitable<ProvenIdentity | Refusal> {
   if (kind === undefined) return refusal;
   return andThen(kind.authenticate(presented), (outcome) =>
     isRefusal(outcome) ? ask(others, presented, isFirst ? outcome : refusal, false) : outcome,

@@ -11,12 +11,9 @@ export interface ClientCertificatesOptions {
   clock?: Clock;
 }
 
-const labels: Record<Exclude<CertificateField, "common_name">, string> = { uri: "URI", dns: "DNS", email: "email" };
+const kinds: Record<Exclude<CertificateField, "common_name">, string> = { uri: "URI", dns: "DNS", email: "email" };
 
-/**
- * The certificate of the peer of a TLS connection. The connection must have checked it against the configured authority
- * (`authorized` of the socket): here it is only read.
- */
+/** The certificate of the peer of a TLS connection. The server has verified it: here it only names the principal. */
 export function createClientCertificates({
   field = "common_name",
   rolesOf,
@@ -25,34 +22,27 @@ export function createClientCertificates({
   return {
     // A token names its principal more precisely than the connection that carries it.
     recognises: ({ token, certificate }) => token === "" && certificate !== undefined,
-    authenticate({ certificate = {} }) {
-      const names = namesIn(certificate, field);
+    authenticate({ certificate }) {
+      const names = certificate === undefined ? [] : namesIn(certificate, field);
       const [name] = names;
       // With several names, it would depend on their order who this is.
-      if (name === undefined || names.length > 1) {
+      if (certificate === undefined || name === undefined || names.length > 1) {
         return { refused: "wrong", detail: `the certificate has ${names.length} names in the field ${field}` };
       }
-      const expiresAt = Date.parse(certificate.valid_to ?? "");
-      if (Number.isNaN(expiresAt)) return { refused: "wrong", detail: "the certificate has no end of validity" };
-      if (expiresAt <= clock.now()) return { refused: "expired", detail: "the certificate has expired" };
+      const expiresAt = certificate.expires_at;
+      // Also if it is not a number.
+      if (!(clock.now() < expiresAt)) return { refused: "expired", detail: "the certificate has expired" };
       const roles = rolesOf(name);
       if (roles === undefined) return { refused: "wrong", detail: `no role for the certificate of ${name}` };
       const id = `cert:${name}`;
-      return { id, roles, expiresAt, chain: [id] };
+      return { id, isAuthenticated: true, roles, expiresAt, chain: [id] };
     },
   };
 }
 
-function namesIn({ subject, subjectaltname = "" }: VerifiedCertificate, field: CertificateField): string[] {
-  const names = field === "common_name" ? [subject?.CN ?? []].flat() : alternativeNames(subjectaltname, labels[field]);
-  return names.filter((name) => name !== "");
-}
-
-/** As Node writes them: `DNS:a.example, URI:"with, comma"`. A name with special characters is a JSON string. */
-function alternativeNames(text: string, label: string): string[] {
-  const names: string[] = [];
-  for (const [, found, quoted, plain] of text.matchAll(/(?:^|, )([A-Za-z ]+):(?:("(?:[^"\\]|\\.)*")|([^,]*))/gy)) {
-    if (found === label) names.push(quoted === undefined ? (plain ?? "") : (JSON.parse(quoted) as string));
-  }
-  return names;
+function namesIn({ common_name, alternative_names }: VerifiedCertificate, field: CertificateField): string[] {
+  if (field === "common_name") return [common_name].filter((name) => name !== "");
+  const prefix = `${kinds[field]}:`;
+  const named = alternative_names.filter((name) => name.startsWith(prefix) && name !== prefix);
+  return named.map((name) => name.slice(prefix.length));
 }

@@ -1,5 +1,6 @@
 // The port of a kind of credential: shared token, API key, JWT, client certificate, narrowed token. A kind proves who
 // presents it; what that principal may do is decided elsewhere, by its roles, scopes and caveats.
+import type { Identity } from "../plugin/principal.ts";
 import type { Awaitable } from "../protocol/awaitable.ts";
 import type { Caveats } from "../tokens/caveats.ts";
 import type { ChainBudget } from "../tokens/token-root.ts";
@@ -16,18 +17,22 @@ export interface Presented {
   readonly certificate?: VerifiedCertificate;
 }
 
-/** The fields of `tls.PeerCertificate` that name the peer. */
+/** What a verified certificate says about its holder. */
 export interface VerifiedCertificate {
-  readonly subject?: { readonly CN?: string | string[] | undefined } | undefined;
-  readonly subjectaltname?: string | undefined;
-  /** A date as OpenSSL writes it: `Nov 18 06:27:21 2026 GMT`. */
-  readonly valid_to?: string | undefined;
-  readonly fingerprint256?: string | undefined;
+  /** Empty if it has none or several. */
+  readonly common_name: string;
+  /** With their kinds, as in `DNS:agent.example` and `URI:spiffe://example/agent`. */
+  readonly alternative_names: readonly string[];
+  /** In milliseconds since 1970. */
+  readonly expires_at: number;
 }
 
-export interface Identity {
-  /** Named by the credential, never by the agent: `token`, `key:ci-bot`, `https://as.example|alice`, `cert:worker-7`. */
-  readonly id: string;
+/**
+ * What a credential proves. Its id is `token`, `key:ci-bot`, `https://as.example|alice` or `cert:worker-7`, for example.
+ * Plain JSON, like the identity that it extends.
+ */
+export interface ProvenIdentity extends Identity {
+  readonly isAuthenticated: true;
   readonly roles: readonly string[];
   /** Further restrict the roles; undefined for no restriction. */
   readonly scopes?: readonly string[];
@@ -58,9 +63,9 @@ export interface Credential {
   /** Whether a credential of this kind was presented, by its shape alone. */
   recognises(presented: Presented): boolean;
   /** Decides at once if it can. Called only for what it recognises. Never throws or rejects. */
-  authenticate(presented: Presented): Awaitable<Identity | Refusal>;
+  authenticate(presented: Presented): Awaitable<ProvenIdentity | Refusal>;
 }
 
-export function isRefusal(outcome: Identity | Refusal): outcome is Refusal {
+export function isRefusal(outcome: ProvenIdentity | Refusal): outcome is Refusal {
   return "refused" in outcome;
 }

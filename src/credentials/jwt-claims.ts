@@ -1,6 +1,6 @@
 // From the claims of a verified JWT to an identity.
 import type { JWTPayload } from "jose";
-import type { Identity, Refusal } from "./credential.ts";
+import type { ProvenIdentity, Refusal } from "./credential.ts";
 
 /** Names of claims. A name with dots is also a path: `realm_access.roles`. */
 export interface ClaimNames {
@@ -18,7 +18,7 @@ const maxNameLength = 512;
 export function toIdentity(
   payload: JWTPayload,
   { issuer, claims, skewMs }: { issuer: string; claims: ClaimNames; skewMs: number },
-): Identity | Refusal {
+): ProvenIdentity | Refusal {
   const { principal = "sub", roles = "roles", scopes, agent } = claims;
   const name = readClaim(payload, principal);
   if (typeof name !== "string" || name === "" || name.length > maxNameLength) {
@@ -28,6 +28,7 @@ export function toIdentity(
   const agentId = agent === undefined ? undefined : readClaim(payload, agent);
   return {
     id,
+    isAuthenticated: true,
     roles: toNames(readClaim(payload, roles)),
     ...(scopes === undefined ? {} : { scopes: toNames(readClaim(payload, scopes)) }),
     // As long as the token would be accepted again.

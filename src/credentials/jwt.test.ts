@@ -3,7 +3,7 @@ import { exportSPKI, SignJWT, UnsecuredJWT } from "jose";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../plugin/logger.ts";
 import { defaultLimits } from "../protocol/limits.ts";
-import type { Credential, Identity, Refusal } from "./credential.ts";
+import type { Credential, ProvenIdentity, Refusal } from "./credential.ts";
 import { audience, createTestIssuer, issuer } from "./jwt.suite.ts";
 import { createJwts, type JwtIssuer, type JwtOptions } from "./jwt.ts";
 
@@ -22,7 +22,7 @@ function createKind(settings: Partial<JwtIssuer> = {}, options: Partial<JwtOptio
   return createJwts({ issuers, clock, fetch: authority.fetch, log: silentLogger, ...options });
 }
 
-async function present(token: string, kind = createKind()): Promise<Identity | Refusal> {
+async function present(token: string, kind = createKind()): Promise<ProvenIdentity | Refusal> {
   const presented = { token, agentId: "claimed" };
   expect(kind.recognises(presented)).toBe(true);
   return kind.authenticate(presented);
@@ -37,6 +37,7 @@ describe("a JWT", () => {
     const kind = createKind({ claims: { scopes: "scope", agent: "agent" } });
     expect(await present(await authority.sign(claims), kind)).toEqual({
       id: "https://as.example|alice",
+      isAuthenticated: true,
       roles: ["agent", "observer"],
       scopes: ["tools/*"],
       agentId: "planner",
@@ -49,7 +50,7 @@ describe("a JWT", () => {
     const nested = { realm_access: { roles: ["agent", 7] }, "https://a.example/roles": ["observer"] };
     const token = await authority.sign(nested);
     const rolesOf = async (roles: string) =>
-      ((await present(token, createKind({ claims: { roles } }))) as Identity).roles;
+      ((await present(token, createKind({ claims: { roles } }))) as ProvenIdentity).roles;
     expect(await rolesOf("realm_access.roles")).toEqual(["agent"]);
     expect(await rolesOf("https://a.example/roles")).toEqual(["observer"]);
     expect(await rolesOf("constructor.name")).toEqual([]);

@@ -2,7 +2,7 @@
 import type { Logger } from "../plugin/logger.ts";
 import { type Clock, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
-import { type Credential, type Identity, isRefusal, type Refusal } from "./credential.ts";
+import { type Credential, isRefusal, type ProvenIdentity, type Refusal } from "./credential.ts";
 import { requireSafeAddress } from "./issuer-documents.ts";
 import { IssuerKeys, KeysUnavailableError } from "./issuer-keys.ts";
 import { type ClaimNames, toIdentity } from "./jwt-claims.ts";
@@ -55,7 +55,7 @@ export function createJwts({
   );
   const verified = new VerifiedTokens(limits.maxVerifiedTokens);
 
-  const verify = async (token: string): Promise<Identity | Refusal> => {
+  const verify = async (token: string): Promise<ProvenIdentity | Refusal> => {
     try {
       const { decodeJwt } = await import("jose");
       const issuer = known.get(decodeJwt(token).iss ?? "");
@@ -78,7 +78,7 @@ async function verifyFor(
   token: string,
   { settings, keys }: { settings: JwtIssuer; keys: IssuerKeys },
   now: number,
-): Promise<Identity | Refusal> {
+): Promise<ProvenIdentity | Refusal> {
   const { issuer, audience, algorithms = asymmetric, typ = "at+jwt", clockSkewSeconds = 30, claims = {} } = settings;
   const { jwtVerify } = await import("jose");
   const { payload } = await jwtVerify(token, keys.find, {

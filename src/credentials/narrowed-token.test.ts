@@ -1,15 +1,20 @@
 import { describe, expect, test } from "vitest";
 import type { Caveats } from "../tokens/caveats.ts";
 import { narrowToken } from "../tokens/narrow-token.ts";
-import type { Identity, Refusal } from "./credential.ts";
+import type { ProvenIdentity, Refusal } from "./credential.ts";
 import { createNarrowedTokens, type NarrowedTokensOptions } from "./narrowed-token.ts";
 
 const start = Date.parse("2026-05-04T10:00:00Z");
 let now = start;
 const clock = { now: () => now };
 const key = { id: "k1", secret: new Uint8Array(32).fill(7) };
-const ciBot: Identity = { id: "key:ci-bot", roles: ["agent"], chain: ["key:ci-bot"] };
-const alice: Identity = { id: "https://as.example|alice", roles: ["observer"], chain: ["https://as.example|alice"] };
+const ciBot: ProvenIdentity = { id: "key:ci-bot", isAuthenticated: true, roles: ["agent"], chain: ["key:ci-bot"] };
+const alice: ProvenIdentity = {
+  id: "https://as.example|alice",
+  isAuthenticated: true,
+  roles: ["observer"],
+  chain: ["https://as.example|alice"],
+};
 
 function tokens(options: Partial<NarrowedTokensOptions> = {}) {
   now = start;
@@ -17,8 +22,8 @@ function tokens(options: Partial<NarrowedTokensOptions> = {}) {
   return createNarrowedTokens({ keys: [key], identityOf, clock, ...options });
 }
 
-function accepted(kind: ReturnType<typeof tokens>, token: string): Identity {
-  return kind.authenticate({ token, agentId: "a", audience: ["host-a"] }) as Identity;
+function accepted(kind: ReturnType<typeof tokens>, token: string): ProvenIdentity {
+  return kind.authenticate({ token, agentId: "a", audience: ["host-a"] }) as ProvenIdentity;
 }
 
 describe("a narrowed token", () => {
@@ -32,7 +37,7 @@ describe("a narrowed token", () => {
   });
 
   test("has the roles that its principal has now", () => {
-    let owner: Identity | Refusal = ciBot;
+    let owner: ProvenIdentity | Refusal = ciBot;
     const kind = tokens({ identityOf: () => owner });
     const token = kind.mint(ciBot);
     owner = { ...ciBot, roles: ["observer"] };

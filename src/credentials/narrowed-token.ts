@@ -8,7 +8,7 @@ import { mintToken, type TokenKey } from "../tokens/mint-token.ts";
 import { narrowToken } from "../tokens/narrow-token.ts";
 import { type TokenLimits, tokenPrefix } from "../tokens/token-text.ts";
 import { type VerifiedToken, verifyToken } from "../tokens/verify-token.ts";
-import { type Credential, type Identity, isRefusal, type Presented, type Refusal } from "./credential.ts";
+import { type Credential, isRefusal, type Presented, type ProvenIdentity, type Refusal } from "./credential.ts";
 
 export interface NarrowedTokensOptions {
   /** The first mints; the others are older and still accepted. */
@@ -17,7 +17,7 @@ export interface NarrowedTokensOptions {
    * The present identity of a principal, or why it is not valid any more. Undefined if only its own credential knows
    * its roles, as with a JWT: then those at the time of minting apply.
    */
-  identityOf?: (principalId: string) => Identity | Refusal | undefined;
+  identityOf?: (principalId: string) => ProvenIdentity | Refusal | undefined;
   /** Whether an id of a chain was revoked. */
   isRevoked?: (id: string) => boolean;
   clock?: Clock;
@@ -29,7 +29,7 @@ export interface NarrowedTokens extends Credential {
    * A token with the rights of this identity, restricted by these caveats too. It shares the budgets of the identity
    * and ends with it. Throws if a caveat is not valid or the token would be too large.
    */
-  mint(identity: Identity, caveats?: Caveats): string;
+  mint(identity: ProvenIdentity, caveats?: Caveats): string;
 }
 
 /** Faster than the one for browsers. */
@@ -45,7 +45,7 @@ export function createNarrowedTokens({
   const secrets = new Map(keys.map(({ id, secret }) => [id, secret]));
   const options = { hmac: nodeHmac, ...(limits === undefined ? {} : { limits }) };
 
-  const decide = (token: VerifiedToken, audience: readonly string[]): Identity | Refusal => {
+  const decide = (token: VerifiedToken, audience: readonly string[]): ProvenIdentity | Refusal => {
     if (!isMeantFor(token.caveats, audience)) return { refused: "wrong", detail: "the token is for another host" };
     const revoked = token.chain.find(isRevoked);
     if (revoked !== undefined) return { refused: "revoked", detail: `token ${revoked}` };
@@ -100,7 +100,8 @@ function expiryOf({ expires_at }: Caveats): number {
   return expires_at === undefined ? Number.POSITIVE_INFINITY : expires_at * 1000;
 }
 
-function mintedIdentity({ principalId, root: { roles, scopes } }: VerifiedToken): Identity | Refusal {
+function mintedIdentity({ principalId, root: { roles, scopes } }: VerifiedToken): ProvenIdentity | Refusal {
   if (roles === undefined) return { refused: "revoked", detail: `the principal ${principalId} is gone` };
-  return { id: principalId, roles, ...(scopes === undefined ? {} : { scopes }), chain: [principalId] };
+  const restriction = scopes === undefined ? {} : { scopes };
+  return { id: principalId, isAuthenticated: true, roles, ...restriction, chain: [principalId] };
 }
