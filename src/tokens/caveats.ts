@@ -11,8 +11,8 @@ export interface TokenBudget {
 }
 
 /**
- * The caveats of one link. Lists hold names, in which `*` stands for any characters; an empty list allows nothing. A
- * caveat restricts only its own kind: `{ tools: ["read_*"] }` alone says nothing about environments.
+ * The caveats of one link. Lists hold patterns of names as in roles: `*` stands for any characters. An empty list allows
+ * nothing. A caveat restricts only its own kind: `{ tools: ["read_*"] }` alone leaves environments as they are.
  */
 export interface Caveats {
   readonly capabilities?: readonly string[];
@@ -34,8 +34,17 @@ export interface Caveats {
 /** Returns the problem of a value, if it has one. */
 type Check = (value: unknown) => string | undefined;
 
+/** The longest pattern that is accepted: matching takes time that grows with it. */
+const maxNameLength = 256;
+
+/** Without spaces around a name: the patterns of roles ignore them, which would make another name of it. */
+const isName = (value: unknown): boolean =>
+  typeof value === "string" && value !== "" && value.length <= maxNameLength && value.trim() === value;
+
 const names: Check = (value) =>
-  Array.isArray(value) && value.every((item) => typeof item === "string") ? undefined : "must be a list of names";
+  Array.isArray(value) && value.every(isName)
+    ? undefined
+    : `must be a list of names of up to ${maxNameLength} characters`;
 
 const amount: Check = (value) =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? undefined : "must be a number of at least 0";

@@ -43,7 +43,8 @@ function appendRaw(token: string, link: string): string {
 }
 
 const name = fc.string({ maxLength: 8 });
-const names = fc.array(fc.oneof(name, fc.constantFrom("*", "read_*", "team-*")), { maxLength: 4 });
+const pattern = name.filter((text) => text !== "" && text.trim() === text);
+const names = fc.array(fc.oneof(pattern, fc.constantFrom("*", "read_*", "team-*")), { maxLength: 4 });
 const anyCaveats: fc.Arbitrary<Caveats> = fc.record(
   {
     capabilities: names,
@@ -59,6 +60,7 @@ const anyCaveats: fc.Arbitrary<Caveats> = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 );
 
+const notNames = "tools: must be a list of names of up to 256 characters";
 const listKinds = ["capabilities", "tools", "namespaces", "environments"] as const;
 
 /** The decision as a host makes it: every list of the kind must have a pattern that matches. */
@@ -187,8 +189,11 @@ describe("a narrowed token", () => {
     ["an unknown caveat", { color: ["red"] }, 'unknown caveat "color"'],
     ["an unknown amount in the budget", { budget: { wishes: 3 } }, 'budget: unknown caveat "wishes"'],
     ["a name that every object has", { constructor: [] }, 'unknown caveat "constructor"'],
-    ["a list that is not a list", { tools: "read_*" }, "tools: must be a list of names"],
-    ["a list of numbers", { tools: [1] }, "tools: must be a list of names"],
+    ["a list that is not a list", { tools: "read_*" }, notNames],
+    ["a list of numbers", { tools: [1] }, notNames],
+    ["an empty name", { tools: [""] }, notNames],
+    ["a name with a space at its end", { tools: ["read "] }, notNames],
+    ["a name of 257 characters", { tools: ["x".repeat(257)] }, notNames],
     ["a negative depth", { depth: -1 }, "depth: must be a whole number from 0"],
     ["an expiry that is not a number", { expires_at: null }, "expires_at: must be a number of at least 0"],
     ["a list instead of an object", ["tools"], "must be an object"],
