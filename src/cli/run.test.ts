@@ -206,7 +206,7 @@ describe("against a running host", () => {
     server.host.sessions.create();
     const { stdout } = await runInProcess(["sessions", "--json"], { cwd });
     expect(JSON.parse(stdout)).toMatchObject([{ status: "new", calls_in_flight: 0 }]);
-    expect((await runInProcess(["sessions"], { cwd })).stdout).toMatch(/^SESSION +AGENT +STATUS/);
+    expect((await runInProcess(["sessions"], { cwd })).stdout).toMatch(/^SESSION +PRINCIPAL +AGENT +STATUS/);
 
     const elsewhere = newFolder();
     const denied = await runInProcess(["call", "--url", server.url, "js_eval", "--code", "1"], { cwd: elsewhere });

@@ -39,6 +39,11 @@ const descriptions: Record<keyof Limits, string> = {
   sessionMaxAgeMs: "A session older than this is closed.",
   handshakeTimeoutMs: "A session that has not shaken hands by then is closed.",
   maxHandshakeAttempts: "Failed handshakes in a session before it is closed.",
+  maxTokenBytes: "Longest narrowed token or JWT that is accepted.",
+  maxTokenLinks: "How often a token may be narrowed.",
+  maxVerifiedTokens: "JWTs that are remembered as verified, until they expire.",
+  maxIssuerBytes: "Largest metadata or key set of an issuer of JWTs.",
+  issuerTimeoutMs: "How long an issuer may take to send its metadata or its keys.",
   maxRecordingBytes: "Bytes of the recording of a session, if sessions are recorded; the rest is not recorded.",
   drainMs: "A closing host waits this long for calls in flight.",
 };

@@ -65,6 +65,16 @@ export const defaultLimits = {
   handshakeTimeoutMs: 60_000,
   /** Failed handshakes in a session before it is closed. */
   maxHandshakeAttempts: 5,
+  /** Longest narrowed token or JWT; with its other headers it must fit into the 16 KiB of an HTTP request. */
+  maxTokenBytes: 8 * 1024,
+  /** How often a token may be narrowed. */
+  maxTokenLinks: 32,
+  /** JWTs that are remembered as verified, until they expire. */
+  maxVerifiedTokens: 10_000,
+  /** Largest metadata or key set of an issuer of JWTs. */
+  maxIssuerBytes: 256 * 1024,
+  /** How long an issuer may take to send its metadata or its keys. */
+  issuerTimeoutMs: 5_000,
   /** Bytes of the recording of a session, if sessions are recorded; the rest is not recorded. */
   maxRecordingBytes: 64 * 1024 * 1024,
   /** A closing host waits this long for calls in flight. */

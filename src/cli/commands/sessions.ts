@@ -11,6 +11,7 @@ import { defaultUrl } from "../hosting/default-url.ts";
 import { localUrl, parseUrl } from "../hosting/host-link.ts";
 import { fetchHost, ownHostTls } from "../hosting/own-host-tls.ts";
 import { toPlainLine } from "../plain-text.ts";
+import { printTable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface SessionsOptions {
@@ -51,7 +52,7 @@ async function listSessions(options: SessionsOptions, terminal: Terminal): Promi
   const sessions = await fetchSessions(url, token, tls);
   if (options.json) terminal.print(JSON.stringify(sessions, null, 2));
   else if (sessions.length === 0) terminal.note("No sessions.");
-  else printTable(sessions, terminal);
+  else printSessions(sessions, terminal);
 }
 
 /** The token of this folder's config is for its own host, and sent to no other. */
@@ -86,7 +87,7 @@ async function fetchSessions(url: URL, token: string | undefined, tls?: ClientTl
   throw failure(`${base} answered with status ${response.status}; is it a host of this release?`);
 }
 
-function printTable(sessions: readonly ListedSession[], { print, style }: Terminal): void {
+function printSessions(sessions: readonly ListedSession[], terminal: Terminal): void {
   const now = Date.now() / 1000;
   const rows = sessions.map((session) => [
     toPlainLine(session.handle),
@@ -99,18 +100,8 @@ function printTable(sessions: readonly ListedSession[], { print, style }: Termin
     String(session.calls_in_flight),
     String(session.readers),
   ]);
-  const table = [
-    ["SESSION", "PRINCIPAL", "AGENT", "STATUS", "CAPABILITIES", "AGE", "IDLE", "CALLS", "READERS"],
-    ...rows,
-  ];
-  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
-  for (const [index, row] of table.entries()) {
-    const line = row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd();
-    print(index === 0 ? style.dim(line) : line);
-  }
+  const titles = ["SESSION", "PRINCIPAL", "AGENT", "STATUS", "CAPABILITIES", "AGE", "IDLE", "CALLS", "READERS"];
+  printTable(titles, rows, terminal);
 }
 
 function renderAge(seconds: number): string {
