@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { anonymous, type Identity, sharedTokenId } from "../plugin/principal.ts";
+import { anonymous, type Identity, type Principal, sharedTokenId } from "../plugin/principal.ts";
 import type { Awaitable } from "../protocol/awaitable.ts";
+import type { Rights } from "../rights/rights.ts";
 
 /** A certificate that the server has verified: the client has its private key, and `clientCa` has issued it. */
 export interface ClientCertificate {
@@ -31,6 +32,19 @@ export interface Credentials extends PeerCredentials {
  * must not decide who it is.
  */
 export type Authenticate = (credentials: Credentials) => Awaitable<Identity | undefined>;
+
+/** The session of a principal that is to be authorized. */
+export interface AuthorizedSession {
+  /** Calls the listener when the session is closed. */
+  onClosed(listener: () => void): void;
+}
+
+/**
+ * Returns the rights of a principal. Called when an agent has been authenticated, and when its session is recovered or
+ * forked. Throws an A2EError if the agent may not have the session now, for example because it has too many: its
+ * handshake is rejected with the code of the error, and a session that was recovered has no rights.
+ */
+export type Authorize = (principal: Principal, session: AuthorizedSession) => Rights;
 
 /** Checks one shared token. Without a token every agent is let in, so a host without a token binds to loopback only. */
 export function createTokenAuthentication(token: string | undefined): Authenticate {

@@ -12,13 +12,13 @@ import type { Database } from "../plugin/ports/database.ts";
 import { noDatabase } from "../plugin/ports/no-database.ts";
 import { noSandboxes, type Sandboxes } from "../plugin/ports/sandbox.ts";
 import { createKey, createSecrets, type Secrets } from "../plugin/ports/secrets.ts";
-import type { Identity, Principal } from "../plugin/principal.ts";
+import type { Identity } from "../plugin/principal.ts";
 import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import type { Awaitable } from "../protocol/awaitable.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
-import { everything, type Rights } from "../rights/rights.ts";
-import { type Authenticate, type Credentials, createTokenAuthentication } from "./authentication.ts";
+import { everything } from "../rights/rights.ts";
+import { type Authenticate, type Authorize, type Credentials, createTokenAuthentication } from "./authentication.ts";
 import { createAuditEntry, guardAudit } from "./calls/call-audit.ts";
 import { composeInterceptors } from "./calls/dispatch.ts";
 import type { Interceptor } from "./calls/interceptors.ts";
@@ -38,7 +38,7 @@ export interface HostOptions {
   authToken?: string;
   authenticate?: Authenticate;
   /** The rights of a principal; if it is left out, every principal may make every call. */
-  authorize?: (principal: Principal) => Rights;
+  authorize?: Authorize;
   isHandshakeRequired?: boolean;
   limits?: Partial<Limits>;
   audit?: AuditLog;

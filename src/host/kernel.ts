@@ -4,12 +4,10 @@ import type { Deadlines } from "../machinery/pacing/deadlines.ts";
 import type { IntakeSchedule } from "../machinery/pacing/intake-schedule.ts";
 import type { Logger } from "../plugin/logger.ts";
 import type { LoadedPlugin } from "../plugin/plugin.ts";
-import type { Principal } from "../plugin/principal.ts";
 import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import type { Limits } from "../protocol/limits.ts";
 import type { TypeRegistry } from "../protocol/table/registry.ts";
-import type { Rights } from "../rights/rights.ts";
-import type { Authenticate } from "./authentication.ts";
+import type { Authenticate, Authorize } from "./authentication.ts";
 import type { CallFn } from "./calls/interceptors.ts";
 import type { AuditEntry, AuditLog } from "./ports/audit.ts";
 import type { Journal } from "./ports/journal.ts";
@@ -35,7 +33,7 @@ export interface Kernel extends Sources {
   readonly intake: IntakeSchedule;
   readonly authenticate: Authenticate;
   /** The rights of a principal, when it is let in and when its session is recovered. */
-  readonly authorize: (principal: Principal) => Rights;
+  readonly authorize: Authorize;
   readonly snapshots: SnapshotStore;
   readonly snapshotMode: SnapshotMode;
   readonly snapshotSchedule: SnapshotSchedule;

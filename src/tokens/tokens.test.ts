@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createWildcard } from "../protocol/wildcards/wildcard.ts";
 import { defaultLimits } from "../protocol/limits.ts";
+import { createWildcard } from "../protocol/wildcards/wildcard.ts";
 import type { Caveats } from "./caveats.ts";
 import { describeToken } from "./describe-token.ts";
 import { type Hmac, hmacSha256 } from "./hmac.ts";

@@ -267,7 +267,9 @@ export class CallRunner implements NestedOwner {
               new CheckedAnswer(call.entry.call, call.entry.responseType, call.id, outcome, now),
               sources.nextId,
             );
-      this.#calls.answer(call, answer);
+      // A call that an interceptor answered with `rate_limited` did not run: the agent may retry it under the same id.
+      if (outcome instanceof A2EError && outcome.code === "rate_limited") this.#calls.remove(call);
+      else this.#calls.answer(call, answer);
       for (; call.repeats > 0; call.repeats--) this.#port.outbox.resend(answer, sources.nextId);
       return answer;
     } catch (cause) {

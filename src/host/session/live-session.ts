@@ -9,8 +9,9 @@ import { ownerOf, type Principal, toPrincipal } from "../../plugin/principal.ts"
 import { type Awaitable, andThen, isThenable } from "../../protocol/awaitable.ts";
 import { type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
 import { handshake, ping } from "../../protocol/core.ts";
-import type { A2EError } from "../../protocol/errors.ts";
+import { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
+import { compileRights } from "../../rights/rights.ts";
 import { AgentLink } from "../agent/agent-link.ts";
 import type { PeerCredentials } from "../authentication.ts";
 import { CallAudit } from "../calls/call-audit.ts";
@@ -170,7 +171,9 @@ export class LiveSession implements Session {
       this.#calls.recover(lines);
     }
     if (this.#life.state !== "continued") return;
-    void this.#open(toPrincipal(record.principal), new Set(record.granted));
+    const principal = toPrincipal(record.principal);
+    if (this.#authorize(principal) !== undefined) this.#info.rights = noRights;
+    void this.#open(principal, new Set(record.granted));
     // The answer that names a fork may be sent before the plugins of the fork are open.
     this.#journal?.touch();
   }
@@ -329,10 +332,24 @@ export class LiveSession implements Session {
 
   #admit(admitted: Admitted | string): HandshakeAnswer | Promise<HandshakeAnswer> {
     if (typeof admitted === "string") return this.#reject(admitted);
-    if (!this.#holder.admit(this)) return this.#reject("host_full");
     const { principal, granted, accepted_caps } = admitted;
+    const refusal = this.#authorize(principal);
+    if (refusal !== undefined) return this.#reject(refusal);
     const answer = (isOpen: boolean) => (isOpen ? this.#opening.accepted(accepted_caps) : this.#reject("server_error"));
     return andThen(this.#open(principal, granted), answer);
+  }
+
+  /** Gives the session the rights of the principal. Returns the reason if it may not have the session. */
+  #authorize(principal: Principal): string | undefined {
+    if (!this.#life.hasOwner && !this.#holder.admit(this)) return "host_full";
+    try {
+      this.#info.rights = this.#kernel.authorize(principal, this);
+      return undefined;
+    } catch (error) {
+      if (error instanceof A2EError) return error.code;
+      this.#kernel.log.error("authorize() threw", { session: this.#info.handle, error });
+      return "server_error";
+    }
   }
 
   #reject(reason: string): HandshakeAnswer {
@@ -346,14 +363,15 @@ export class LiveSession implements Session {
     void this.#decide(
       this.#opening.admitWithoutHandshake(this.#credentials),
       (admitted) =>
-        typeof admitted !== "string" && this.#holder.admit(this) && this.#open(admitted.principal, admitted.granted),
+        typeof admitted !== "string" &&
+        this.#authorize(admitted.principal) === undefined &&
+        this.#open(admitted.principal, admitted.granted),
     );
   }
 
   /** Opens the plugins' parts, at once if they allow it. False if one of them fails. */
   #open(principal: Principal, capabilities: ReadonlySet<string>): boolean | Promise<boolean> {
     this.#info.principal = principal;
-    this.#info.rights = this.#kernel.authorize(principal);
     const opened = this.#opening.open(ownerOf(principal), capabilities);
     if (typeof opened === "boolean") return this.#opened(opened, capabilities);
     return opened.then((isOpen) => {
@@ -481,6 +499,9 @@ export class LiveSession implements Session {
     this.#holder.forget(this);
   }
 }
+
+/** The rights of a principal that was refused when its session was recovered. */
+const noRights = compileRights({}, []);
 
 /** Undefined for a message without a JSON form. */
 function toLine(message: unknown): string | undefined {

@@ -103,7 +103,7 @@ test("more sessions than are kept ready are written all the same", () => {
   for (let round = 0; round < 2; round++) {
     for (let index = 0; index < 3000; index++) {
       const line = writeLine({ ...entry, session_id: `s${index}`, agent_id: `a${round}` });
-      expect(line).toContain(`"session_id":"s${index}","agent_id":"a${round}"`);
+      expect(line).toContain(`"session_id":"s${index}","principal":"key:ci","chain":["k1"],"agent_id":"a${round}"`);
     }
   }
 });
