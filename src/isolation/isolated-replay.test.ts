@@ -79,8 +79,7 @@ test.each([
 ])(
   "random numbers, state, messages, requests and failures of a plugin in a thread are replayed without a thread%s",
   async (_, isDurable) => {
-    // A thread that gets no processor time for half a second is not to be replaced here: its pushes would be lost.
-    const loaded = await folder.load(drawing, { stuckAfterMs: 60_000 });
+    const loaded = await folder.load(drawing);
     const counting = () => {
       let count = 0;
       const say: Parameters<typeof probePlugin>[0] = ({ name }, { emit }) => {
