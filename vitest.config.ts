@@ -35,8 +35,6 @@ export default defineConfig(({ mode }) => ({
     pool: "forks",
     // More than there are cores: many tests wait for a limit to run out or for another process.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
-    // A failing test of a build runs once more; the report marks it "retry", and such a test is to be mended.
-    retry: process.env.CI === "true" ? 1 : 0,
     // Only a test that hangs may reach these: on a busy machine a test takes twenty times as long as on a quiet one.
     testTimeout: mode === "soak" ? 3_600_000 : 300_000,
     hookTimeout: 300_000,

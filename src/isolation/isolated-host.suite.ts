@@ -28,6 +28,9 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const part = (steps, rest = {}) => ({ ...rest, handlers: { run: async ({ name }, context) => ({ value: (await steps[name](context)) ?? null }) } });
 `;
 
+/** On a busy machine a thread may get no processor time for longer than the default; it must not count as blocked. */
+const patient = { stuckAfterMs: 120_000 };
+
 export interface IsolatedFolder {
   readonly path: string;
   /** A plugin that runs in a thread, created by the body of a function that returns the members beside its table. */
@@ -47,7 +50,7 @@ export async function createIsolatedFolder(): Promise<IsolatedFolder> {
       await writeFile(join(path, file), prelude + create);
       const source = { cls: `./${file}#createWork`, baseDir: path, type: "work", options: {} };
       const plugin = await createPluginFrom(source.cls, path, source.type, source.options);
-      return isolatePlugin({ plugin, source, ...isolation });
+      return isolatePlugin({ plugin, source, ...patient, ...isolation });
     },
     remove: () => rm(path, { recursive: true, force: true }),
   };

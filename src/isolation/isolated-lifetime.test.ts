@@ -1,6 +1,6 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { probePlugin, startRawHost } from "../host/session/raw-session.suite.ts";
 import { createIsolatedFolder, type IsolatedFolder, watchThreads } from "./isolated-host.suite.ts";
 
@@ -116,17 +116,28 @@ test("a call that was given up before its thread was ready does not run", async 
 
 test("a handler that ignores its abort does not cost other calls the thread, as long as it does not block it", async () => {
   const loaded = await folder.load(`
-    let count = 0;
-    const later = async ({ emit }) => { emit("progress", {}); await wait(1_000); return ++count; };
-    return { session: () => part({ later, ignore: ({ emit }) => { emit("progress", {}); return wait(60_000); } }) };`);
+    let release;
+    const later = ({ emit }) => { emit("progress", {}); return new Promise((resolve) => { release = resolve; }); };
+    const ignore = ({ emit }) => { emit("progress", {}); return wait(600_000); };
+    return { session: () => part({ later, ignore, release: () => release("released") }) };`);
+  const ponged = new Promise<void>((resolve) => {
+    const notice = (message: { kind: string }) => message.kind === "pong" && resolve();
+    process.once("worker", (worker) => worker.on("message", notice));
+  });
   await using raw = await startRawHost([loaded]);
   const peer = await raw.open(caps);
   const later = peer.ask("later", "later", run);
   const ignored = peer.ask("ignored", "ignore", run);
   await peer.until(() => peer.received.filter(({ type }) => type.endsWith("/event")).length === 2);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   peer.send({ type: "invoke/cancel/req", id: "cancel", call_id: "ignored" });
   expect(await ignored).toMatchObject({ code: "cancelled" });
-  expect(await later).toMatchObject({ value: 1 });
+  await ponged;
+  // Far beyond the time that a blocked thread has.
+  vi.advanceTimersByTime(3_600_000);
+  await peer.ask("release", "release", run);
+  expect(await later).toMatchObject({ value: "released" });
   expect(raw.log.entries).toEqual([]);
 });
 

@@ -24,6 +24,8 @@ const drawing = `
       if (session.principal.agentId === "stranger") throw new Error("not for strangers");
       if (state.get("own") === undefined) state.set("own", draw());
       const own = state.get("own") + draw();
+      const asking = (timeoutMs) =>
+        ask(question, { text: draw() }, { timeoutMs }).then(({ text }) => text + draw(), ({ code }) => code);
       return part({
         draw: () => [draw(), Date.now(), clock.now(), nextId(), random(), own],
         keep: () => { state.set("kept", draw()); state.set("gone", 1); return state.get("kept"); },
@@ -34,7 +36,8 @@ const drawing = `
           setTimeout(() => push(told, { text: draw() }), 20);
           return draw();
         },
-        ask: () => ask(question, { text: draw() }, { timeoutMs: 100 }).then(({ text }) => text + draw(), ({ code }) => code),
+        ask: () => asking(),
+        askBriefly: () => asking(100),
         async others(context) {
           const events = [];
           const onEvent = ({ data }) => events.push(data);
@@ -59,7 +62,7 @@ async function talk(peer: RawPeer): Promise<void> {
   await peer.until(() => questions().length === 1);
   peer.send({ type: "work/question/resp", id: "answer", req_id: questions()[0]?.id, text: "yes" });
   expect(await asked).toMatchObject({ value: expect.stringContaining("yes") });
-  expect(await peer.ask("asks again", "ask", run)).toMatchObject({ value: "timeout" });
+  expect(await peer.ask("asks again", "askBriefly", run)).toMatchObject({ value: "timeout" });
   const { snapshot_id } = await peer.ask("snapshot", "", "session/snapshot/req");
   await peer.ask("keeps again", "keep", run);
   expect(await peer.ask("exits", "exit", run)).toMatchObject({ code: "sandbox_crash" });
@@ -92,7 +95,7 @@ test.each([
     };
     const recorded = await record([loaded, counting()], talk, isDurable ? await durable() : {});
     const threads = watchThreads();
-    expect(await replay(recorded, [loaded, counting()], { waitMs: 2_000 })).toEqual(identical);
+    expect(await replay(recorded, [loaded, counting()])).toEqual(identical);
     expect(threads.running.size).toBe(0);
     threads.stop();
   },

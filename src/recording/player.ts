@@ -57,6 +57,7 @@ export class Player implements Tape {
   missing: string | undefined;
   readonly #scopes: Scopes;
   readonly #mustRunTools: boolean;
+  readonly #isBeforeFormat3: boolean;
   readonly #session = scopeOfCall(this, "");
   readonly #callScopes = new CallScopes();
   /** Questions that the session asks in place of an effect that is not run, and the id of the next such question. */
@@ -84,6 +85,7 @@ export class Player implements Tape {
   constructor({ recording, scopes, sources, mustRunTools }: PlayerOptions) {
     this.#scopes = scopes;
     this.#mustRunTools = mustRunTools;
+    this.#isBeforeFormat3 = recording.header.a2e_recording < 3;
     this.sources = createSources(this, { ...sources, startedAt: recording.header.host.started_at });
     for (const entry of recording.entries) {
       if (entry[0] === "value") add(this.#values, keyOf(entry[1], entry[2]), { value: entry[3] });
@@ -99,9 +101,22 @@ export class Player implements Tape {
   }
 
   enter(cause: TapCause, work: () => void): void {
-    const scope =
-      cause.kind === "call" ? scopeOfCall(this, this.#callScopes.begin(cause.call, this.sources)) : this.#session;
-    this.#scopes.run(scope, work);
+    if (cause.kind === "call")
+      return this.#scopes.run(scopeOfCall(this, this.#callScopes.begin(cause.call, this.sources)), work);
+    if (this.#isBeforeFormat3) return this.#enterBeforeFormat3(cause, work);
+    this.#scopes.run(this.#session, work);
+  }
+
+  /**
+   * Before format 3, a held message took the time twice: from the session when it was received, and from the call that
+   * opened the plugins when it was handled.
+   */
+  #enterBeforeFormat3({ kind }: TapCause, work: () => void): void {
+    if (kind === "held") return work();
+    const times = this.#values.get(keyOf(this.#session.id, "now"));
+    const count = times?.length;
+    this.#scopes.run(this.#session, work);
+    if (kind === "line" && times?.length === count) times?.pop();
   }
 
   /** Calls expire when the recording says so, regardless of the current time. */

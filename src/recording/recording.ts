@@ -7,8 +7,8 @@ import { type RecordedTools, recordedTools } from "./recorded-tools.ts";
 import type { EffectKind } from "./tape.ts";
 
 /** Raise it if a reader of the old format would misread the new format. */
-export const recordingFormat = 2;
-const readableFormats = [1, recordingFormat];
+export const recordingFormat = 3;
+const readableFormats = [1, 2, recordingFormat];
 
 const recordedOrigin = z.object({
   record: z.custom<SessionRecord>((value) => sessionRecord.safeParse(value).success),
@@ -163,7 +163,7 @@ function parseHeader(line: string): RecordingHeader {
   if (!readableFormats.includes(format)) {
     const by = format > recordingFormat ? "was written by a newer release" : "is no longer read";
     throw new RecordingError(
-      `format ${format} of recordings ${by}; this release reads ${readableFormats.join(" and ")}`,
+      `format ${format} of recordings ${by}; this release reads ${readableFormats[0]} to ${recordingFormat}`,
     );
   }
   const parsed = recordingHeader.safeParse(value);

@@ -22,10 +22,12 @@ export async function record(
   plugins: Plugin[],
   talk: (peer: RawPeer) => Promise<void>,
   options: Partial<HostOptions> = {},
+  begin = (peer: RawPeer): unknown => peer.shakeHands({ agent_caps: plugins.map(({ capability }) => capability.name) }),
 ): Promise<Recorded> {
   const recordings = createMemoryRecordings();
   await using raw = await startRawHost(plugins, { ...options, recordings });
-  const peer = await raw.open({ agent_caps: plugins.map(({ capability }) => capability.name) });
+  const peer = raw.connect();
+  await begin(peer);
   await talk(peer);
   peer.send({ type: "shutdown", id: "bye", timeout: 1 });
   await peer.until(() => peer.received.some(({ type }) => type === "session/closed"));

@@ -335,7 +335,7 @@ test("a node's timeout ends a tool that blocks a thread, also a tool that is dec
   await using host = await startHost({ plugins: [tools, chainsPlugin()], database });
 
   const { final_output, failed } = await host.client.chains.run({
-    nodes: [tool("a", "block", { timeout: 0.1, on_error: "b" }), tool("b", "fine", { timeout: 10 })],
+    nodes: [tool("a", "block", { timeout: 0.1, on_error: "b" }), tool("b", "fine", { timeout: 120 })],
   });
 
   expect([final_output, failed]).toEqual(["fine", ["a"]]);

@@ -3,6 +3,7 @@
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AskHandler } from "../../client/ask-handlers.ts";
 import { A2EClient, type ClientOptions } from "../../client/client.ts";
@@ -53,7 +54,7 @@ async function connect(host: A2EHost, sessionId?: string, id?: string) {
 /** Copies the database as a host of this name would leave it if it were killed now. */
 async function kill(name: string, leftName: string): Promise<void> {
   // Waits until the turn in which nodes ended is committed.
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
   for (const suffix of ["", "-wal", "-turns"])
     await copyFile(join(folder, name + suffix), join(folder, leftName + suffix));
 }

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { linux, testWith } from "../../testing/needs.suite.ts";
 import { dataOf, isAlive, startProc, whenGone } from "./proc-host.suite.ts";
 
@@ -117,17 +117,24 @@ test("a process whose output is held open by others ends, and the others are kil
 });
 
 test("a process that times out gets SIGTERM, and then SIGKILL", async () => {
-  await using host = await startProc();
-  const polite = await host.sh("trap 'echo bye; exit 0' TERM; while :; do sleep 0.01; done", { timeout: 0.2 });
-  const stubborn = await host.sh("trap '' TERM; while :; do sleep 0.01; done", { timeout: 0.2 });
+  await using host = await startProc({ grace_seconds: 5 });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const loop = "echo ready; while :; do sleep 0.01; done";
+  const polite = await host.sh(`trap 'echo bye; exit 0' TERM; ${loop}`, { timeout: 60 });
+  const stubborn = await host.sh(`trap '' TERM; ${loop}`, { timeout: 60 });
+  // A shell that is not ready yet has no trap.
+  for (const { proc_id } of [polite, stubborn]) await host.event(() => host.textOf(proc_id) === "ready\n");
 
+  vi.advanceTimersByTime(60_000);
   expect(dataOf(await host.end(polite.proc_id))).toMatchObject({
     code: 0,
     status: "timeout",
     state: "timedout",
     error: "timeout",
   });
-  expect(host.textOf(polite.proc_id)).toBe("bye\n");
+  expect(host.textOf(polite.proc_id)).toBe("ready\nbye\n");
+  vi.advanceTimersByTime(5_000);
   expect(dataOf(await host.end(stubborn.proc_id))).toMatchObject({
     signal: "SIGKILL",
     exit_code: null,
@@ -135,6 +142,7 @@ test("a process that times out gets SIGTERM, and then SIGKILL", async () => {
     state: "timedout",
   });
   expect(await host.api.status({ proc_id: stubborn.proc_id })).toMatchObject({ state: "timedout", error: "timeout" });
+  vi.useRealTimers();
 });
 
 test("a process cannot ask for a longer timeout than the host allows", async () => {

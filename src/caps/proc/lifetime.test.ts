@@ -63,7 +63,7 @@ test("a detached process continues after its session, only its agent can reach i
   const second = await host.connect({ agentId: "worker" });
   expect((await second.proc.status()).procs).toMatchObject([{ proc_id, state: "running", detached: true, pid }]);
   await second.proc.write({ proc_id, data: "after\n" });
-  const read = await second.proc.read({ proc_id, cursor: 7, wait_ms: 5000 });
+  const read = await second.proc.read({ proc_id, cursor: 7, wait_ms: 60_000 });
   expect(read.chunks[0]?.text).toBe("after\n");
   await second.disconnect();
   expect(await isAlive(pid)).toBe(true);
@@ -77,7 +77,7 @@ test("a running process can be detached and attached to another session, which t
   const first = await host.connect({ agentId: "worker" });
   const { proc_id, pid } = await first.proc.spawn({ cmd: ["cat"] });
   await first.proc.write({ proc_id, data: "one\n" });
-  await first.proc.read({ proc_id, wait_ms: 5000 });
+  await first.proc.read({ proc_id, wait_ms: 60_000 });
   expect(await first.proc.detach({ proc_id })).toEqual({ ok: true, proc_id, error: "" });
   await first.disconnect();
 
@@ -261,7 +261,7 @@ test("descendants of a detached process end with it if its session is gone", asy
   await using host = await startProc();
   const first = await host.connect({ agentId: "worker" });
   const { proc_id } = await first.proc.spawn({ cmd: ["sh", "-c", leaving], detached: true });
-  const escaped = Number((await first.proc.read({ proc_id, wait_ms: 5000 })).chunks[0]?.text);
+  const escaped = Number((await first.proc.read({ proc_id, wait_ms: 60_000 })).chunks[0]?.text);
   await first.disconnect();
   expect(await isAlive(escaped)).toBe(true);
   const second = await host.connect({ agentId: "worker" });
@@ -274,7 +274,7 @@ test("descendants of a process end with the session that has attached the proces
   await using host = await startProc();
   const first = await host.connect({ agentId: "worker" });
   const { proc_id } = await first.proc.spawn({ cmd: ["sh", "-c", leaving], detached: true });
-  const escaped = Number((await first.proc.read({ proc_id, wait_ms: 5000 })).chunks[0]?.text);
+  const escaped = Number((await first.proc.read({ proc_id, wait_ms: 60_000 })).chunks[0]?.text);
   const second = await host.connect({ agentId: "worker" });
   await second.proc.attach({ proc_id });
   await first.disconnect();

@@ -128,7 +128,7 @@ test("an agent that reconnects continues from its cursor and gets every byte onc
   const again = await host.connect({ sessionId: host.client.sessionId, agentId: "tester" });
   let text = seen;
   for (let cursor = seen.length, eof = false; !eof; ) {
-    const read = await again.proc.read({ proc_id, cursor, wait_ms: 5000 });
+    const read = await again.proc.read({ proc_id, cursor, wait_ms: 60_000 });
     text += read.chunks.map((chunk) => chunk.text).join("");
     ({ next_cursor: cursor, eof } = read);
   }

@@ -59,7 +59,7 @@ test("an agent that reads a terminal by its cursor gets the last output", async 
   const { proc_id } = await host.sh("stty raw; head -c 200000 /dev/zero | tr '\\0' x", { pty: true, events: false });
   let length = 0;
   for (let cursor = 0, eof = false; !eof; ) {
-    const read = await host.api.read({ proc_id, cursor, wait_ms: 5000 });
+    const read = await host.api.read({ proc_id, cursor, wait_ms: 60_000 });
     length += read.missed + read.chunks.reduce((sum, { bytes }) => sum + bytes, 0);
     ({ next_cursor: cursor, eof } = read);
   }

@@ -13,7 +13,7 @@ async function replayAll(texts: readonly string[], options: ToolkitsPluginOption
   for (const text of texts) {
     const host: Partial<HostOptions> = { database: await createSqliteDatabase({ path: ":memory:" }) };
     const plugins = [toolkitsPlugin(options), toolsPlugin({ builtin: false })];
-    expect(await replay({ text }, plugins, { host, waitMs: 1_000 })).toEqual(identical);
+    expect(await replay({ text }, plugins, { host })).toEqual(identical);
   }
 }
 

@@ -9,6 +9,7 @@ import { ownerOf, type Principal, toPrincipal } from "../../plugin/principal.ts"
 import { type Awaitable, andThen, isThenable } from "../../protocol/awaitable.ts";
 import { type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
 import { handshake, ping } from "../../protocol/core.ts";
+import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
 import { compileRights } from "../../rights/rights.ts";
@@ -28,7 +29,13 @@ import { LiveInfo } from "./live-info.ts";
 import { SessionCore } from "./session-core.ts";
 import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
-import { type Admitted, type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
+import {
+  type Admitted,
+  type HandshakeAnswer,
+  type HeldMessage,
+  type Restoration,
+  SessionOpening,
+} from "./session-opening.ts";
 import type { PeerBeginning, SessionBeginning } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
 import type { SessionRecord } from "./session-record.ts";
@@ -288,16 +295,34 @@ export class LiveSession implements Session {
   #receive(decoded: Decoded, bytesIn: number): void {
     const { status } = this.#life;
     if (status === "closed") return;
+    const { message } = decoded;
+    if (this.#mustHold(message)) return this.#hold(decoded, bytesIn);
     const now = this.#scope.sources.clock.now();
+    this.#noteActive(now);
+    if (status === "new" && !this.#kernel.isHandshakeRequired && message?.type !== handshake.type) {
+      this.#openWithoutHandshake();
+      if (this.#mustHold(message)) return this.#hold(decoded, bytesIn);
+    }
+    this.#router.route(decoded, bytesIn, now);
+  }
+
+  #noteActive(now: number): void {
     this.#scope.lastActiveAt = now;
     this.#kernel.intake.note(now);
-    const { message } = decoded;
-    if (status === "new" && !this.#kernel.isHandshakeRequired && message?.type !== handshake.type)
-      this.#openWithoutHandshake();
+  }
+
+  #mustHold(message: Message | undefined): boolean {
+    if (!this.#opening.isHolding || message?.type === ping.type || this.status === "closing") return false;
     // A question of a plugin that is opening must be answered at once, or the plugin would wait for itself.
-    const isHeld = this.#opening.isHolding && message?.type !== ping.type && this.status !== "closing";
-    if (!isHeld || (message !== undefined && this.#agent.isAnswer(message)))
-      return this.#router.route(decoded, bytesIn, now);
+    return message === undefined || !this.#agent.isAnswer(message);
+  }
+
+  /**
+   * The sources of the tap are read when the message is handled, and not here: a replay may hold a message that was not
+   * held in the recording, because it arrived a few milliseconds later.
+   */
+  #hold(decoded: Decoded, bytesIn: number): void {
+    this.#noteActive(this.#kernel.clock.now());
     const problem = this.#opening.hold(decoded, bytesIn);
     if (problem !== undefined) this.#answerWithError(problem, decoded, bytesIn);
   }
@@ -394,6 +419,10 @@ export class LiveSession implements Session {
   /** Handles the messages that arrived while plugins were opening, in slices. Newer messages are queued behind them. */
   #receiveHeld(): void {
     const held = this.#opening.stopHolding();
+    if (held.length > 0) this.#enter({ kind: "held" }, () => this.#handleHeld(held));
+  }
+
+  #handleHeld(held: readonly HeldMessage[]): void {
     const isOver = this.#kernel.intake.slice();
     for (const [index, { decoded, bytesIn }] of held.entries()) {
       this.#receive(decoded, bytesIn);

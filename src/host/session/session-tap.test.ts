@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { keepSessions } from "../../durability/keep-sessions.ts";
+import { plugin } from "../../plugin/plugin.ts";
 import { createMemoryRecordings } from "../../recording/memory-recordings.suite.ts";
 import { recordHost } from "../../recording/recorded-host.ts";
 import { createMemorySnapshotStore } from "../../stores/snapshots/memory-snapshot-store.ts";
 import { A2EHost } from "../host.ts";
-import { probe, probePlugin, RawPeer, side, sidePlugin, startRawHost } from "./raw-session.suite.ts";
+import { echo, probe, probePlugin, RawPeer, side, sidePlugin, startRawHost } from "./raw-session.suite.ts";
 import type { CreateTap } from "./session-origin.ts";
 import type { TapCause } from "./session-tap.ts";
 
@@ -12,7 +13,7 @@ import type { TapCause } from "./session-tap.ts";
 function createNotes() {
   const notes: string[] = [];
   const toNote = (cause: TapCause) => {
-    if (cause.kind === "begin") return "begin";
+    if (cause.kind === "begin" || cause.kind === "held") return cause.kind;
     if (cause.kind === "call") return `call ${cause.call.type}`;
     return `in ${typeof cause.line === "string" ? (JSON.parse(cause.line) as { type: string }).type : cause.line}`;
   };
@@ -61,6 +62,29 @@ test("a tap sees the answer to a repeated request again, but no call", async () 
   notes.length = 0;
   peer.request("1", "x");
   expect(notes).toEqual(["in test/run/req", "out test/run/resp"]);
+});
+
+test("messages that wait for a plugin to open are handled within the tap", async () => {
+  const { notes, tap } = createNotes();
+  const late = plugin(probe, {
+    async session() {
+      await Promise.resolve();
+      return { handlers: { run: echo, other: echo } };
+    },
+  });
+  await using raw = await startRawHost([late], { tap });
+  const peer = raw.connect();
+  void peer.shakeHands();
+  await peer.ask("1", "x");
+  expect(notes).toEqual([
+    "in handshake/req",
+    "call handshake/req",
+    "in test/run/req",
+    "out handshake/resp",
+    "held",
+    "call test/run/req",
+    "out test/run/resp",
+  ]);
 });
 
 test("a message that never was text is shown as text, and one without a JSON form as undefined", async () => {

@@ -9,6 +9,8 @@ export type TapCause =
   | { readonly kind: "begin" }
   /** A line was received: null if it was longer than `maxLineBytes`, undefined for a message that has no JSON form. */
   | { readonly kind: "line"; readonly line: string | null | undefined }
+  /** Messages that were received while plugins were opening are handled now. */
+  | { readonly kind: "held" }
   /** A call begins, from the wire, nested or in the background. If it is answered at once, that is part of `work`. */
   | { readonly kind: "call"; readonly call: InterceptedCall };
 

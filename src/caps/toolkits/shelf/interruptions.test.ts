@@ -1,6 +1,7 @@
 // Toolkits that are cancelled, raced, removed or restored while they are being changed.
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import type { Deadlines, Expirable } from "../../../machinery/pacing/deadlines.ts";
 import { createKey, createSecrets } from "../../../plugin/ports/secrets.ts";
 import { core } from "../../../protocol/core.ts";
 import { useTemporaryFolder } from "../../../stores/temporary-folder.suite.ts";
@@ -41,13 +42,18 @@ test("a cancelled configure changes nothing afterwards, and its start is aborted
 
 test("a configure that timed out changes nothing afterwards", async () => {
   const { toolkit, starts, seen } = createSlowProbe();
-  await using host = await startToolkits({
-    builtin: false,
-    toolkits: [toolkit],
-    host: { limits: { callTimeoutMs: 40 } },
-  });
+  const timed = new Set<Expirable>();
+  const deadlines: Deadlines = {
+    add: (item) => void timed.add(item),
+    delete: (item) => void timed.delete(item),
+    close: () => timed.clear(),
+  };
+  await using host = await startToolkits({ builtin: false, toolkits: [toolkit], host: { deadlines } });
 
-  await expect(host.configure("probe")).rejects.toMatchObject({ code: "timeout" });
+  const timedOut = expect(host.configure("probe")).rejects.toMatchObject({ code: "timeout" });
+  await vi.waitFor(() => expect(starts).toHaveLength(1));
+  for (const item of timed) item.expire();
+  await timedOut;
   expect(starts[0]?.signal.aborted).toBe(true);
   starts[0]?.finish();
 

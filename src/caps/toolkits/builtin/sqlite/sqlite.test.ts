@@ -181,7 +181,9 @@ test("an endless query is ended at its timeout without blocking the host, and th
   }
   await waiting;
   expect(answered).toBeGreaterThan(10);
-  expect(await call("short__query", { sql: "SELECT 1" })).toMatchObject({ rows: [[1]] });
+  // On a busy machine even this query may take longer than the timeout.
+  const next = () => call("short__query", { sql: "SELECT 1" }).catch(({ code }: { code: string }) => code);
+  await expect.poll(next).toMatchObject({ rows: [[1]] });
 });
 
 test("a cancelled query is ended", async () => {
