@@ -20,9 +20,14 @@ export class Gate {
   }
 
   /** The error if the request may not be served now, otherwise undefined. A nested request belongs to a call in flight. */
-  objection({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
+  objection(entry: RequestEntry, isNested: boolean): A2EError | undefined {
+    if (entry.capability === this.#lastAdmitted && this.#life.isOpen) return undefined;
+    return this.#look(entry, isNested);
+  }
+
+  /** Not part of `objection`, so that the engine can inline the common path. */
+  #look({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
     const { status } = this.#life;
-    if (status === "open" && capability === this.#lastAdmitted) return undefined;
     if (call === ping) return undefined;
     // A call in flight may still make nested calls, or it could not finish.
     if (status === "closing" && !isNested) return refusal("cancelled", "the session is shutting down");
