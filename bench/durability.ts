@@ -2,15 +2,20 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { envPlugin } from "../src/caps/env/plugin.ts";
 import { env } from "../src/caps/env/protocol.ts";
+import { memoryPlugin } from "../src/caps/memory/plugin.ts";
 import { memory } from "../src/caps/memory/protocol.ts";
 import { A2EClient } from "../src/client/client.ts";
+import type { Transport } from "../src/protocol/transport.ts";
+import { createDirectTransport } from "../src/transports/direct.ts";
 import { createNodeHttpTransport } from "../src/transports/http/http-node.ts";
 import { connectEcho, type EchoClient } from "./lib/a2e-client.ts";
 import { runClosedLoop } from "./lib/closed-loop.ts";
 import { createCpuMeter } from "./lib/cpu.ts";
 import type { Benchmark, RunningCase, Sample } from "./lib/definition.ts";
 import { type ServerProcess, startServerProcess } from "./lib/server-process.ts";
+import { startEchoHost } from "./servers/echo-host.ts";
 
 const inFlight = 64;
 const sessionCount = 1_000;
@@ -42,6 +47,11 @@ export const benchmark: Benchmark = {
       isFreshEachRound: true,
       start: () => startSessions(true),
     },
+    "recover-host": {
+      title: "the same by agents in the process of the host, which has started: what the host itself takes",
+      isFreshEachRound: true,
+      start: startRecoveringHost,
+    },
   },
   bars: [
     // The bar is on the default of a host. Waiting for the disk before each answer is reported: its cost is the disk's.
@@ -57,6 +67,7 @@ export const benchmark: Benchmark = {
     { id: "durability.agents", ours: "agents-power", peer: "agents-off", measure: "perSecond" },
     { id: "durability.step", ours: "step-on", peer: "step-off", measure: "perSecond" },
     { id: "durability.recovery", ours: "recover", peer: "open", measure: "totalMs" },
+    { id: "durability.recovery_host", ours: "recover-host", peer: "recover", measure: "totalMs" },
   ],
 };
 
@@ -111,14 +122,18 @@ async function startSessions(isRecovery: boolean): Promise<RunningCase> {
   return {
     async round() {
       const ids: string[] = [];
-      const opened = await measureAll(server, async () => void ids.push(await openSession(server)));
+      const opened = await measureAll([server.pid], async () => void ids.push(await openSession(server)));
       if (!isRecovery) return opened;
       await server.crash();
       const startedAt = performance.now();
       server = await start();
       // The processor time of a new process begins at 0, and the time it took to start belongs to the recovery.
-      const recovered = await measureAll(server, (index) => revisit(server, ids[index] as string), startedAt);
-      return recovered;
+      const work = async (index: number) => {
+        const transport = transportTo(server, ids[index] as string);
+        await revisit(transport);
+        await transport.close();
+      };
+      return measureAll([server.pid], work, startedAt);
     },
     async close() {
       await server.stop();
@@ -127,12 +142,44 @@ async function startSessions(isRecovery: boolean): Promise<RunningCase> {
   };
 }
 
+/**
+ * Without the start of a process and the thousands of HTTP requests and connections of the agents, which are most of
+ * `recover`: opens the database, recovers each session and answers it.
+ */
+async function startRecoveringHost(): Promise<RunningCase> {
+  const folder = await mkdtemp(join(tmpdir(), "a2e-bench-"));
+  const server = await startServerProcess("stateful-http", ["durable", folder]);
+  const ids: string[] = [];
+  await measureAll([server.pid], async () => void ids.push(await openSession(server)));
+  await server.crash();
+  let closeHost = async () => 0;
+  return {
+    async round() {
+      const startedAt = performance.now();
+      const plugins = [envPlugin(), memoryPlugin()];
+      const { host, close } = await startEchoHost({ plugins, storage: "durable", folder });
+      closeHost = close;
+      const find = async (id: string) => {
+        const session = await host.sessions.find(id);
+        if (session === undefined) throw new Error("a session did not come back");
+        return session;
+      };
+      // The transports stay open: closing one would end its session.
+      return measureAll([], (index) => revisit(createDirectTransport(() => find(ids[index] as string))), startedAt);
+    },
+    async close() {
+      await closeHost();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
 async function measureAll(
-  server: ServerProcess,
+  pids: readonly number[],
   work: (index: number) => Promise<void>,
   startedAt = performance.now(),
 ): Promise<Sample> {
-  const cpu = createCpuMeter([server.pid]);
+  const cpu = createCpuMeter(pids);
   let next = 0;
   const worker = async () => {
     for (let index = next++; index < sessionCount; index = next++) await work(index);
@@ -154,12 +201,10 @@ async function openSession(server: ServerProcess): Promise<string> {
 }
 
 /** Joins a session that the host must know from its journal, and finds there what was left. */
-async function revisit(server: ServerProcess, sessionId: string): Promise<void> {
-  const transport = transportTo(server, sessionId);
+async function revisit(transport: Transport): Promise<void> {
   const client = await A2EClient.connect({ transport, agentId, capabilities: [env.name, memory.name] });
   const { obs } = await client.use(env).observe({});
   if (obs.step_num !== 1) throw new Error(`an episode came back after ${obs.step_num} steps instead of 1`);
-  await transport.close();
 }
 
 function transportTo({ port }: ServerProcess, sessionId?: string) {

@@ -8,6 +8,7 @@ import { type Awaitable, isThenable } from "../protocol/awaitable.ts";
 import { remoteNetwork } from "./remote-network.ts";
 import { isLoopbackName } from "./request-guard.ts";
 import { clientCertificateOf } from "./tls/client-certificate.ts";
+import type { WriteRounds } from "./write-rounds.ts";
 
 /** An open stream to a reader, over SSE or WebSocket. */
 export interface OpenStream {
@@ -25,6 +26,7 @@ export interface Door {
   readonly keepAliveMs: number;
   /** Many readers of a session receive the same lines: formatted once, written many times. */
   readonly formatted: WeakMap<readonly OutboundLine[], Buffer>;
+  readonly rounds: WriteRounds;
   isDraining: boolean;
 }
 

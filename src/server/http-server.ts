@@ -23,6 +23,7 @@ import { openEventStream } from "./sse-stream.ts";
 import { refusedCertificate } from "./tls/client-certificate.ts";
 import { createSecureServer, type TlsOptions } from "./tls/secure-server.ts";
 import { createWebSocketDoor } from "./websocket.ts";
+import { WriteRounds } from "./write-rounds.ts";
 
 export interface ServerOptions {
   /** Address to bind to. */
@@ -106,7 +107,8 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route)] as const)),
     ...ownRoutes,
   ]);
-  const door: Door = { host, streams: new Set(), keepAliveMs, formatted: new WeakMap(), isDraining: false };
+  const rounds = new WriteRounds();
+  const door: Door = { host, streams: new Set(), keepAliveMs, formatted: new WeakMap(), rounds, isDraining: false };
   const webSockets = createWebSocketDoor(door);
   const reportRefusal = createRefusalReport(host.log);
 

@@ -1,14 +1,21 @@
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { A2EHost } from "../host/host.ts";
 import { startEchoHost } from "../transports/echo-host.suite.ts";
 import type { Door } from "./door.ts";
 import { openEventStream } from "./sse-stream.ts";
+import { WriteRounds } from "./write-rounds.ts";
+
+function createDoor(host: A2EHost): Door {
+  const rounds = new WriteRounds();
+  return { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), rounds, isDraining: false };
+}
 
 test("a reader that has stopped reading when its session ends does not end the host", async () => {
   const host = await startEchoHost();
   onTestFinished(() => host.close(0));
-  const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
+  const door = createDoor(host);
   const responses: ServerResponse[] = [];
   const errors: Error[] = [];
   const server = createServer((request, response) => {
@@ -45,7 +52,7 @@ test("a reader that has stopped reading when its session ends does not end the h
 test("a stream whose connection still answers another request waits for its turn, and then has everything", async () => {
   const host = await startEchoHost();
   onTestFinished(() => host.close(0));
-  const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
+  const door = createDoor(host);
   let first: ServerResponse | undefined;
   const server = createServer((request, response) => {
     if (first === undefined) first = response;
@@ -82,7 +89,7 @@ test("a stream whose connection still answers another request waits for its turn
 test("a stream that waits for its turn is not resumed when the response before it is read", async () => {
   const host = await startEchoHost({ isHandshakeRequired: false });
   onTestFinished(() => host.close(0));
-  const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
+  const door = createDoor(host);
   const responses: ServerResponse[] = [];
   const server = createServer((request, response) => {
     responses.push(response);
@@ -134,7 +141,7 @@ function dechunk(text: string): string {
 /** A stream on a session that has not sent a line yet, and the data that its reader has received. */
 async function openStream(version: "1.0" | "1.1") {
   const host = await startEchoHost({ isHandshakeRequired: false });
-  const door: Door = { host, streams: new Set(), keepAliveMs: 15_000, formatted: new WeakMap(), isDraining: false };
+  const door = createDoor(host);
   const server = createServer((request, response) => openEventStream(door, request, response));
   const accepted = new Promise<Socket>((resolve) => server.once("connection", resolve));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -54,7 +54,7 @@ function streamTo(door: Door, session: Session | undefined, request: IncomingMes
   };
   const { headers } = request;
   const from = readUpTo(door, session, parseSeq(headers["last-event-id"]), headers[bootHeader]);
-  const pump: OutboundPump = createOutboundPump(session, from, host.limits.maxReaderBytes, {
+  const pump: OutboundPump = createOutboundPump(door.rounds.pace(session), from, host.limits.maxReaderBytes, {
     write(lines) {
       isQuiet = false;
       const { socket } = response;

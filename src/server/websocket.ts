@@ -135,7 +135,7 @@ function serve(
   };
   const asked = new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "");
   const from = readUpTo(door, session, parseSeq(asked.get("from")), asked.get("boot"));
-  const pump: OutboundPump = createOutboundPump(session, from, host.limits.maxReaderBytes, {
+  const pump: OutboundPump = createOutboundPump(door.rounds.pace(session), from, host.limits.maxReaderBytes, {
     write(lines) {
       socket.cork();
       forEachFrame(lines, (frame) => webSocket.send(frame));

@@ -2,6 +2,7 @@
 // negotiated, and only if its principal has the right. Requests of the agent and calls that handlers make pass the same
 // gate, so a chain or a skill has the rights of its caller.
 
+import type { Principal } from "../../plugin/principal.ts";
 import { core, handshake, ping } from "../../protocol/core.ts";
 import { A2EError, refusal } from "../../protocol/errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -31,6 +32,7 @@ export class Gate {
   readonly #parts: Pick<SessionParts, "of">;
   /** A cache: most calls use the same capability as the call before, and a granted capability is never revoked. */
   #lastAdmitted: Capability | undefined;
+  #lastPrincipal: Principal | undefined;
 
   constructor(info: LiveInfo, life: SessionLife, sources: Sources, parts: Pick<SessionParts, "of">) {
     this.#info = info;
@@ -45,10 +47,17 @@ export class Gate {
   }
 
   /** The error if the request may not be served now, otherwise undefined. A nested request belongs to a call in flight. */
-  objection({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
+  objection(entry: RequestEntry, isNested: boolean): A2EError | undefined {
+    if (entry.capability === this.#lastAdmitted && this.#info.principal === this.#lastPrincipal && this.#life.isOpen)
+      return undefined;
+    return this.#look(entry, isNested);
+  }
+
+  /** Not part of `objection`, so that the engine can inline the common path. */
+  #look({ call, capability }: RequestEntry, isNested: boolean): A2EError | undefined {
     const { status } = this.#life;
-    const { expiresAt } = this.#info.principal;
-    if (status === "open" && capability === this.#lastAdmitted && expiresAt === undefined) return undefined;
+    const { principal, granted } = this.#info;
+    const { expiresAt } = principal;
     if (call === ping) return undefined;
     // A call in flight may still make nested calls, or it could not finish.
     if (status === "closing" && !isNested) return refusal("cancelled", "the session is shutting down");
@@ -60,11 +69,13 @@ export class Gate {
       return refusal("unauthorized", "the credential has expired: shake hands again with a new one", {
         capability_name: name,
       });
-    if (capability !== core && !this.#info.granted.has(name)) {
+    if (capability !== core && !granted.has(name)) {
       const message = `the capability "${name}" was not negotiated: name it in agent_caps of the handshake`;
       return refusal("capability_missing", message, { capability_name: name });
     }
-    this.#lastAdmitted = capability;
+    // Not remembered for a credential that expires.
+    this.#lastAdmitted = expiresAt === undefined ? capability : undefined;
+    this.#lastPrincipal = principal;
     return undefined;
   }
 

@@ -51,24 +51,14 @@ export class MessageRouter {
       if (taken) return this.#audit.handled(now, { type: message.type, capability: name, id: message.id, bytesIn });
     }
     if (entry?.kind === "shutdown") return this.#shutdown(message, req_id, bytesIn, now);
-    // An unknown type may be very long; the error text contains only short types.
-    const name = message.type.length <= 128 ? ` "${message.type}"` : "";
-    const problem =
-      entry === undefined
-        ? refusal("unknown_type", `no capability of this host has a message${name}`)
-        : refusal("invalid_message", `a host does not take${name}: it sends it`);
-    this.answerWithError(problem, message.type, req_id, bytesIn, now);
+    this.answerWithError(notTaken(message.type, entry !== undefined), message.type, req_id, bytesIn, now);
   }
 
   #request(entry: RequestEntry, message: Message, req_id: string | undefined, bytesIn: number, now: number): void {
     const version = message.version ?? message.a2e;
     // The handshake handler answers a wrong version itself.
-    if (version !== protocolVersion && entry.call !== handshake && !isCompatibleVersion(version)) {
-      const mismatch = refusal("version_mismatch", `this host speaks ${protocolVersion}`, {
-        detail: { supported: protocolVersion },
-      });
-      return this.answerWithError(mismatch, message.type, req_id, bytesIn, now);
-    }
+    if (version !== protocolVersion && entry.call !== handshake && !isCompatibleVersion(version))
+      return this.answerWithError(versionMismatch(), message.type, req_id, bytesIn, now);
     const { calls } = this.#port;
     if (req_id !== undefined && calls.repeat(req_id)) return;
     const objection = calls.gate.objection(entry, false);
@@ -105,4 +95,16 @@ export class MessageRouter {
     const about = { type, capability: error.capability_name, id: req_id ?? "", bytesIn };
     this.#audit.refused(now, about, error, sent);
   }
+}
+
+function versionMismatch(): A2EError {
+  return refusal("version_mismatch", `this host speaks ${protocolVersion}`, { detail: { supported: protocolVersion } });
+}
+
+function notTaken(type: string, isKnown: boolean): A2EError {
+  // An unknown type may be very long; the error text contains only short types.
+  const name = type.length <= 128 ? ` "${type}"` : "";
+  return isKnown
+    ? refusal("invalid_message", `a host does not take${name}: it sends it`)
+    : refusal("unknown_type", `no capability of this host has a message${name}`);
 }

@@ -40,6 +40,18 @@ test("lines are numbered from 1 without holes", () => {
   ]);
 });
 
+test("each reader knows whether it has an answer to read, and asides do not count as untaken", () => {
+  const { log } = createLog();
+  const [early, late] = [log.attach(0, () => {}), log.attach(0, () => {})];
+  log.append("event", true);
+  expect([early.hasAnswers, late.hasAnswers, log.untakenBytes]).toEqual([false, false, 0]);
+  log.append("answer");
+  log.append("push", true);
+  expect([early.hasAnswers, late.hasAnswers, log.untakenBytes]).toEqual([true, true, 6]);
+  early.read(all);
+  expect([early.hasAnswers, late.hasAnswers, log.untakenBytes]).toEqual([false, true, 0]);
+});
+
 test("a reader may come in the middle, and one from beyond the end starts at the end", () => {
   const { log } = createLog();
   for (const line of ["a", "b", "c"]) log.append(line);

@@ -18,6 +18,8 @@ export interface Reader {
   read(maxBytes: number): readonly OutboundLine[];
   /** The number of the last line that this reader has read. */
   readonly cursor: number;
+  /** Whether an answer is among the lines after the cursor, and not only asides. */
+  readonly hasAnswers: boolean;
   close(): void;
 }
 
@@ -45,10 +47,6 @@ const eagerBytes = 8 * 1024;
 /** From this many lines on, `appendAll` sends two writes. */
 const manyLines = 32;
 
-/** From this many readers on, there is a pause between two rounds of waking; see `#wakeReaders`. */
-const manyReaders = 32;
-const maxRestMs = 50;
-
 export class OutboundLog {
   readonly #limits: LogLimits;
   readonly #createGap: OutboundLogOptions["createGap"];
@@ -69,10 +67,10 @@ export class OutboundLog {
   #untakenBytes = 0;
   /** Numbers of the asides after `#taken`. */
   readonly #asides: number[] = [];
+  /** The last line that is not an aside. */
+  #lastAnswer = 0;
   #isScheduled = false;
   #mustWake = false;
-  /** The pause before the next round of waking. */
-  #restMs = 0;
   /** Bytes that were added since the readers were last woken. */
   #unreadBytes = 0;
   #isDeliveryStale = false;
@@ -104,13 +102,6 @@ export class OutboundLog {
     return this.#untakenBytes;
   }
 
-  /** Marks a line that is not an answer, for example an event or a push. It does not count as untaken. */
-  markAside(seq: number): void {
-    if (seq <= this.#taken || seq < this.#first) return;
-    this.#asides.push(seq);
-    this.#untakenBytes -= (this.#lines[this.#head + seq - this.#first] as string).length;
-  }
-
   /** Whether this line is marked as an aside; removes the mark. Called in the order of the lines. */
   #shiftAside(seq: number): boolean {
     if (this.#asides[0] !== seq) return false;
@@ -131,11 +122,15 @@ export class OutboundLog {
     this.#untakenBytes = this.#bytes;
     this.#delivered = this.#first - 1;
     this.#taken = this.#delivered;
+    this.#lastAnswer = lastSeq;
   }
 
-  /** Returns the number of the line. */
-  append(line: string): number {
-    this.#add(line);
+  /**
+   * Returns the number of the line. An aside is a line that is not an answer, for example an event or a push. It does not
+   * count as untaken.
+   */
+  append(line: string, isAside = false): number {
+    this.#add(line, isAside);
     if (this.#unreadBytes >= eagerBytes && this.#readers.size > 0) this.#wakeNow();
     else this.#wakeSoon();
     return this.#last;
@@ -145,20 +140,24 @@ export class OutboundLog {
    * Adds the lines of a commit. Many lines are sent in two writes, so that the peer processes the first half while the host
    * sends the second. More writes would cost more than they gain: a peer often reacts to each write with a request.
    */
-  appendAll(lines: readonly string[]): void {
+  appendAll(lines: readonly string[], isAside: (index: number) => boolean = () => false): void {
     const half = lines.length >= manyLines ? lines.length >> 1 : 0;
     for (const [index, line] of lines.entries()) {
       if (index === half && index > 0 && this.#readers.size > 0) this.#wakeNow();
-      this.#add(line);
+      this.#add(line, isAside(index));
     }
     this.#wakeSoon();
   }
 
-  #add(line: string): void {
+  #add(line: string, isAside: boolean): void {
     this.#lines.push(line);
     this.#last += 1;
     this.#bytes += line.length;
-    this.#untakenBytes += line.length;
+    if (isAside) this.#asides.push(this.#last);
+    else {
+      this.#lastAnswer = this.#last;
+      this.#untakenBytes += line.length;
+    }
     const { maxOutboundBytes, maxOutboundLines } = this.#limits;
     while (this.#bytes > maxOutboundBytes || this.#last - this.#first >= maxOutboundLines) {
       if (this.#first === this.#last) break; // a single line that exceeds the limit is still sent
@@ -174,6 +173,9 @@ export class OutboundLog {
     const reader: Reader = {
       get cursor() {
         return cursor;
+      },
+      get hasAnswers() {
+        return cursor < log.#lastAnswer;
       },
       read(maxBytes) {
         if (cursor === log.#last) return nothing;
@@ -290,28 +292,16 @@ export class OutboundLog {
   #runSoon(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    if (this.#restMs < 1) this.#schedule(this.#run);
-    else setTimeout(this.#run, this.#restMs);
+    this.#schedule(this.#run);
   }
 
   readonly #run = (): void => {
-    if (this.#mustWake) this.#wakeReaders();
+    if (this.#mustWake) this.#wakeNow();
     this.#isScheduled = false;
     this.#shared = undefined;
     if (this.#isDeliveryStale) this.#trimDelivered();
     if (this.#mustWake) this.#runSoon();
   };
-
-  /** With many readers, the pause before the next round is as long as this round took, so that lines are batched. */
-  #wakeReaders(): void {
-    if (this.#readers.size < manyReaders) {
-      this.#restMs = 0;
-      return this.#wakeNow();
-    }
-    const startedAt = performance.now();
-    this.#wakeNow();
-    this.#restMs = Math.min(maxRestMs, performance.now() - startedAt);
-  }
 }
 
 const nothing: readonly OutboundLine[] = [];

@@ -78,28 +78,25 @@ export class Outbox {
 
   /** Sends a message that is not an answer: an event, a push or a question. */
   sendAside(message: Message): string | Message {
-    const sent = this.send(message);
-    if (this.#journal !== undefined) this.#journalledAsides.push(this.#journalledLines - 1);
-    else this.#log?.markAside(this.#log.lastSeq);
-    return sent;
+    return this.send(message, true);
   }
 
   /** Returns the form of the message to remember for `resend`. Throws if the message has no JSON form. */
-  send(message: Message): string | Message {
+  send(message: Message, isAside = false): string | Message {
     this.#scope.tap?.sent(encodeMessage(message));
-    return this.#send(message);
+    return this.#send(message, isAside);
   }
 
-  #send(message: Message): string | Message {
+  #send(message: Message, isAside: boolean): string | Message {
     const journal = this.#journal;
-    if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message));
+    if (journal !== undefined) return this.#sendDurably(journal, encodeMessage(message), isAside);
     if (this.#direct !== undefined && this.#log === undefined) {
       this.#deliver(this.#direct, message);
       return message;
     }
     const line = encodeMessage(message);
     if (this.#direct !== undefined) this.#deliver(this.#direct, message);
-    this.#lines().append(line);
+    this.#lines().append(line, isAside);
     return line;
   }
 
@@ -117,8 +114,9 @@ export class Outbox {
   }
 
   /** The line is sent once it is durable: an answer that a peer has received must survive a crash. */
-  #sendDurably(journal: JournalledLines, line: string): string {
+  #sendDurably(journal: JournalledLines, line: string, isAside: boolean): string {
     journal.append(line);
+    if (isAside) this.#journalledAsides.push(this.#journalledLines);
     this.#journalledLines += 1;
     return line;
   }
@@ -126,13 +124,17 @@ export class Outbox {
   /** Sends lines that are durable. */
   released(lines: readonly string[]): void {
     if (this.#direct !== undefined) for (const line of lines) this.#deliver(this.#direct, JSON.parse(line) as Message);
-    const log = this.#lines();
-    log.appendAll(lines);
-    const seqBefore = log.lastSeq - lines.length - this.#releasedLines;
+    const before = this.#releasedLines;
     this.#releasedLines += lines.length;
-    while ((this.#journalledAsides[0] ?? this.#releasedLines) < this.#releasedLines)
-      log.markAside(seqBefore + (this.#journalledAsides.shift() as number) + 1);
+    this.#lines().appendAll(lines, (index) => this.#shiftAside(before + index));
     this.#noteTaken();
+  }
+
+  /** Whether this journalled line is an aside; removes the mark. Called in the order of the lines. */
+  #shiftAside(index: number): boolean {
+    if (this.#journalledAsides[0] !== index) return false;
+    this.#journalledAsides.shift();
+    return true;
   }
 
   /** Restores lines of an earlier process; the last line has the number `lastSeq`. */
@@ -154,8 +156,8 @@ export class Outbox {
     if (typeof answer !== "string") return void this.send(answer);
     this.#scope.tap?.sent(answer);
     const journal = this.#journal;
-    if (journal !== undefined) this.#sendDurably(journal, answer);
-    else if (this.#direct !== undefined) this.#send(JSON.parse(answer) as Message);
+    if (journal !== undefined) this.#sendDurably(journal, answer, false);
+    else if (this.#direct !== undefined) this.#send(JSON.parse(answer) as Message, false);
     else this.#lines().append(answer);
   }
 

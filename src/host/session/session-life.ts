@@ -65,9 +65,12 @@ const statusOf: Readonly<Record<LifeState, SessionStatus>> = {
 
 export class SessionLife {
   #state: LifeState;
+  /** Kept beside the state, because every call reads it. */
+  #status: SessionStatus;
 
   constructor(start: "new" | "continued") {
     this.#state = start;
+    this.#status = statusOf[start];
   }
 
   get state(): LifeState {
@@ -75,7 +78,7 @@ export class SessionLife {
   }
 
   get status(): SessionStatus {
-    return statusOf[this.#state];
+    return this.#status;
   }
 
   get isOpen(): boolean {
@@ -83,7 +86,7 @@ export class SessionLife {
   }
 
   get isClosed(): boolean {
-    return statusOf[this.#state] === "closed";
+    return this.#status === "closed";
   }
 
   /** An agent has completed the handshake, in this process or before: no other principal may take over the session. */
@@ -96,6 +99,7 @@ export class SessionLife {
     const next = transitions[this.#state][event];
     if (next === undefined) return false;
     this.#state = next;
+    this.#status = statusOf[next];
     return true;
   }
 }
