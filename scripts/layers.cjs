@@ -1,9 +1,10 @@
-// Arrows point down: protocol ← rights · tokens ← plugin ← framing · machinery ← credentials · host · client ← durability · recording · isolation · config ← caps · stores ·
+// Arrows point down: protocol · proofs ← rights · tokens ← plugin ← framing · machinery ← audit · credentials · host · client ← durability · recording · isolation · config ← caps · stores ·
 // sandboxes · transports · server ← federation ← compose ← testing ← conformance ← cli. Type-only imports count.
 
 /** The folders of src from the bottom up, each with the folders that it may import besides itself. */
 const below = {
   protocol: [],
+  proofs: [],
   framing: ["protocol"],
   rights: ["protocol"],
   plugin: ["protocol", "rights"],
@@ -11,12 +12,13 @@ const below = {
   tokens: ["protocol"],
   credentials: ["protocol", "plugin", "machinery", "tokens"],
   host: ["protocol", "rights", "plugin", "machinery/pacing", "machinery/state"],
-  client: ["protocol"],
+  client: ["protocol", "proofs"],
+  audit: ["protocol", "proofs", "plugin", "machinery"],
   durability: ["protocol", "plugin", "machinery/state", "host"],
   recording: ["protocol", "plugin", "machinery/pacing", "machinery/state", "host", "durability"],
   isolation: ["protocol", "plugin", "machinery"],
   config: ["protocol", "rights", "plugin", "machinery", "isolation"],
-  stores: ["protocol", "plugin", "machinery", "host", "durability", "recording"],
+  stores: ["protocol", "plugin", "machinery", "audit", "host", "durability", "recording"],
   transports: ["protocol", "framing", "host"],
   sandboxes: ["protocol", "plugin", "machinery", "config"],
   server: ["protocol", "framing", "plugin", "machinery/pacing", "host"],
@@ -53,10 +55,10 @@ module.exports = {
     },
     {
       name: "runs-in-a-browser",
-      comment: "The protocol, the client, tokens and the tables are bundled for browsers: no built-in modules of Node.",
+      comment: "The protocol, proofs, the client, tokens and the tables are bundled for browsers: no built-in modules of Node.",
       severity: "error",
       from: {
-        path: "^src/(protocol/|client/|tokens/|caps/[^/]+/protocol\\.ts$|caps/tables\\.generated\\.ts$)",
+        path: "^src/(protocol/|proofs/|client/|tokens/|caps/[^/]+/protocol\\.ts$|caps/tables\\.generated\\.ts$)",
         pathNot: tests,
       },
       to: { dependencyTypes: ["core"] },
