@@ -69,6 +69,7 @@ class Keeper {
     database.migrate("test", ["CREATE TABLE kept (value INTEGER NOT NULL); CREATE TABLE other (value INTEGER)"]);
     const insert = database.prepare("INSERT INTO kept (value) VALUES (?)");
     this.#log = database.openLog?.({
+      name: "test",
       recover: (record) => void this.#unfolded.push(Number(record)),
       fold: () => {
         for (const value of [...this.#unfolded, ...this.#fresh]) insert.run(value);

@@ -57,6 +57,7 @@ class SqlJournalStore implements JournalStore {
     this.#tables = new SessionTables(database);
     this.#unfolded = new UnfoldedTurns(this.#keptLines);
     this.#log = database.openLog?.({
+      name: "journal",
       recover: (record) => this.#unfolded.add(decodeTurn(record)),
       fold: () => this.#fold(),
       ended: (how) => this.#turnEnded(how),

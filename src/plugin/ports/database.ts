@@ -33,7 +33,7 @@ export interface Database {
    * failed. Callbacks run in order.
    */
   afterCommit(callback: (error?: Error) => void): void;
-  /** Opens the log of turns, which has one owner. Absent if the database has only tables. */
+  /** Opens the log of turns for an owner; once per name. Absent if the database has only tables. */
   openLog?(owner: TurnLogOwner): TurnLog;
   close(): Promise<void>;
 }
@@ -43,15 +43,20 @@ export interface Database {
  * become durable together with the rows that the turn wrote.
  */
 export interface TurnLog {
-  /** Adds a record to this turn; it must not contain U+001E, which JSON never does. */
+  /** Adds a record to this turn; it must not contain U+001E or U+001F, which JSON never does. */
   append(record: string): void;
 }
 
-/** The only writer of the log. It can convert the records of the log to rows. */
+/**
+ * A writer of the log. It sees only its own records, and can convert them to rows. The records of a turn become durable
+ * together, whichever owners they are of.
+ */
 export interface TurnLogOwner {
-  /** Called for each record in the log when it is opened, oldest first. If it throws, the log is left unchanged. */
+  /** Identifies its records in the log, also after a restart. */
+  readonly name: string;
+  /** Called for each of its records in the log when it is opened, oldest first. If it throws, they are kept unchanged. */
   recover(record: string): void;
-  /** Called within a transaction: writes all records of the log, and those that this turn has appended, to tables. */
+  /** Called within a transaction: writes its records in the log, and those that this turn has appended, to tables. */
   fold(): void;
   /** This turn is in the log (`logged`), in tables together with the whole log (`folded`), or lost. */
   ended(how: "logged" | "folded" | "lost"): void;

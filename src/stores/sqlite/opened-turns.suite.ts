@@ -15,7 +15,10 @@ export interface OpenedTurns {
   rows(): string[];
 }
 
-export async function openTurns(path: string, options: Partial<SqliteDatabaseOptions> = {}): Promise<OpenedTurns> {
+export async function openTurns(
+  path: string,
+  { name = "test", ...options }: Partial<SqliteDatabaseOptions> & { name?: string } = {},
+): Promise<OpenedTurns> {
   const database = await createSqliteDatabase({ path, durability: "power", ...options });
   database.migrate("test", ["CREATE TABLE kept (value TEXT NOT NULL)"]);
   const insert = database.prepare("INSERT INTO kept (value) VALUES (?)");
@@ -25,6 +28,7 @@ export async function openTurns(path: string, options: Partial<SqliteDatabaseOpt
   let fresh: string[] = [];
   const recovered: string[] = [];
   const log = database.openLog?.({
+    name,
     recover(record) {
       recovered.push(record);
       unfolded.push(record);

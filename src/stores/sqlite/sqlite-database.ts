@@ -179,19 +179,22 @@ class SqliteHostDatabase implements Database {
   }
 
   #openLog(owner: TurnLogOwner, disk: Disk): TurnLog {
-    if (this.#log !== undefined) throw new Error("the log of turns has an owner");
+    this.#log ??= this.#createLog(disk);
+    return this.#log.open(owner);
+  }
+
+  #createLog(disk: Disk): SqliteTurnLog {
     this.migrate("turn_log", turnLogMigrations);
     const path = `${this.#path}-turns`;
     const onAppend = () => this.#openTurn();
-    const log = new SqliteTurnLog(this.#sqlite, { path, logBytes: disk.logBytes, owner, onAppend });
+    const log = new SqliteTurnLog(this.#sqlite, { path, logBytes: disk.logBytes, onAppend });
     try {
       this.#logSyncs = this.#createSyncs("log", path, disk);
     } catch (error) {
+      // The end of a turn would empty a log that could not be opened completely.
       log.abandon();
       throw error;
     }
-    // Only now: the end of a turn would empty a log that could not be opened completely.
-    this.#log = log;
     return log;
   }
 

@@ -1,5 +1,7 @@
-import { existsSync, fstatSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, fstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
+import type { Database } from "../../plugin/ports/database.ts";
 import { useTemporaryFolder } from "../temporary-folder.suite.ts";
 import { leaveTurns, openTurns as open } from "./opened-turns.suite.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -101,7 +103,7 @@ test("records that their owner fails to recover remain in the log for the next s
   const recover = () => {
     throw new Error("what is this?");
   };
-  expect(() => failing.openLog?.({ recover, fold() {}, ended() {} })).toThrow("what is this?");
+  expect(() => failing.openLog?.({ name: "test", recover, fold() {}, ended() {} })).toThrow("what is this?");
   await failing.close();
 
   const again = await open(left);
@@ -345,7 +347,8 @@ test("a log that was written before it had halves is read, and gone on with", as
   await database.close();
   // As the previous release left it: every epoch begins at the start of the file.
   const old = await openSqlite({ path: left, migrations: ["what the database itself needs"] });
-  old.exec("ALTER TABLE turn_log DROP COLUMN start; UPDATE component SET version = 1 WHERE name = 'turn_log'");
+  old.exec("ALTER TABLE turn_log DROP COLUMN start; DROP TABLE turn_log_unclaimed");
+  old.exec("UPDATE component SET version = 1 WHERE name = 'turn_log'");
   old.close();
 
   const again = await open(left);
@@ -400,7 +403,9 @@ test("a log that cannot be opened makes openLog throw", async () => {
 
 test("the log can be opened by a single owner", async () => {
   const { database } = await open(newPath());
-  expect(() => database.openLog?.({ recover() {}, fold() {}, ended() {} })).toThrow("has an owner");
+  expect(() => database.openLog?.({ name: "test", recover() {}, fold() {}, ended() {} })).toThrow(
+    'has an owner "test"',
+  );
   await database.close();
 });
 
@@ -408,4 +413,113 @@ test("a database in memory has no log", async () => {
   const database = await createSqliteDatabase({ path: ":memory:" });
   expect(database.openLog).toBeUndefined();
   await database.close();
+});
+
+/** A second owner of the log, whose records are also rows of its own. */
+function openSecond(database: Database, failure?: Error) {
+  database.migrate("second", ["CREATE TABLE second (value TEXT NOT NULL)"]);
+  const insert = database.prepare("INSERT INTO second (value) VALUES (?)");
+  const select = database.prepare("SELECT value FROM second ORDER BY rowid");
+  let unfolded: string[] = [];
+  let fresh: string[] = [];
+  const log = database.openLog?.({
+    name: "second",
+    recover(record) {
+      if (failure !== undefined) throw failure;
+      unfolded.push(record);
+    },
+    fold() {
+      for (const value of [...unfolded, ...fresh]) insert.run(value);
+    },
+    ended(how) {
+      if (how === "folded") unfolded = [];
+      if (how === "logged") unfolded.push(...fresh);
+      fresh = [];
+    },
+  });
+  return {
+    append(value: string) {
+      log?.append(value);
+      fresh.push(value);
+    },
+    rows: () => [...select.all().map(({ value }) => String(value)), ...unfolded],
+  };
+}
+
+test("owners that share the log get back their own records, each turn of both or of neither", async () => {
+  const path = newPath();
+  const { append, database, put } = await open(path);
+  const second = openSecond(database);
+  for (const value of ["a", "b", "c"]) {
+    second.append(`${value}2`);
+    await append(value);
+  }
+  second.append("lost2");
+  put("lost, too");
+  database.beforeCommit((error) => {
+    if (error === undefined) throw new Error("disk full");
+  });
+  await append("lost");
+
+  const again = await open(leaveTurns(path, newPath()));
+  expect(openSecond(again.database).rows()).toEqual(["a2", "b2", "c2"]);
+  expect(again.rows()).toEqual(["a", "b", "c"]);
+  await again.append("d");
+  expect(again.rows()).toEqual(["a", "b", "c", "d"]);
+  await again.database.close();
+  await database.close();
+});
+
+test.each([false, true])(
+  "records of an owner that does not open the log are kept for it (fails to recover: %s)",
+  async (fails) => {
+    const path = newPath();
+    const { append, database } = await open(path);
+    const second = openSecond(database);
+    for (const value of ["a", "b", "c"]) {
+      second.append(`${value}2`);
+      await append(value);
+    }
+    const left = leaveTurns(path, newPath());
+    await database.close();
+
+    const without = await open(left);
+    if (fails) expect(() => openSecond(without.database, new Error("what is this?"))).toThrow("what is this?");
+    for (const value of ["d", "e"]) await without.append(value);
+    const leftAgain = leaveTurns(left, newPath());
+    await without.database.close();
+    for (const last of [left, leftAgain]) {
+      const again = await open(last);
+      await again.append("f");
+      const claimed = openSecond(again.database);
+      expect(claimed.rows()).toEqual(["a2", "b2", "c2"]);
+      claimed.append("g2");
+      await again.append("g");
+      await again.database.close();
+      const once = await open(last);
+      expect(openSecond(once.database).rows()).toEqual(["a2", "b2", "c2", "g2"]);
+      expect(once.rows()).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
+      await once.database.close();
+    }
+  },
+);
+
+test("records that an earlier release wrote without a name are those of the journal", async () => {
+  const path = newPath();
+  const { append, database } = await open(path, { name: "journal" });
+  for (const value of ["a", "b"]) await append(value);
+  const left = leaveTurns(path, newPath());
+  await database.close();
+  const file = readFileSync(`${left}-turns`);
+  // The name of the owner is replaced by nothing: a frame of one byte less for each of its characters.
+  const at = file.indexOf("journal\u001fb");
+  const frame = Buffer.from("b");
+  const header = file.subarray(at - 12, at);
+  header.writeUInt32LE(frame.length, 4);
+  header.writeUInt32LE(crc32(frame), 8);
+  frame.copy(file, at);
+  writeFileSync(`${left}-turns`, file);
+  const again = await open(left, { name: "journal" });
+  expect(again.rows()).toEqual(["a", "b"]);
+  await again.database.close();
 });

@@ -1,5 +1,5 @@
 // The log of turns beside a database. The current epoch of the log and its start are stored in the database: the commit
-// that folds the records into tables also empties the log.
+// that folds the records into tables also empties the log. Several owners share the log.
 import { randomInt } from "node:crypto";
 import type { TurnLog, TurnLogOwner } from "../../plugin/ports/database.ts";
 import type { SqliteDatabase, SqliteStatement } from "./sqlite.ts";
@@ -8,7 +8,13 @@ import { TurnLogFile } from "./turn-log-file.ts";
 export const turnLogMigrations = [
   "CREATE TABLE turn_log (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL) STRICT",
   "ALTER TABLE turn_log ADD COLUMN start INTEGER NOT NULL DEFAULT 0",
+  "CREATE TABLE turn_log_unclaimed (id INTEGER PRIMARY KEY, owner TEXT NOT NULL, record TEXT NOT NULL) STRICT",
 ];
+
+/** Between the name of an owner and its record. */
+const tagEnd = "\u001f";
+/** Records without a name are of the only owner that earlier releases had. */
+const firstOwner = "journal";
 
 interface Epoch {
   /** Which no other has. */
@@ -26,17 +32,19 @@ export interface SqliteTurnLogOptions {
   path: string;
   /** The size of one half of the file. */
   logBytes: number | undefined;
-  owner: TurnLogOwner;
   /** Called on each append, so that the turn gets an end. */
   onAppend(): void;
 }
 
-export class SqliteTurnLog implements TurnLog {
-  readonly #owner: TurnLogOwner;
+export class SqliteTurnLog {
+  readonly #owners: TurnLogOwner[] = [];
+  /** Records in the log whose owner has not opened it, by its name. */
+  readonly #unclaimed = new Map<string, string[]>();
   readonly #onAppend: () => void;
   readonly #file: TurnLogFile;
   readonly #getEpoch: SqliteStatement;
   readonly #putEpoch: SqliteStatement;
+  readonly #unclaimedRows: UnclaimedRows;
   /** The turn that moved to this half of the file; until then the first commit of this process. */
   #turnedIn = Number.POSITIVE_INFINITY;
   /** Whether the log has records that an earlier process wrote. */
@@ -50,22 +58,48 @@ export class SqliteTurnLog implements TurnLog {
    */
   #isWaiting = true;
 
-  constructor(sqlite: SqliteDatabase, { path, logBytes, owner, onAppend }: SqliteTurnLogOptions) {
-    this.#owner = owner;
+  constructor(sqlite: SqliteDatabase, { path, logBytes, onAppend }: SqliteTurnLogOptions) {
     this.#onAppend = onAppend;
     this.#putEpoch = sqlite.prepare("INSERT OR REPLACE INTO turn_log (id, epoch, start) VALUES (1, ?, ?)");
     this.#getEpoch = sqlite.prepare("SELECT epoch, start FROM turn_log");
+    this.#unclaimedRows = new UnclaimedRows(sqlite);
     const { id, start } = this.#readEpoch();
     this.#epoch = id;
     this.#file = new TurnLogFile(path, logBytes);
     try {
       const records = this.#file.read(id, start);
       this.#isInherited = records.length > 0;
-      for (const record of records) owner.recover(record);
+      for (const text of records) this.#addUnclaimed(text);
     } catch (error) {
       this.abandon();
       throw error;
     }
+  }
+
+  #addUnclaimed(text: string): void {
+    const end = text.indexOf(tagEnd);
+    const owner = end < 0 ? firstOwner : text.slice(0, end);
+    const records = this.#unclaimed.get(owner) ?? [];
+    this.#unclaimed.set(owner, records);
+    records.push(text.slice(end + 1));
+  }
+
+  /** Hands the owner its records. Until it is opened, they are kept for it, also if the log is folded. */
+  open(owner: TurnLogOwner): TurnLog {
+    const { name } = owner;
+    if (this.#owners.some((other) => other.name === name)) throw new Error(`the log of turns has an owner "${name}"`);
+    const rows = this.#unclaimedRows.of(name);
+    for (const record of [...rows, ...(this.#unclaimed.get(name) ?? [])]) owner.recover(record);
+    this.#unclaimed.delete(name);
+    if (rows.length > 0) this.#isInherited = true;
+    this.#owners.push(owner);
+    const tag = name + tagEnd;
+    return {
+      append: (record) => {
+        this.#onAppend();
+        this.#appended.push(tag + record);
+      },
+    };
   }
 
   #readEpoch(): Epoch {
@@ -80,11 +114,6 @@ export class SqliteTurnLog implements TurnLog {
 
   get hasAppended(): boolean {
     return this.#appended.length > 0;
-  }
-
-  append(record: string): void {
-    this.#onAppend();
-    this.#appended.push(record);
   }
 
   /**
@@ -109,12 +138,21 @@ export class SqliteTurnLog implements TurnLog {
    * again.
    */
   fold(turn: number, synced: number): void {
-    if (this.hasAppended || this.isUsed) this.#owner.fold();
+    if (this.hasAppended || this.isUsed) this.#foldRecords();
     const isTurning = this.#file.isFull && this.#turnedIn <= synced;
     // Not the next number: a power cut may take the last commits, and their epochs must not come again.
     const id = randomInt(1, 2 ** 32);
     this.#next = { id, start: isTurning ? this.#file.otherHalf : this.#file.position, turn };
     this.#putEpoch.run(this.#next.id, this.#next.start);
+  }
+
+  #foldRecords(): void {
+    for (const owner of this.#owners) {
+      owner.fold();
+      if (this.#isInherited) this.#unclaimedRows.delete(owner.name);
+    }
+    if (!this.#isInherited) return;
+    for (const [owner, records] of this.#unclaimed) this.#unclaimedRows.add(owner, records);
   }
 
   /** Returns how it really ended. */
@@ -124,7 +162,7 @@ export class SqliteTurnLog implements TurnLog {
     this.#appended = [];
     const really = how === "lost" && next !== undefined ? this.#resolveLoss(next) : how;
     if (how === "folded" && next !== undefined) this.#begin(next);
-    this.#owner.ended(really);
+    for (const owner of this.#owners) owner.ended(really);
     return really;
   }
 
@@ -134,6 +172,7 @@ export class SqliteTurnLog implements TurnLog {
     this.#file.begin(start);
     this.#isWaiting = this.#file.isFull;
     this.#isInherited = false;
+    this.#unclaimed.clear();
   }
 
   /** A commit may throw after it took place. The epoch in the database shows it; until then nothing more is logged. */
@@ -156,5 +195,30 @@ export class SqliteTurnLog implements TurnLog {
   /** Leaves everything as it is. */
   abandon(): void {
     this.#file.close(false);
+  }
+}
+
+/** Records that had to leave the log before their owner opened it, for example because the audit log was turned off. */
+class UnclaimedRows {
+  readonly #insert: SqliteStatement;
+  readonly #select: SqliteStatement;
+  readonly #delete: SqliteStatement;
+
+  constructor(sqlite: SqliteDatabase) {
+    this.#insert = sqlite.prepare("INSERT INTO turn_log_unclaimed (owner, record) VALUES (?, ?)");
+    this.#select = sqlite.prepare("SELECT record FROM turn_log_unclaimed WHERE owner = ? ORDER BY id");
+    this.#delete = sqlite.prepare("DELETE FROM turn_log_unclaimed WHERE owner = ?");
+  }
+
+  of(owner: string): string[] {
+    return this.#select.all(owner).map(({ record }) => String(record));
+  }
+
+  add(owner: string, records: readonly string[]): void {
+    for (const record of records) this.#insert.run(owner, record);
+  }
+
+  delete(owner: string): void {
+    this.#delete.run(owner);
   }
 }
