@@ -26,6 +26,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   policy: { summary: "explain what a role may do", load: () => import("./commands/policy.ts") },
   keys: { summary: "create, list, revoke and rotate API keys", load: () => import("./commands/keys.ts") },
   token: { summary: "narrow a token for another agent, show a token", load: () => import("./commands/token.ts") },
+  audit: { summary: "verify and prove what a host has logged", load: () => import("./commands/audit.ts") },
   replay: { summary: "run a recorded session again and compare", load: () => import("./commands/replay.ts") },
   conformance: { summary: "score any host against the protocol", load: () => import("./commands/conformance.ts") },
   doctor: { summary: "check whether this machine can run a host", load: () => import("./commands/doctor.ts") },

@@ -9,7 +9,6 @@ import type { A2EHostConfig } from "../config/schema.ts";
 import { createSqlJournal } from "../durability/journal/sql-journal-store.ts";
 import { keepSessions } from "../durability/keep-sessions.ts";
 import { A2EHost, type HostOptions } from "../host/host.ts";
-import { type AuditLog, noAudit } from "../host/ports/audit.ts";
 import type { SnapshotSchedule, SnapshotStore } from "../host/ports/snapshot-store.ts";
 import { type Logger, silentLogger } from "../plugin/logger.ts";
 import type { PluginFactory } from "../plugin/plugin.ts";
@@ -22,6 +21,7 @@ import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { openKeyFile } from "../stores/files/key-file.ts";
 import { lockDataFolder, makeDataFolder, makeFolder } from "./data-folder.ts";
 import { HostStartError } from "./host-start-error.ts";
+import { openAudit } from "./open-audit.ts";
 
 export interface ConfiguredHostOptions {
   log?: Logger;
@@ -70,7 +70,7 @@ export async function startConfiguredHost(
   try {
     const database = keep(parts.database ?? (await openDatabase(config, isDurable)));
     const snapshots = keep(parts.snapshots ?? (await openSnapshots(config.snapshot_store, log)));
-    const audit = keep(parts.audit ?? (await openAudit(config.audit, log)));
+    const audit = keep(parts.audit ?? (await openAudit(config, { database, isDurable, clock: parts.clock, log })));
     const recordings = config.recording.enabled ? keep(await openRecordings(config.recording, log)) : undefined;
     const sandboxes = keep(parts.sandboxes ?? openSandboxes(config));
     const secrets = parts.secrets ?? openKeyFile({ path: join(config.data_dir, "secret.key"), log });
@@ -169,12 +169,6 @@ export function openSandboxes({ sandbox, data_dir }: A2EHostConfig): Sandboxes {
 async function openRecordings({ path, max_files }: A2EHostConfig["recording"], log: Logger): Promise<Recordings> {
   const { createRecordingFiles } = await import("../stores/files/recording-files.ts");
   return createRecordingFiles({ folder: path, maxFiles: max_files, log });
-}
-
-async function openAudit(config: A2EHostConfig["audit"], log: Logger): Promise<AuditLog> {
-  if (!config.enabled) return noAudit;
-  const { createAuditFile } = await import("../stores/files/audit-file.ts");
-  return createAuditFile({ path: config.path, maxBytes: config.max_bytes, maxBackups: config.backup_count, log });
 }
 
 function toSchedule({ interval_seconds, on_drain, keep }: A2EHostConfig["snapshot_schedule"]): SnapshotSchedule {

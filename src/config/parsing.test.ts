@@ -38,9 +38,11 @@ describe("defaults", () => {
       roles: {},
       audit: {
         enabled: true,
+        mode: "best_effort",
         path: join(data, "audit.jsonl"),
         max_bytes: 10_485_760,
         backup_count: 5,
+        witnesses: [],
         session_id_source: "uuid",
       },
       plugins: defaultPlugins.map((type) => ({

@@ -91,6 +91,12 @@ const transport = z.strictObject({
 
 const audit = z.strictObject({
   enabled: z.boolean().default(true).describe("Writes a JSON line per handled message."),
+  mode: z
+    .enum(["best_effort", "proven"])
+    .default("best_effort")
+    .describe(
+      '"best_effort" writes a file and never delays a call. "proven" writes the entries of a turn together with its answers, into a signed log in the folder audit of the data folder; it needs persistence, and a turn that cannot be audited is lost.',
+    ),
   path: text.optional().describe("The file to write. Without it: audit.jsonl in the data folder."),
   max_bytes: z
     .int()
@@ -98,6 +104,22 @@ const audit = z.strictObject({
     .default(10 * 1024 * 1024)
     .describe("A file that would grow beyond this is renamed and a new file is started."),
   backup_count: z.int().min(0).max(1000).default(5).describe("How many files set aside are kept."),
+  keep_entries: z
+    .int()
+    .min(256)
+    .optional()
+    .describe(
+      "With mode proven: how many of the newest entries are kept. An entry has the lines of one turn. Without it: all.",
+    ),
+  keep_days: z
+    .number()
+    .min(1)
+    .optional()
+    .describe("With mode proven: entries that are older are deleted. Without it: none."),
+  witnesses: z
+    .array(z.url({ protocol: /^https?$/, error: "expected the URL of a witness, such as https://witness.example/" }))
+    .default([])
+    .describe("With mode proven: witnesses (c2sp.org/tlog-witness) that get each checkpoint to cosign."),
   session_id_source: z
     .enum(["uuid", "host_id"])
     .default("uuid")
