@@ -4,7 +4,7 @@ import { openAuditKey } from "../../audit/key-file.ts";
 import { newestBlocks, proveRequest } from "../../audit/prove.ts";
 import { TileFolder } from "../../audit/tiles.ts";
 import { verifyLog } from "../../audit/verify.ts";
-import { createAuditEntry } from "../../host/ports/audit.ts";
+import { createAuditEntry } from "../../host/calls/call-audit.ts";
 import { silentLogger } from "../../plugin/logger.ts";
 import { createSqliteDatabase } from "../sqlite/sqlite-database.ts";
 import { useTemporaryFolder } from "../temporary-folder.suite.ts";
