@@ -1,0 +1,3 @@
+import { testAuditOverKills } from "./audit-crash.suite.ts";
+
+testAuditOverKills(process.env.SOAK === undefined ? 50 : 500);
