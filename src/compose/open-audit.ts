@@ -16,6 +16,9 @@ interface AuditParts {
   log: Logger;
 }
 
+/** A host that stops waits for the last answer. */
+const witnessTimeoutMs = 5000;
+
 /** The files of the log in mode `proven`. */
 export function provenAuditPaths(dataDir: string): { folder: string; key: string } {
   return { folder: join(dataDir, "audit"), key: join(dataDir, "audit.key") };
@@ -40,7 +43,7 @@ export async function openAudit({ audit, data_dir, host_id }: A2EHostConfig, par
 }
 
 async function openProvenAudit(
-  { keep_entries: entries, keep_days: days }: A2EHostConfig["audit"],
+  { keep_entries: entries, keep_days: days, witnesses: urls }: A2EHostConfig["audit"],
   { folder, key }: { folder: string; key: string },
   origin: string,
   { database, clock, log }: AuditParts,
@@ -49,14 +52,19 @@ async function openProvenAudit(
   const { openAuditKey } = await import("../audit/key-file.ts");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const retention = { ...(entries === undefined ? {} : { entries }), ...(days === undefined ? {} : { days }) };
-  return createProvenAuditLog({
+  const { Witnesses } = await import("../audit/witnesses.ts");
+  const { TileFolder } = await import("../audit/tiles.ts");
+  const witnesses = new Witnesses({ urls, folder: new TileFolder(folder), log, timeoutMs: witnessTimeoutMs });
+  const audit = createProvenAuditLog({
     database,
     path: folder,
     key: openAuditKey(key, origin),
     clock: () => clock?.now() ?? Date.now(),
     log,
     retention,
+    onCheckpoint: (note, size) => witnesses.submit(note, size),
   });
+  return { ...audit, close: () => audit.close().then(() => witnesses.close()) };
 }
 
 /** The name of the log in its checkpoints. The name of a key has no spaces and no "+". */
