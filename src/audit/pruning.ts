@@ -1,5 +1,5 @@
 // Decides which entries of an audit log are deleted. The log announces each deletion in an entry, which is signed before
-// the first file is deleted: otherwise a deletion by somebody else could be passed off as pruning.
+// the first file is deleted: otherwise any deletion of files could be passed off as pruning.
 import { readBlockTime } from "./audit-block.ts";
 import type { TileFolder } from "./tiles.ts";
 import { tileWidth } from "./tree.ts";
