@@ -1,5 +1,4 @@
 import { createPublicKey } from "node:crypto";
-import type { TLogEntryWithInclusionProof } from "@sigstore/bundle";
 // Software by others, which has no door for a single proof.
 import { verifyCheckpoint } from "@sigstore/verify/dist/tlog/checkpoint.js";
 import { verifyMerkleInclusion } from "@sigstore/verify/dist/tlog/merkle.js";
@@ -37,7 +36,7 @@ function isAcceptedBySigstore(text: string): boolean {
       hashes: path.map((hash) => Buffer.from(hash)),
       checkpoint: { envelope: checkpoint },
     },
-  } as unknown as TLogEntryWithInclusionProof;
+  } as unknown as Parameters<typeof verifyMerkleInclusion>[0];
   try {
     verifyMerkleInclusion(logged, verifyCheckpoint(logged, [authority]));
     return true;

@@ -1,4 +1,4 @@
-// Proves single entries of an audit log to somebody who has only its public key.
+// Proves single entries of an audit log to an auditor who has only its public key.
 import { openCheckpoint } from "../proofs/checkpoint-text.ts";
 import type { VerifySignature } from "../proofs/note.ts";
 import { formatProof } from "../proofs/tlog-proof.ts";

@@ -27,7 +27,7 @@ export interface TileSource {
 }
 
 /** How many hashes a tree of this size has at a level of tiles. */
-export function hashesAt(level: number, size: number): number {
+function hashesAt(level: number, size: number): number {
   return Math.floor(size / tileWidth ** level);
 }
 

@@ -117,7 +117,7 @@ class LogWalk {
     }
   }
 
-  /** Anybody can delete old entries and raise the number in the file; only the log can write the remark. */
+  /** Any program can delete old entries and raise the number in the file; only the log can write the remark. */
   #checkMinimum(): void {
     const announced = this.#remarks.map((remark) => (remark.audit === "pruned" ? remark.minimum : 0));
     if (this.#minimum > Math.max(0, ...announced)) {

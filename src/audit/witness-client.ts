@@ -77,7 +77,7 @@ export class WitnessClient {
   }
 }
 
-/** A witness belongs to somebody else, and may send without end. */
+/** A witness is a server of another party, and may send without end. */
 async function readBounded(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

@@ -15,7 +15,7 @@ const workers = 8;
 
 /** Defines the test with this many kills. */
 export function testAuditOverKills(kills: number): void {
-  const startHost = useKilledHost("audited-host.suite.ts");
+  const startHost = useKilledHost("audit-crash-host.suite.ts");
 
   test(`after ${kills} kills of a host the audit log has the answered calls and no others`, {
     timeout: 60_000 + kills * 12_000,

@@ -98,7 +98,7 @@ async function verifyAudit(options: VerifyOptions, terminal: Terminal): Promise<
   terminal.print(`${terminal.style.green("verified")}: ${size} entries, ${lines} lines${pruned}`);
   terminal.print(
     anchoredAt === undefined
-      ? "not anchored: without a checkpoint from elsewhere (--from), nobody can tell whether the newest entries are missing"
+      ? "not anchored: without a checkpoint from elsewhere (--from), missing newest entries cannot be detected"
       : `anchored: it continues the given checkpoint of ${anchoredAt} entries`,
   );
 }
