@@ -108,17 +108,19 @@ export class ProvenAudit<Entry> {
     this.#add(blocks);
   }
 
-  #add(blocks: readonly Buffer[]): void {
+  #add(blocks: readonly Buffer[], ended: (error?: Error) => void = () => {}): void {
     for (const block of blocks) this.#store.add(block);
     this.#database.afterCommit((error) => {
       if (error === undefined) this.#confirm(blocks);
+      ended(error);
     });
   }
 
   /** The log says something about itself, in a block of its own. */
-  #remark(remark: Remark): void {
+  #remark(remark: Remark, ended: (error?: Error) => void = () => {}): void {
     this.#database.beforeCommit((error) => {
-      if (error === undefined) this.#add([Buffer.from(formatRemark(remark))]);
+      if (error === undefined) this.#add([Buffer.from(formatRemark(remark))], ended);
+      else ended(error);
     });
   }
 
@@ -154,8 +156,10 @@ export class ProvenAudit<Entry> {
 
   async #prune(size: number): Promise<void> {
     const { announce, prune } = this.#pruning.check(size, this.#options.clock());
-    if (announce !== undefined && this.#closing === undefined)
-      this.#remark({ audit: "pruned", ts: this.#now(), minimum: announce });
+    if (announce !== undefined && this.#closing === undefined) {
+      const ended = (error?: Error) => this.#pruning.announced(error === undefined ? this.#writer.size : undefined);
+      this.#remark({ audit: "pruned", ts: this.#now(), minimum: announce }, ended);
+    }
     if (prune !== undefined) await this.#writer.prune(prune);
   }
 

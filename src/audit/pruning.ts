@@ -15,6 +15,7 @@ const msPerDay = 24 * 60 * 60 * 1000;
 export class Pruning {
   readonly #folder: TileFolder;
   readonly #retention: Retention;
+  /** The minimum that the log announces, and the size that a checkpoint must have to include the announcement. */
   #announced: { minimum: number; size: number } | undefined;
   /** How many full bundles the log had at the last check. */
   #checked = -1;
@@ -28,7 +29,7 @@ export class Pruning {
   check(size: number, now: number): { announce?: number; prune?: number } {
     const announced = this.#announced;
     if (announced !== undefined) {
-      if (size <= announced.size) return {};
+      if (size < announced.size) return {};
       this.#announced = undefined;
       return { prune: announced.minimum };
     }
@@ -37,8 +38,15 @@ export class Pruning {
     this.#checked = bundles;
     const minimum = this.#findMinimum(bundles, size, now);
     if (minimum <= this.#folder.readMinimum()) return {};
-    this.#announced = { minimum, size };
+    // Not before `announced` is called.
+    this.#announced = { minimum, size: Number.POSITIVE_INFINITY };
     return { announce: minimum };
+  }
+
+  /** The announcement is in the log, which has this size now; undefined if its turn was lost. */
+  announced(size: number | undefined): void {
+    if (size !== undefined && this.#announced !== undefined) this.#announced = { ...this.#announced, size };
+    else this.#announced = undefined;
   }
 
   /** Whole bundles only. */
