@@ -55,7 +55,8 @@ module.exports = {
     },
     {
       name: "runs-in-a-browser",
-      comment: "The protocol, proofs, the client, tokens and the tables are bundled for browsers: no built-in modules of Node.",
+      comment:
+        "The protocol, proofs, the client, tokens and the tables are bundled for browsers: no built-in modules of Node.",
       severity: "error",
       from: {
         path: "^src/(protocol/|proofs/|client/|tokens/|caps/[^/]+/protocol\\.ts$|caps/tables\\.generated\\.ts$)",
