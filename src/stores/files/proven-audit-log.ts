@@ -10,14 +10,15 @@ import { createAuditLineWriter } from "./audit-line.ts";
 const maxTextLength = 1000;
 
 export interface ProvenAuditLog extends AuditLog {
+  /** `record` must be called in the turn in which the answer is journalled, not after its commit. */
+  readonly isWithTurn: true;
   /** Checkpoints and proofs, for the handshake and for operators. */
   readonly proven: ProvenAudit<AuditEntry>;
 }
 
-/** `record` must be called in the turn in which the answer is journalled, not after it. */
 export function createProvenAuditLog(options: Omit<ProvenAuditOptions<AuditEntry>, "writeLine">): ProvenAuditLog {
   const proven = new ProvenAudit<AuditEntry>({ ...options, writeLine: createBoundedLineWriter() });
-  return { proven, record: (entry) => proven.record(entry), close: () => proven.close() };
+  return { isWithTurn: true, proven, record: (entry) => proven.record(entry), close: () => proven.close() };
 }
 
 /** A peer chooses ids and message types, so a line can be longer than a block: then long texts are shortened. */
