@@ -1,3 +1,4 @@
+import { sha256 } from "@noble/hashes/sha2.js";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { LogWriter } from "../audit/log-writer.ts";
@@ -7,7 +8,6 @@ import { testLine, testSigner, writeLog } from "../audit/written-log.suite.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { toBase64 } from "./base64.ts";
 import { checkContinuation } from "./continuation.ts";
-import { sha256 } from "./sha256.ts";
 
 const newPath = useTemporaryFolder();
 

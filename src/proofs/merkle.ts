@@ -2,6 +2,7 @@
 // proofs are made in src/audit.
 import { isEqual } from "./base64.ts";
 
+/** SHA-256: that of Node on the host, that of `@noble/hashes` in a client. */
 export type Hash = (bytes: Uint8Array) => Uint8Array;
 
 export const hashBytes = 32;
