@@ -36,6 +36,6 @@ test("hostile entries are lines of their own, and a line that is too long for a 
   const blocks = [...newestBlocks(new TileFolder(path), audit.proven.checkpoint.size)].reverse();
   const ids = blocks.flatMap(({ entry: block }) => linesOf(block)).map((line) => JSON.parse(line).req_id as string);
   expect(ids.slice(1, -1)).toEqual(hostile);
-  expect(ids.at(-1)).toMatch(/^\u2028{1000}\.\.\. sha256:[0-9a-f]{64}$/);
+  expect(ids.at(-1)).toMatch(/^\u2028{500}\.\.\. sha256:[0-9a-f]{64}$/);
   for (const id of hostile) expect(proveRequest(path, verify, id)).toBeDefined();
 });

@@ -7,7 +7,8 @@ import type { AuditEntry, AuditLog } from "../../host/ports/audit.ts";
 import { createAuditLineWriter } from "./audit-line.ts";
 
 /** Characters of a text in a line that would be too long for a block. A character takes up to six bytes. */
-const maxTextLength = 1000;
+const maxTextLength = 500;
+const maxListLength = 8;
 
 export interface ProvenAuditLog extends AuditLog {
   /** `record` must be called in the turn in which the answer is journalled, not after its commit. */
@@ -31,8 +32,13 @@ function createBoundedLineWriter(): WriteLine<AuditEntry> {
 }
 
 function shorten(entry: AuditEntry): AuditEntry {
-  const fields = Object.entries(entry).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
+  const fields = Object.entries(entry).map(([name, value]) => [name, shortenValue(value)]);
   return Object.fromEntries(fields) as AuditEntry;
+}
+
+function shortenValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, maxListLength).map(shortenValue);
+  return typeof value === "string" ? cut(value) : value;
 }
 
 /** The digest identifies the whole text. */
