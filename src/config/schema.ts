@@ -106,6 +106,19 @@ const audit = z.strictObject({
     ),
 });
 
+const telemetry = z.strictObject({
+  metrics: z
+    .boolean()
+    .default(false)
+    .describe("Counts and measures calls, and serves the metrics as Prometheus text at /metrics, for operators."),
+  traces: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Makes an OpenTelemetry span of each call. Needs the package @opentelemetry/api, and an SDK that your program sets up.",
+    ),
+});
+
 /** A name becomes part of a folder's path, so it must not be able to lead out of it. */
 const pluginName = z.string().regex(/^[A-Za-z0-9_][\w.@ -]{0,99}$/, {
   error: "expected a name of letters, digits, spaces and . _ @ - that begins with a letter or digit",
@@ -223,6 +236,7 @@ export const hostConfig = z.strictObject({
     "Roles by name, beside the built-in roles operator, agent and observer. `a2e policy explain` shows what a role may do and why.",
   ),
   audit: audit.prefault({}).describe("The audit log."),
+  telemetry: telemetry.prefault({}).describe("Metrics and traces of calls. Each costs a little speed."),
   plugins: z
     .array(plugin)
     .default(() => defaultPlugins.map((type) => plugin.parse({ type })))

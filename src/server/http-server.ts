@@ -7,6 +7,7 @@ import { DrainTime } from "../machinery/pacing/drain-time.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { Door } from "./door.ts";
 import { type FurtherRoute, toMethods } from "./further-route.ts";
+import { replyMetrics } from "./metrics-route.ts";
 import { createRefusalReport } from "./refusal-report.ts";
 import { replyError, replyJson } from "./reply.ts";
 import { createRequestGuard, preflightHeaders } from "./request-guard.ts";
@@ -40,6 +41,8 @@ export interface ServerOptions {
   tls?: TlsOptions;
   /** How often a silent stream carries a sign of life. */
   keepAliveMs?: number;
+  /** The metrics of the host as Prometheus text; served to operators at /metrics. */
+  metrics?(): string;
   /** Paths of other protocols. Those of the door itself cannot be taken. */
   routes?: readonly FurtherRoute[];
 }
@@ -105,6 +108,7 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   const routes: Routes = new Map([
     ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route)] as const)),
     ...ownRoutes,
+    ...metricsRoute(options),
   ]);
   const door: Door = { host, streams: new Set(), keepAliveMs, formatted: new WeakMap(), isDraining: false };
   const webSockets = createWebSocketDoor(door);
@@ -195,6 +199,11 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
     await Promise.all([isClosed, webSockets.closed()]);
     clearTimeout(force);
   }
+}
+
+function metricsRoute({ metrics }: ServerOptions): Routes {
+  if (metrics === undefined) return new Map();
+  return new Map([["/metrics", { GET: (door, request, response) => replyMetrics(door, request, response, metrics) }]]);
 }
 
 function pause(): Promise<void> {
