@@ -32,13 +32,14 @@ export async function startConfiguredServer(
   checkTlsFiles(config, Date.now());
   const metrics = config.telemetry.metrics ? await openMetrics() : undefined;
   const host = await startConfiguredHost(config, metrics === undefined ? options : withMetrics(options, metrics));
-  const { host: address, port, allowed_hosts, cors, keep_alive_seconds, tls } = config.server;
+  const { host: address, port, allowed_hosts, cors, keep_alive_seconds, public_url, tls } = config.server;
   try {
     const server = await startServer(host, {
       host: address,
       port,
       allowedHosts: allowed_hosts,
       corsOrigins: cors.origins,
+      ...(public_url === undefined ? {} : { publicUrl: public_url }),
       ...toTlsOptions(tls),
       keepAliveMs: keep_alive_seconds * 1000,
       routes: [createMcpRoute(host)],

@@ -21,6 +21,7 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
   return {
     paths: ["/mcp", "/mcp/sse", "/mcp/messages"],
     methods: ["GET", "POST", "DELETE"],
+    resource: "/mcp",
     async handle(request, response, token) {
       if (!isClosed) loading ??= load();
       // Existing clients can still finish their calls.

@@ -54,6 +54,15 @@ const server = z.strictObject({
     .describe(
       "Names by which a reverse proxy on this machine lets others reach this host. Needs an auth_token. Requests to other names are refused if the host listens on a loopback address.",
     ),
+  public_url: z
+    .string()
+    .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && !/[?#]/.test(value), {
+      error: 'expected an address such as "https://agents.example.com", without a query',
+    })
+    .optional()
+    .describe(
+      "Address by which clients reach this host, if it differs from the one it listens on. Pages of this origin may use the host, and OAuth tokens are issued for it.",
+    ),
   cors: z
     .strictObject({
       origins: z

@@ -1,12 +1,12 @@
 // Routes that other protocols add to the server: paths of their own behind the same guard and the same token.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { A2EHost } from "../host/host.ts";
-import { credentialsOf } from "./door.ts";
-import { replyUnauthorized } from "./reply.ts";
+import { credentialsOf, type Door, refuseUnauthorized } from "./door.ts";
 
 export interface FurtherRoute {
   readonly paths: readonly string[];
   readonly methods: readonly string[];
+  /** The path by which it is a resource of its own for OAuth, as in `/mcp`: tokens may be issued for it alone. */
+  readonly resource?: string;
   /** Its paths are pages, which people may open by a link of another site. Such a route changes nothing on GET. */
   readonly isPage?: boolean;
   /**
@@ -19,9 +19,10 @@ export interface FurtherRoute {
 
 /** In the form of the server's own routes: a handler per method. */
 export function toMethods(route: FurtherRoute) {
-  const handle = async ({ host }: { host: A2EHost }, request: IncomingMessage, response: ServerResponse) => {
+  const handle = async (door: Door, request: IncomingMessage, response: ServerResponse) => {
     const credentials = credentialsOf(request);
-    if ((await host.authenticate({ agent_id: "", ...credentials })) === undefined) return replyUnauthorized(response);
+    if ((await door.host.authenticate({ agent_id: "", ...credentials })) === undefined)
+      return refuseUnauthorized(door, request, response, route.resource);
     await route.handle(request, response, credentials.token);
   };
   return Object.fromEntries(route.methods.map((method) => [method, handle]));

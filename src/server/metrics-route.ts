@@ -1,7 +1,6 @@
 // GET /metrics: the metrics of the host for a Prometheus server, which presents the token of the host.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Door, isOperator } from "./door.ts";
-import { replyUnauthorized } from "./reply.ts";
+import { type Door, isOperator, refuseUnauthorized } from "./door.ts";
 
 export async function replyMetrics(
   door: Door,
@@ -9,7 +8,7 @@ export async function replyMetrics(
   response: ServerResponse,
   metrics: () => string,
 ): Promise<void> {
-  if (!(await isOperator(door, request))) return replyUnauthorized(response);
+  if (!(await isOperator(door, request))) return refuseUnauthorized(door, request, response);
   const text = metrics();
   response.writeHead(200, {
     "content-type": "text/plain; version=0.0.4; charset=utf-8",
