@@ -22,12 +22,12 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
     paths: ["/mcp", "/mcp/sse", "/mcp/messages"],
     methods: ["GET", "POST", "DELETE"],
     resource: "/mcp",
-    async handle(request, response, token) {
+    async handle(request, response, caller) {
       if (!isClosed) loading ??= load();
       // Existing clients can still finish their calls.
       const door = await loading;
       if (door === undefined) return void response.writeHead(503, { "retry-after": "1" }).end();
-      await door.handle(request, response, token);
+      await door.handle(request, response, caller);
     },
     async close(drainMs) {
       isClosed = true;

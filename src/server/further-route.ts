@@ -1,6 +1,13 @@
 // Routes that other protocols add to the server: paths of their own behind the same guard and the same token.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { PeerCredentials } from "../host/authentication.ts";
+import type { Identity } from "../plugin/principal.ts";
 import { credentialsOf, type Door, refuseUnauthorized } from "./door.ts";
+
+/** The peer of a request: its credentials, and the identity that they prove. The token is empty without one. */
+export interface RouteCaller extends PeerCredentials {
+  readonly identity: Identity;
+}
 
 export interface FurtherRoute {
   readonly paths: readonly string[];
@@ -10,9 +17,9 @@ export interface FurtherRoute {
   /** Its paths are pages, which people may open by a link of another site. Such a route changes nothing on GET. */
   readonly isPage?: boolean;
   /**
-   * Called for requests that the guard accepts and whose token is valid; `token` is empty on a host without a token.
+   * Called for requests that the guard accepts and whose credentials are valid.
    */
-  handle(request: IncomingMessage, response: ServerResponse, token: string): Promise<void>;
+  handle(request: IncomingMessage, response: ServerResponse, caller: RouteCaller): Promise<void>;
   /** Closes its connections; calls in flight may still finish for `drainMs`. Called once, when the server closes. */
   close(drainMs: number): Promise<void>;
 }
@@ -21,9 +28,9 @@ export interface FurtherRoute {
 export function toMethods(route: FurtherRoute) {
   const handle = async (door: Door, request: IncomingMessage, response: ServerResponse) => {
     const credentials = credentialsOf(request);
-    if ((await door.host.authenticate({ agent_id: "", ...credentials })) === undefined)
-      return refuseUnauthorized(door, request, response, route.resource);
-    await route.handle(request, response, credentials.token);
+    const identity = await door.host.authenticate({ agent_id: "", ...credentials });
+    if (identity === undefined) return refuseUnauthorized(door, request, response, route.resource);
+    await route.handle(request, response, { ...credentials, identity });
   };
   return Object.fromEntries(route.methods.map((method) => [method, handle]));
 }
