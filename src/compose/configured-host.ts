@@ -22,6 +22,7 @@ import { openKeyFile } from "../stores/files/key-file.ts";
 import { lockDataFolder, makeDataFolder, makeFolder } from "./data-folder.ts";
 import { HostStartError } from "./host-start-error.ts";
 import { openAudit } from "./open-audit.ts";
+import { openCallSpans } from "./telemetry.ts";
 
 export interface ConfiguredHostOptions {
   log?: Logger;
@@ -74,8 +75,10 @@ export async function startConfiguredHost(
     const recordings = config.recording.enabled ? keep(await openRecordings(config.recording, log)) : undefined;
     const sandboxes = keep(parts.sandboxes ?? openSandboxes(config));
     const secrets = parts.secrets ?? openKeyFile({ path: join(config.data_dir, "secret.key"), log });
+    const spans = config.telemetry.traces ? [await openCallSpans()] : [];
     const options: HostOptions = {
       ...parts,
+      interceptors: [...(parts.interceptors ?? []), ...spans],
       hostId: config.host_id,
       plugins: loaded,
       ...(config.auth_token === undefined ? {} : { authToken: config.auth_token }),

@@ -2,9 +2,11 @@
 import type { A2EHostConfig } from "../config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
 import { startServer } from "../server/http-server.ts";
+import type { HostMetrics } from "../telemetry/host-metrics.ts";
 import { checkBinding } from "./binding.ts";
 import { type ConfiguredHostOptions, startConfiguredHost } from "./configured-host.ts";
 import { createMcpRoute } from "./mcp-route.ts";
+import { openMetrics } from "./telemetry.ts";
 import { checkTlsFiles, toTlsOptions } from "./tls-config.ts";
 
 export interface ConfiguredServer {
@@ -28,25 +30,36 @@ export async function startConfiguredServer(
 ): Promise<ConfiguredServer> {
   checkBinding(config);
   checkTlsFiles(config, Date.now());
-  const host = await startConfiguredHost(config, options);
-  const { host: address, port, allowed_hosts, cors, keep_alive_seconds, tls } = config.server;
+  const metrics = config.telemetry.metrics ? await openMetrics() : undefined;
+  const host = await startConfiguredHost(config, metrics === undefined ? options : withMetrics(options, metrics));
+  const { host: address, port, allowed_hosts, cors, keep_alive_seconds, public_url, tls } = config.server;
   try {
     const server = await startServer(host, {
       host: address,
       port,
       allowedHosts: allowed_hosts,
       corsOrigins: cors.origins,
+      ...(public_url === undefined ? {} : { publicUrl: public_url }),
       ...toTlsOptions(tls),
       keepAliveMs: keep_alive_seconds * 1000,
       routes: [createMcpRoute(host)],
+      ...(metrics === undefined ? {} : { metrics: () => metrics.render(host) }),
     });
     const close = async (drainMs = host.limits.drainMs) => {
       // Together: the server waits for streams, which end with their sessions.
       await Promise.all([host.close(drainMs), server.close(drainMs)]);
+      metrics?.close();
     };
     return { host, url: server.url, port: server.port, close, [Symbol.asyncDispose]: () => close(0) };
   } catch (error) {
     await host.close(0);
+    metrics?.close();
     throw error;
   }
+}
+
+/** Outermost, so that the time of other interceptors is measured too. */
+function withMetrics(options: ConfiguredHostOptions, { interceptor }: HostMetrics): ConfiguredHostOptions {
+  const interceptors = [interceptor, ...(options.parts?.interceptors ?? [])];
+  return { ...options, parts: { ...options.parts, interceptors } };
 }

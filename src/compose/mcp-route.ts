@@ -21,12 +21,13 @@ export function createMcpRoute(host: A2EHost): FurtherRoute {
   return {
     paths: ["/mcp", "/mcp/sse", "/mcp/messages"],
     methods: ["GET", "POST", "DELETE"],
-    async handle(request, response, token) {
+    resource: "/mcp",
+    async handle(request, response, caller) {
       if (!isClosed) loading ??= load();
       // Existing clients can still finish their calls.
       const door = await loading;
       if (door === undefined) return void response.writeHead(503, { "retry-after": "1" }).end();
-      await door.handle(request, response, token);
+      await door.handle(request, response, caller);
     },
     async close(drainMs) {
       isClosed = true;

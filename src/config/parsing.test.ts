@@ -36,6 +36,7 @@ describe("defaults", () => {
       transport: { type: "http", config: {} },
       handshake: { required: true },
       roles: {},
+      telemetry: { metrics: false, traces: false },
       audit: {
         enabled: true,
         mode: "best_effort",

@@ -54,6 +54,15 @@ const server = z.strictObject({
     .describe(
       "Names by which a reverse proxy on this machine lets others reach this host. Needs an auth_token. Requests to other names are refused if the host listens on a loopback address.",
     ),
+  public_url: z
+    .string()
+    .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && !/[?#]/.test(value), {
+      error: 'expected an address such as "https://agents.example.com", without a query',
+    })
+    .optional()
+    .describe(
+      "Address by which clients reach this host, if it differs from the one it listens on. Pages of this origin may use the host, and OAuth tokens are issued for it.",
+    ),
   cors: z
     .strictObject({
       origins: z
@@ -125,6 +134,19 @@ const audit = z.strictObject({
     .default("uuid")
     .describe(
       "The session_id in the log: a handle of the session, which is not its secret id, or the id of this host.",
+    ),
+});
+
+const telemetry = z.strictObject({
+  metrics: z
+    .boolean()
+    .default(false)
+    .describe("Counts and measures calls, and serves the metrics as Prometheus text at /metrics, for operators."),
+  traces: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Makes an OpenTelemetry span of each call. Needs the package @opentelemetry/api, and an SDK that your program sets up.",
     ),
 });
 
@@ -245,6 +267,7 @@ export const hostConfig = z.strictObject({
     "Roles by name, beside the built-in roles operator, agent and observer. `a2e policy explain` shows what a role may do and why.",
   ),
   audit: audit.prefault({}).describe("The audit log."),
+  telemetry: telemetry.prefault({}).describe("Metrics and traces of calls. Each costs a little speed."),
   plugins: z
     .array(plugin)
     .default(() => defaultPlugins.map((type) => plugin.parse({ type })))

@@ -1,11 +1,13 @@
 // The state that all routes of a server share.
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientCertificate, PeerCredentials } from "../host/authentication.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import type { PeerBeginning } from "../host/session/session-origin.ts";
 import { type Awaitable, isThenable } from "../protocol/awaitable.ts";
+import type { ProtectedResource } from "./protected-resource.ts";
 import { remoteNetwork } from "./remote-network.ts";
+import { replyUnauthorized } from "./reply.ts";
 import { isLoopbackName } from "./request-guard.ts";
 import { clientCertificateOf } from "./tls/client-certificate.ts";
 import type { WriteRounds } from "./write-rounds.ts";
@@ -27,7 +29,19 @@ export interface Door {
   /** Many readers of a session receive the same lines: formatted once, written many times. */
   readonly formatted: WeakMap<readonly OutboundLine[], Buffer>;
   readonly rounds: WriteRounds;
+  /** Set if the host accepts tokens of authorization servers. */
+  readonly protectedResource?: ProtectedResource | undefined;
   isDraining: boolean;
+}
+
+/** Answers a request without valid credentials. `resource` is the part of the host that it asked for. */
+export function refuseUnauthorized(
+  { protectedResource }: Door,
+  request: IncomingMessage,
+  response: ServerResponse,
+  resource = "",
+): void {
+  replyUnauthorized(response, protectedResource?.challenge(request, resource));
 }
 
 /**

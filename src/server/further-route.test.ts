@@ -14,7 +14,7 @@ async function start(route: Partial<FurtherRoute>, authToken?: string, options: 
   const whole: FurtherRoute = {
     paths: ["/further", "/further/more"],
     methods: ["GET", "POST"],
-    async handle(request, response, token) {
+    async handle(request, response, { token }) {
       response.end(`${request.method} ${request.url} ${token}`);
     },
     close: async () => {},

@@ -6,20 +6,13 @@ import type { A2EHost } from "../host/host.ts";
 import { DrainTime } from "../machinery/pacing/drain-time.ts";
 import { A2EError } from "../protocol/errors.ts";
 import type { Door } from "./door.ts";
-import { type FurtherRoute, toMethods } from "./further-route.ts";
+import type { FurtherRoute } from "./further-route.ts";
+import { createProtectedResource, type ProtectedResourceOptions } from "./protected-resource.ts";
 import { createRefusalReport } from "./refusal-report.ts";
-import { replyError, replyJson } from "./reply.ts";
-import { createRequestGuard, preflightHeaders } from "./request-guard.ts";
+import { replyError } from "./reply.ts";
+import { createRequestGuard } from "./request-guard.ts";
+import { createRoutes, pathOf, route } from "./routes.ts";
 import { receiveLines } from "./send-route.ts";
-import {
-  createSession,
-  deleteSession,
-  listSessions,
-  listSnapshots,
-  restoreSnapshot,
-  saveSnapshot,
-} from "./session-routes.ts";
-import { openEventStream } from "./sse-stream.ts";
 import { refusedCertificate } from "./tls/client-certificate.ts";
 import { createSecureServer, type TlsOptions } from "./tls/secure-server.ts";
 import { createWebSocketDoor } from "./websocket.ts";
@@ -37,10 +30,19 @@ export interface ServerOptions {
   corsOrigins?: readonly string[];
   /** Names under which a server bound to loopback may be addressed besides localhost: those of a reverse proxy. */
   allowedHosts?: readonly string[];
+  /**
+   * The address of this host as clients know it, if a reverse proxy is in front: `https://agents.example.com`. Its pages
+   * are the host's own.
+   */
+  publicUrl?: string;
+  /** Where clients get tokens for this host; served as the metadata of RFC 9728 and named in answers with 401. */
+  authorization?: ProtectedResourceOptions;
   /** Serves HTTPS and WSS with this certificate, instead of HTTP and WS. */
   tls?: TlsOptions;
   /** How often a silent stream carries a sign of life. */
   keepAliveMs?: number;
+  /** The metrics of the host as Prometheus text; served to operators at /metrics. */
+  metrics?(): string;
   /** Paths of other protocols. Those of the door itself cannot be taken. */
   routes?: readonly FurtherRoute[];
 }
@@ -56,41 +58,8 @@ export interface RunningServer {
   close(drainMs?: number): Promise<void>;
 }
 
-type Handler = (
-  door: Door,
-  request: IncomingMessage,
-  response: ServerResponse,
-  sessionId: string,
-) => void | Promise<void>;
-
-type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>;
-
-const ownRoutes: Routes = new Map<string, Readonly<Record<string, Handler>>>([
-  ["/session", { POST: createSession, DELETE: (door, request, response) => deleteSession(door, request, response) }],
-  ["/send", { POST: receiveLines }],
-  ["/stream", { GET: openEventStream }],
-  ["/health", { GET: (_door, _request, response) => replyJson(response, 200, { status: "ok" }) }],
-  ["/ready", { GET: replyReadiness }],
-  ["/sessions", { GET: listSessions }],
-  [
-    "/ws",
-    {
-      GET: (_door, _request, response) =>
-        replyError(response, 426, "this is a WebSocket", "", { upgrade: "websocket" }),
-    },
-  ],
-  ["/session/{id}", { DELETE: deleteSession }],
-  ["/session/{id}/snapshot", { POST: saveSnapshot }],
-  ["/session/{id}/restore", { POST: restoreSnapshot }],
-  ["/session/{id}/snapshots", { GET: listSnapshots }],
-]);
-
 /** When the time is over, sessions that are ending may take this much longer to answer the calls that were cut off. */
 const lastWordsMs = 1_000;
-
-function listRoutes(routes: Routes): string {
-  return [...routes].map(([path, methods]) => `${Object.keys(methods).join("|")} ${path}`).join(", ");
-}
 
 export async function startServer(host: A2EHost, options: ServerOptions = {}): Promise<RunningServer> {
   const { host: boundTo = "127.0.0.1", port = 8765, keepAliveMs = 15_000 } = options;
@@ -101,14 +70,23 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   const secure = options.tls === undefined ? undefined : createSecureServer(options.tls, settings, host.log);
   const server: Server = secure?.server ?? createServer(settings);
   const scheme = secure === undefined ? "http" : "https";
-  const guard = createRequestGuard({ boundTo, scheme, corsOrigins, allowedHosts, pages });
+  const guard = createRequestGuard({ boundTo, scheme, corsOrigins, ...publicUrlOf(options), allowedHosts, pages });
   const refuse = (request: IncomingMessage) => guard.refuse(request) ?? refusedCertificate(request);
-  const routes: Routes = new Map([
-    ...further.flatMap((route) => route.paths.map((path) => [path, toMethods(route)] as const)),
-    ...ownRoutes,
-  ]);
-  const rounds = new WriteRounds();
-  const door: Door = { host, streams: new Set(), keepAliveMs, formatted: new WeakMap(), rounds, isDraining: false };
+  const resources = further.flatMap(({ resource }) => resource ?? []);
+  const protectedResource =
+    options.authorization === undefined
+      ? undefined
+      : createProtectedResource(options.authorization, { scheme, resources, ...publicUrlOf(options) });
+  const routes = createRoutes({ further, metrics: options.metrics, protectedResource });
+  const door: Door = {
+    host,
+    streams: new Set(),
+    keepAliveMs,
+    formatted: new WeakMap(),
+    rounds: new WriteRounds(),
+    protectedResource,
+    isDraining: false,
+  };
   const webSockets = createWebSocketDoor(door);
   const reportRefusal = createRefusalReport(host.log);
 
@@ -199,6 +177,10 @@ export async function startServer(host: A2EHost, options: ServerOptions = {}): P
   }
 }
 
+function publicUrlOf({ publicUrl }: ServerOptions): { publicUrl?: string } {
+  return publicUrl === undefined ? {} : { publicUrl };
+}
+
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 20));
 }
@@ -220,34 +202,6 @@ function explain(cause: NodeJS.ErrnoException, host: string, port: number): Erro
   return new Error(reasons[cause.code ?? ""] ?? `could not listen on ${host}:${port}: ${cause.message}`, { cause });
 }
 
-function route(routes: Routes, door: Door, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
-  const path = pathOf(request);
-  const ofSession = /^\/session\/([^/]+)(\/[a-z]+)?$/.exec(path);
-  const methods = routes.get(ofSession === null ? path : `/session/{id}${ofSession[2] ?? ""}`);
-  if (methods === undefined) return replyError(response, 404, "no such route", listRoutes(routes));
-  const method = request.method === "HEAD" && path !== "/stream" ? "GET" : (request.method ?? "");
-  const handler = Object.hasOwn(methods, method) ? methods[method] : undefined;
-  if (handler === undefined) {
-    const allow = Object.keys(methods).join(", ");
-    if (method !== "OPTIONS") return replyError(response, 405, `${path} takes ${allow}`, "", { allow });
-    response.writeHead(204, response.hasHeader("access-control-allow-origin") ? preflightHeaders : { allow });
-    return void response.end();
-  }
-  let sessionId = "";
-  try {
-    sessionId = decodeURIComponent(ofSession?.[1] ?? "");
-  } catch {
-    return replyError(response, 400, "the session id in the path is not well encoded");
-  }
-  return handler(door, request, response, sessionId);
-}
-
-function pathOf(request: IncomingMessage): string {
-  const url = request.url ?? "/";
-  const end = url.indexOf("?");
-  return end === -1 ? url : url.slice(0, end);
-}
-
 const statusOfCode: Record<string, number> = {
   rate_limited: 503,
   cancelled: 503,
@@ -261,11 +215,6 @@ function replyFailure({ host }: Door, response: ServerResponse, error: unknown):
     return replyError(response, status, (error as A2EError).message, "", status === 503 ? { "retry-after": "1" } : {});
   host.log.error("a request failed", { error });
   replyError(response, 500, "the host could not answer; its log says why");
-}
-
-function replyReadiness({ isDraining }: Door, _request: IncomingMessage, response: ServerResponse): void {
-  if (isDraining) replyJson(response, 503, { status: "draining" });
-  else replyJson(response, 200, { status: "ok" });
 }
 
 /** For connections that never became a request with a response of its own. */

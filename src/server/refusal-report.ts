@@ -12,6 +12,6 @@ export function createRefusalReport(log: Logger): (request: GuardedRequest, refu
   return ({ headers: { origin = "" } }, refusal) => {
     if (reported.size >= maxReports || reported.has(origin)) return;
     reported.add(origin);
-    log.warn("a request of a web page was refused", { origin, reason: refusal });
+    log.warn("a request was refused", { origin, reason: refusal });
   };
 }

@@ -29,9 +29,9 @@ export function replyError(
   replyJson(response, status, hint === "" ? { error } : { error, hint }, headers);
 }
 
-export function replyUnauthorized(response: ServerResponse): void {
+export function replyUnauthorized(response: ServerResponse, challenge = "Bearer"): void {
   replyError(response, 401, "a token is needed", "send the header Authorization: Bearer <token>", {
-    "www-authenticate": "Bearer",
+    "www-authenticate": challenge,
   });
 }
 

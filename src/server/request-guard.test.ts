@@ -57,6 +57,17 @@ test("a listed origin is accepted with its exact port, whatever site the browser
   expect(from("http://localhost:3001")).toBeDefined();
 });
 
+test("the public address of the host is an origin of its own, behind a proxy that ends TLS", () => {
+  const guard = createRequestGuard({
+    ...nothing,
+    allowedHosts: ["agents.example"],
+    publicUrl: "https://agents.example/a2e/",
+  });
+  const from = (origin: string) => guard.refuse(request({ host: "agents.example", origin }));
+  expect(from("https://agents.example")).toBeUndefined();
+  expect(from("https://agents.example:8443")).toBeDefined();
+});
+
 test.each([
   ["cross-site", true],
   ["same-site", true],

@@ -8,6 +8,8 @@ interface GuardOptions {
   boundTo: string;
   scheme: "http" | "https";
   corsOrigins: readonly string[];
+  /** The address of the host behind a reverse proxy, which may have another scheme and port. */
+  publicUrl?: string;
   /** Further names under which a loopback server may be addressed: those of a reverse proxy in front of it. */
   allowedHosts: readonly string[];
   /** Paths of pages that people open by a link of another site. */
@@ -24,7 +26,8 @@ export interface RequestGuard {
 }
 
 export function createRequestGuard(options: GuardOptions): RequestGuard {
-  const { boundTo, scheme, corsOrigins, allowedHosts, pages = new Set() } = options;
+  const { boundTo, scheme, corsOrigins, publicUrl, allowedHosts, pages = new Set() } = options;
+  const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   const isOnLoopback = isLoopbackName(boundTo);
   const isOpenToAll = corsOrigins.includes("*");
   const isListed = (origin: string) => isOpenToAll || corsOrigins.includes(origin);
@@ -41,7 +44,8 @@ export function createRequestGuard(options: GuardOptions): RequestGuard {
       // Most requests are not made by a browser.
       if (origin === undefined && site === undefined) return undefined;
       if (isOpenToAll || (origin !== undefined && isListed(origin))) return undefined;
-      if (origin !== undefined && origin !== ownOrigin(scheme, host)) return foreignOrigin(origin);
+      if (origin !== undefined && origin !== publicOrigin && origin !== ownOrigin(scheme, host))
+        return foreignOrigin(origin);
       const isForeignSite = site === "cross-site" || site === "same-site";
       return isForeignSite && !isVisit(request, pages) ? foreignSite : undefined;
     },

@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Session } from "../host/session.ts";
 import { A2EError } from "../protocol/errors.ts";
-import { bearerToken, beginningOf, credentialsOf, type Door, isOperator } from "./door.ts";
-import { readBody, replyError, replyJson, replyUnauthorized } from "./reply.ts";
+import { bearerToken, beginningOf, credentialsOf, type Door, isOperator, refuseUnauthorized } from "./door.ts";
+import { readBody, replyError, replyJson } from "./reply.ts";
 
 /** Bodies of these routes are a few fields. */
 const maxFieldBytes = 64 * 1024;
@@ -44,7 +44,7 @@ export async function saveSnapshot(
 ): Promise<void> {
   const session = await door.host.sessions.find(sessionId);
   if (session === undefined) return replyError(response, 404, "unknown session");
-  if (!(await maySteer(door, request, session))) return replyUnauthorized(response);
+  if (!(await maySteer(door, request, session))) return refuseUnauthorized(door, request, response);
   const { label = "" } = await readFields(request);
   if (typeof label !== "string" || label.length > 128)
     return replyError(response, 400, "label: expected at most 128 characters");
@@ -59,7 +59,7 @@ export async function restoreSnapshot(
   sessionId: string,
 ): Promise<void> {
   const live = await door.host.sessions.find(sessionId);
-  if (!(await maySteer(door, request, live))) return replyUnauthorized(response);
+  if (!(await maySteer(door, request, live))) return refuseUnauthorized(door, request, response);
   const { snapshot_id = "" } = await readFields(request);
   if (typeof snapshot_id !== "string") return replyError(response, 400, "snapshot_id: expected a string");
   if (live !== undefined)
@@ -76,14 +76,14 @@ export async function listSnapshots(
   sessionId: string,
 ): Promise<void> {
   const live = await door.host.sessions.find(sessionId);
-  if (!(await maySteer(door, request, live))) return replyUnauthorized(response);
+  if (!(await maySteer(door, request, live))) return refuseUnauthorized(door, request, response);
   const snapshots = await door.host.sessions.listSnapshots(sessionId);
   if (live === undefined && snapshots.length === 0) return replyError(response, 404, "unknown session");
   replyJson(response, 200, { snapshots });
 }
 
 export async function listSessions(door: Door, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (!(await isOperator(door, request))) return replyUnauthorized(response);
+  if (!(await isOperator(door, request))) return refuseUnauthorized(door, request, response);
   const sessions = door.host.sessions
     .list()
     .map((session) => session.summary())

@@ -2,6 +2,7 @@
 import type { Implementation } from "@modelcontextprotocol/server";
 import { A2EClient } from "../../client/client.ts";
 import type { A2EHost } from "../../host/host.ts";
+import type { PeerBeginning } from "../../host/session/session-origin.ts";
 import type { Capability } from "../../protocol/table/capability.ts";
 import type { Transport } from "../../protocol/transport.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
@@ -36,9 +37,11 @@ export interface McpAgent {
   close(drainMs: number): Promise<void>;
 }
 
-interface AgentOptions {
+export interface AgentOptions {
   agentId: string;
   token: string;
+  /** What the door knows about the peer of a client over HTTP. */
+  peer?: Pick<PeerBeginning, "certificate" | "isAuthenticated">;
   /** The session has ended, at either side. */
   onClosed?(): void;
 }
@@ -46,11 +49,11 @@ interface AgentOptions {
 /** Rejects with an A2EError if the host accepts no more sessions, or rejects the token. */
 export async function openAgent(
   { host, tables, callTools }: AgentSetting,
-  { agentId, token, onClosed = () => {} }: AgentOptions,
+  { agentId, token, peer, onClosed = () => {} }: AgentOptions,
 ): Promise<McpAgent> {
   let parked: ParkedCalls | undefined;
   const transport = watched(
-    createDirectTransport(() => host.sessions.create({ isTransient: true })),
+    createDirectTransport(() => host.sessions.create({ isTransient: true, ...peer })),
     () => {
       parked?.close();
       onClosed();

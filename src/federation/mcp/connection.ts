@@ -1,12 +1,13 @@
 // A client with a lasting connection: one server instance and one session for as long as the connection lasts.
 import type { Server } from "@modelcontextprotocol/server";
-import { type AgentSetting, type McpAgent, openAgent } from "./agent.ts";
+import { type AgentOptions, type AgentSetting, type McpAgent, openAgent } from "./agent.ts";
 import { forwardChanges, notifierOf } from "./changes.ts";
 import { carrierOf, createMcpServer } from "./mcp-server.ts";
 
 export interface ConnectionOptions {
   era: "legacy" | "modern";
   token: string;
+  peer?: AgentOptions["peer"];
   /** The agent that the client acts as; by default named after the client. */
   agentId?: string | undefined;
   /** The session has ended, at either side. If the client sends further requests, it gets a new session. */
@@ -24,7 +25,7 @@ export interface Connection {
 }
 
 export function createConnection(setting: AgentSetting, options: ConnectionOptions): Connection {
-  const { era, token, agentId } = options;
+  const { era, token, peer = {}, agentId } = options;
   let opened: Promise<McpAgent> | undefined;
   let isClosed = false;
   const onClosed = () => {
@@ -44,7 +45,7 @@ export function createConnection(setting: AgentSetting, options: ConnectionOptio
   const open = (clientName: string) => {
     if (isClosed) return Promise.reject(new Error("this connection is closed"));
     if (opened !== undefined) return opened;
-    opened = openAgent(setting, { agentId: agentId ?? toAgentId(clientName), token, onClosed }).then(prepare);
+    opened = openAgent(setting, { agentId: agentId ?? toAgentId(clientName), token, peer, onClosed }).then(prepare);
     opened.catch(() => {
       opened = undefined;
     });

@@ -13,6 +13,7 @@ import { toAgentId } from "../connection.ts";
 import { clientNameOf } from "../messages.ts";
 import { HttpSessions } from "./http-session.ts";
 import { readJsonBody } from "./json-body.ts";
+import type { McpCaller } from "./mcp-caller.ts";
 import { toWebRequest } from "./node-handler.ts";
 import { replyRpcError, replyUnknownSession } from "./rpc-reply.ts";
 import { openSseSession } from "./sse-session.ts";
@@ -22,8 +23,8 @@ import { openStreamableSession } from "./streamable-session.ts";
 export const mcpPaths = { streamable: "/mcp", sse: "/mcp/sse", messages: "/mcp/messages" } as const;
 
 export interface McpDoor {
-  /** Serves one request of a client whose token the host accepted. */
-  handle(request: IncomingMessage, response: ServerResponse, token: string): Promise<void>;
+  /** Serves one request of a client whose credentials the host accepted. */
+  handle(request: IncomingMessage, response: ServerResponse, caller: McpCaller): Promise<void>;
   /** Number of clients with a session. */
   readonly size: number;
   /** Ends sessions that were idle for too long; also runs periodically. */
@@ -47,21 +48,21 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     get size() {
       return sessions.size;
     },
-    async handle(request, response, token) {
+    async handle(request, response, caller) {
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
       const agentId = searchParams.get("agent") ?? undefined;
       try {
-        if (pathname === mcpPaths.sse && request.method === "GET") return await openSse(response, token, agentId);
+        if (pathname === mcpPaths.sse && request.method === "GET") return await openSse(response, caller, agentId);
         if (pathname === mcpPaths.sse) return replyRpcError(response, 405, "only GET opens this stream");
-        if (request.method !== "POST") return await handleStream(request, response, token);
+        if (request.method !== "POST") return await handleStream(request, response, caller);
         const body = await readPost(request, response, host.limits);
         if (body === undefined) return;
         if (pathname === mcpPaths.messages) {
-          return await handleKnown(searchParams.get("session_id") ?? "", request, response, token, body);
+          return await handleKnown(searchParams.get("session_id") ?? "", request, response, caller, body);
         }
         if (await isLegacyRequest(toWebRequest(request), body))
-          await handleLegacy(request, response, token, agentId, body);
-        else await handleStateless(request, response, token, agentId, body);
+          await handleLegacy(request, response, caller, agentId, body);
+        else await handleStateless(request, response, caller, agentId, body);
       } catch (error) {
         replyFailure(host, response, error);
       }
@@ -70,23 +71,23 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     close: (drainMs = 0) => sessions.close(drainMs),
   };
 
-  async function openSse(response: ServerResponse, token: string, agentId: string | undefined): Promise<void> {
+  async function openSse(response: ServerResponse, caller: McpCaller, agentId: string | undefined): Promise<void> {
     // The session of the host is opened later, when the client has sent its name.
     if (sessions.isClosed) throw new A2EError("cancelled", "the host is shutting down");
     if (sessions.size >= host.limits.maxSessions)
       throw new A2EError("rate_limited", "this host accepts no more sessions");
     const id = randomUUID();
     const endpoint = `${mcpPaths.messages}?session_id=${id}`;
-    const session = await openSseSession(setting, { response, endpoint, token, agentId });
+    const session = await openSseSession(setting, { response, endpoint, caller, agentId });
     if (response.destroyed) return session.close();
     sessions.add(id, session);
     sessions.hold(id, response);
   }
 
   /** GET opens the stream of a session, DELETE ends the session. */
-  async function handleStream(request: IncomingMessage, response: ServerResponse, token: string): Promise<void> {
+  async function handleStream(request: IncomingMessage, response: ServerResponse, caller: McpCaller): Promise<void> {
     const id = request.headers["mcp-session-id"];
-    if (typeof id === "string") return handleKnown(id, request, response, token);
+    if (typeof id === "string") return handleKnown(id, request, response, caller);
     response.setHeader("allow", "POST");
     replyRpcError(response, 405, `without a session only POST; clients of 2024-11-05 use ${mcpPaths.sse}`);
   }
@@ -95,31 +96,31 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     id: string,
     request: IncomingMessage,
     response: ServerResponse,
-    token: string,
+    caller: McpCaller,
     body?: JsonValue,
   ): Promise<void> {
     const session = sessions.get(id);
-    // A request with another token does not even learn that the session exists.
-    if (session === undefined || session.token !== token) return replyUnknownSession(response);
+    // A request of another principal does not even learn that the session exists.
+    if (session === undefined || session.principalId !== caller.identity.id) return replyUnknownSession(response);
     await sessions.handle(id, request, response, body);
   }
 
   async function handleLegacy(
     request: IncomingMessage,
     response: ServerResponse,
-    token: string,
+    caller: McpCaller,
     agentId: string | undefined,
     body: JsonValue,
   ): Promise<void> {
     const known = request.headers["mcp-session-id"];
-    if (typeof known === "string") return handleKnown(known, request, response, token, body);
+    if (typeof known === "string") return handleKnown(known, request, response, caller, body);
     const first = (Array.isArray(body) ? body : [body]).find((message) => isInitializeRequest(message));
     if (!isInitializeRequest(first)) {
       return replyRpcError(response, 400, "header Mcp-Session-Id is missing: initialize first");
     }
     const id = randomUUID();
     const clientName = first.params.clientInfo.name;
-    const session = await openStreamableSession(setting, { id, token, agentId, clientName });
+    const session = await openStreamableSession(setting, { id, caller, agentId, clientName });
     // If the client disconnected meanwhile, it will never learn the id of the session.
     if (response.destroyed) return session.close();
     sessions.add(id, session);
@@ -131,17 +132,17 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
   async function handleStateless(
     request: IncomingMessage,
     response: ServerResponse,
-    token: string,
+    caller: McpCaller,
     agentId: string | undefined,
     body: JsonValue,
   ): Promise<void> {
     const agent = agentId ?? toAgentId(clientNameOf(body));
-    // Token and agent together: the same agent name with another token is another client.
+    // Principal and agent together: the same agent name of another principal is another client.
     const key = createHash("sha256")
-      .update(JSON.stringify([token, agent]))
+      .update(JSON.stringify([caller.identity.id, agent]))
       .digest("hex");
     if (sessions.get(key) === undefined) {
-      const open = async () => sessions.add(key, await openStatelessSession(setting, { token, agentId: agent }));
+      const open = async () => sessions.add(key, await openStatelessSession(setting, { caller, agentId: agent }));
       const opened = opening.get(key) ?? open().finally(() => opening.delete(key));
       opening.set(key, opened);
       await opened;

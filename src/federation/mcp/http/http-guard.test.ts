@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Authenticate } from "../../../host/authentication.ts";
 import { connectSecond } from "../mcp-clients.suite.ts";
 import { useMcpHosts } from "../started-mcp-host.suite.ts";
 import { initialize, json, listTools, send, statelessList } from "./raw-requests.suite.ts";
@@ -22,34 +23,35 @@ test("requests without the host's token are rejected, requests with it are answe
   expect(host.sessions.list()[0]?.info.principal.isAuthenticated).toBe(true);
 });
 
-test("a session rejects another token, even if the host accepts that token", async () => {
-  const known = ["one", "two"];
-  const { url } = await startHost({
-    authenticate: ({ agent_id, token }) =>
-      known.includes(token) ? { id: agent_id, isAuthenticated: true } : undefined,
-  });
+/** Accepts `<principal>` and `<principal>.<anything>`, as a token that was refreshed. */
+function namedByToken(...known: string[]): Authenticate {
+  return ({ token }) => {
+    const [id = ""] = token.split(".", 1);
+    return known.includes(id) ? { id, isAuthenticated: true } : undefined;
+  };
+}
+
+test("a session rejects another principal, and continues with a refreshed token of its own", async () => {
+  const { url, host } = await startHost({ authenticate: namedByToken("one", "two") });
   const as = (token: string) => ({ ...json, authorization: `Bearer ${token}` });
   const { headers } = await send(`${url}/mcp`, "POST", as("one"), initialize());
   const session = { "mcp-session-id": headers["mcp-session-id"] ?? "" };
 
   const stranger = await send(`${url}/mcp`, "POST", { ...as("two"), ...session }, listTools);
-  const owner = await send(`${url}/mcp`, "POST", { ...as("one"), ...session }, listTools);
+  const owner = await send(`${url}/mcp`, "POST", { ...as("one.refreshed"), ...session }, listTools);
 
   expect(stranger.status).toBe(404);
   expect(owner.status).toBe(200);
+  expect(host.sessions.size).toBe(1);
 });
 
-test("stateless clients with the same name and different tokens have separate sessions", async () => {
-  const known = ["one", "two"];
-  const { url, host } = await startHost({
-    authenticate: ({ agent_id, token }) =>
-      known.includes(token) ? { id: agent_id, isAuthenticated: true } : undefined,
-  });
+test("stateless clients with the same name and different principals have separate sessions", async () => {
+  const { url, host } = await startHost({ authenticate: namedByToken("one", "two") });
   const stateless = { ...json, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
   const as = (token: string) =>
     send(`${url}/mcp`, "POST", { ...stateless, authorization: `Bearer ${token}` }, statelessList("twin"));
 
-  const replies = await Promise.all([as("one"), as("two"), as("one"), as("three")]);
+  const replies = await Promise.all([as("one"), as("two"), as("one.refreshed"), as("three")]);
 
   expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 401]);
   expect(host.sessions.size).toBe(2);

@@ -3,8 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { replyUnknownSession } from "./rpc-reply.ts";
 
 export interface HttpSession {
-  /** Only requests with the same token as the first reach the session. */
-  readonly token: string;
+  /**
+   * Only requests of the same principal reach the session. Their token may be another: clients refresh theirs every few
+   * minutes.
+   */
+  readonly principalId: string;
   handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
   /**
    * Ends the session with all its streams; calls in flight may still finish for `drainMs`. Calling it twice is allowed.

@@ -5,6 +5,7 @@ import { type JSONRPCMessage, parseJSONRPCMessage } from "@modelcontextprotocol/
 import type { AgentSetting } from "../agent.ts";
 import { createConnection } from "../connection.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
+import { agentOf, type McpCaller } from "./mcp-caller.ts";
 import { replyRpcError } from "./rpc-reply.ts";
 import { createSseTransport } from "./sse-transport.ts";
 
@@ -13,16 +14,16 @@ interface SseOptions {
   response: ServerResponse;
   /** The address that the client posts its messages to. */
   endpoint: string;
-  token: string;
+  caller: McpCaller;
   agentId: string | undefined;
 }
 
 export async function openSseSession(setting: AgentSetting, options: SseOptions): Promise<HttpSession> {
-  const { token, agentId, response, endpoint } = options;
+  const { caller, agentId, response, endpoint } = options;
   const transport = createSseTransport(response, endpoint, setting.host.limits.maxOutboundBytes);
   const connection = createConnection(setting, {
     era: "legacy",
-    token,
+    ...agentOf(caller),
     agentId,
     onClosed: () => setImmediate(() => void ending.close()),
   });
@@ -34,7 +35,7 @@ export async function openSseSession(setting: AgentSetting, options: SseOptions)
   await server.connect(transport);
   server.onclose = () => void ending.close();
   return {
-    token,
+    principalId: caller.identity.id,
     async handle(_request: IncomingMessage, reply: ServerResponse, body: unknown) {
       let message: JSONRPCMessage;
       try {

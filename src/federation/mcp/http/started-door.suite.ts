@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { A2EHost } from "../../../host/host.ts";
+import { anonymous } from "../../../plugin/principal.ts";
 import { createFakeClock, type FakeClock } from "../../../testing/fake-clock.ts";
 import { createMcpDoor, type McpDoor } from "./http-door.ts";
 
@@ -26,7 +27,7 @@ export async function startDoor(host: A2EHost): Promise<StartedDoor> {
     open.add(response);
     response.on("close", () => open.delete(response));
     response.on("error", (error) => errors.push(error));
-    void door.handle(request, response, "");
+    void door.handle(request, response, { token: "", identity: anonymous });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(async () => {

@@ -5,23 +5,24 @@ import { type AgentSetting, openAgent } from "../agent.ts";
 import { forwardChanges } from "../changes.ts";
 import { createMcpServer } from "../mcp-server.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
+import { agentOf, type McpCaller } from "./mcp-caller.ts";
 import { createNodeHandler } from "./node-handler.ts";
 
 interface StatelessOptions {
-  token: string;
+  caller: McpCaller;
   agentId: string;
 }
 
 /** Rejects with an A2EError if the host accepts no more sessions. */
 export async function openStatelessSession(
   setting: AgentSetting,
-  { token, agentId }: StatelessOptions,
+  { caller, agentId }: StatelessOptions,
 ): Promise<HttpSession> {
   /** Undefined if the session could not be opened. */
   let session: HttpSession | undefined;
   const agent = await openAgent(setting, {
     agentId,
-    token,
+    ...agentOf(caller),
     onClosed: () => setImmediate(() => void session?.close()),
   });
   const createServer = () => createMcpServer({ era: "modern", setting, openAgent: async () => agent });
@@ -36,7 +37,7 @@ export async function openStatelessSession(
     () => handler.close(),
   );
   session = {
-    token,
+    principalId: caller.identity.id,
     async handle(request, response, given) {
       const { body, end } = await agent.watches.begin(given);
       response.once("close", end);

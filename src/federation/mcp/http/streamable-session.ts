@@ -5,18 +5,19 @@ import { createConnection } from "../connection.ts";
 import { cancelledBy } from "../messages.ts";
 import { createEventStore } from "./event-store.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
+import { agentOf, type McpCaller } from "./mcp-caller.ts";
 import { createNodeHandler } from "./node-handler.ts";
 
 interface StreamableOptions {
   id: string;
-  token: string;
+  caller: McpCaller;
   agentId: string | undefined;
   clientName: string;
 }
 
 /** Rejects with an A2EError if the host accepts no more sessions. */
 export async function openStreamableSession(setting: AgentSetting, options: StreamableOptions): Promise<HttpSession> {
-  const { id, token, agentId, clientName } = options;
+  const { id, caller, agentId, clientName } = options;
   const transport = new WebStandardStreamableHTTPServerTransport({
     sessionIdGenerator: () => id,
     eventStore: createEventStore(),
@@ -24,7 +25,7 @@ export async function openStreamableSession(setting: AgentSetting, options: Stre
   });
   const connection = createConnection(setting, {
     era: "legacy",
-    token,
+    ...agentOf(caller),
     agentId,
     onClosed: () => setImmediate(() => void ending.close()),
   });
@@ -41,7 +42,7 @@ export async function openStreamableSession(setting: AgentSetting, options: Stre
     agreeOnRevision(request.headers, server.getNegotiatedProtocolVersion());
     return transport.handleRequest(request, given);
   }, setting.host.limits.maxOutboundBytes);
-  return { token, handle: serve, ...ending };
+  return { principalId: caller.identity.id, handle: serve, ...ending };
 }
 
 /** Sent to clients as the delay before they reconnect a stream. */
