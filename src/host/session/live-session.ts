@@ -29,13 +29,7 @@ import { LiveInfo } from "./live-info.ts";
 import { SessionCore } from "./session-core.ts";
 import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
-import {
-  type Admitted,
-  type HandshakeAnswer,
-  type HeldMessage,
-  type Restoration,
-  SessionOpening,
-} from "./session-opening.ts";
+import { type Admitted, type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
 import type { PeerBeginning, SessionBeginning } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
 import type { SessionRecord } from "./session-record.ts";
@@ -298,17 +292,13 @@ export class LiveSession implements Session {
     const { message } = decoded;
     if (this.#mustHold(message)) return this.#hold(decoded, bytesIn);
     const now = this.#scope.sources.clock.now();
-    this.#noteActive(now);
+    this.#scope.lastActiveAt = now;
+    this.#kernel.intake.note(now);
     if (status === "new" && !this.#kernel.isHandshakeRequired && message?.type !== handshake.type) {
       this.#openWithoutHandshake();
       if (this.#mustHold(message)) return this.#hold(decoded, bytesIn);
     }
     this.#router.route(decoded, bytesIn, now);
-  }
-
-  #noteActive(now: number): void {
-    this.#scope.lastActiveAt = now;
-    this.#kernel.intake.note(now);
   }
 
   #mustHold(message: Message | undefined): boolean {
@@ -317,12 +307,10 @@ export class LiveSession implements Session {
     return message === undefined || !this.#agent.isAnswer(message);
   }
 
-  /**
-   * The sources of the tap are read when the message is handled, and not here: a replay may hold a message that was not
-   * held in the recording, because it arrived a few milliseconds later.
-   */
+  /** Reads no source of the tap: a replay may hold a message that came a moment too late to be held in the recording. */
   #hold(decoded: Decoded, bytesIn: number): void {
-    this.#noteActive(this.#kernel.clock.now());
+    this.#scope.lastActiveAt = this.#kernel.clock.now();
+    this.#kernel.intake.noteNow();
     const problem = this.#opening.hold(decoded, bytesIn);
     if (problem !== undefined) this.#answerWithError(problem, decoded, bytesIn);
   }
@@ -422,7 +410,7 @@ export class LiveSession implements Session {
     if (held.length > 0) this.#enter({ kind: "held" }, () => this.#handleHeld(held));
   }
 
-  #handleHeld(held: readonly HeldMessage[]): void {
+  #handleHeld(held: ReturnType<SessionOpening["takeHeld"]>): void {
     const isOver = this.#kernel.intake.slice();
     for (const [index, { decoded, bytesIn }] of held.entries()) {
       this.#receive(decoded, bytesIn);
