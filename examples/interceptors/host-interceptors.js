@@ -32,9 +32,9 @@ export function measureCalls(report) {
  */
 export function allowCapabilities(rights) {
   return (next) => (call) => {
-    const allowed = rights[call.session.principal.id] ?? [];
+    const allowed = rights[call.session.principal.agentId] ?? [];
     // The host's own calls, such as the handshake, and calls that a handler makes are not the agent's choice.
     if (call.capability === "core" || call.isNested || allowed.includes(call.capability)) return next(call);
-    throw new A2EError("forbidden", `"${call.session.principal.id}" may not call ${call.capability}`);
+    throw new A2EError("forbidden", `"${call.session.principal.agentId}" may not call ${call.capability}`);
   };
 }
