@@ -46,6 +46,7 @@ export class CallAudit {
 
   /** Records a call that has ended. `answer` is undefined if no answer was sent. */
   ended(call: ActiveCall, endedAt: number, errorCode: string, answer: Answer | undefined): void {
+    if (this.#kernel.audit === noAudit) return;
     const { call: table, capability } = call.entry;
     const entry = this.#begin(endedAt, table.type, capability.name, call.id, call.bytesIn);
     const { correlation_id } = call.request;
@@ -58,11 +59,13 @@ export class CallAudit {
 
   /** Records a handled message that is not a call: an answer to a question of the host, or a shutdown. */
   handled(now: number, { type, capability, id, bytesIn }: AuditedMessage): void {
+    if (this.#kernel.audit === noAudit) return;
     this.#record(this.#begin(now, type, capability, id, bytesIn), "");
   }
 
   /** Records a message that was answered with an error before it became a call. */
   refused(now: number, about: AuditedMessage, error: A2EError, answer: Answer | undefined): void {
+    if (this.#kernel.audit === noAudit) return;
     const entry = this.#begin(now, about.type, about.capability, about.id, about.bytesIn);
     entry.bytes_out = sizeOf(answer);
     if (error instanceof ForbiddenError) entry.rule = error.rule;

@@ -70,11 +70,11 @@ export class Outbox {
     this.#takenListener = callback;
   }
 
-  readonly #noteTaken = (): void => {
+  #noteTaken(): void {
     const listener = this.#takenListener;
     this.#takenListener = undefined;
     listener?.();
-  };
+  }
 
   /** Sends a message that is not an answer: an event, a push or a question. */
   sendAside(message: Message): string | Message {
@@ -202,7 +202,7 @@ export class Outbox {
     this.#log ??= new OutboundLog({
       limits,
       createGap: (from, to) => createMessage(gap.type, nextId(), clock.now(), { from, to }),
-      onTaken: this.#noteTaken,
+      onTaken: () => this.#noteTaken(),
     });
     return this.#log;
   }

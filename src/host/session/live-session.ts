@@ -14,7 +14,7 @@ import { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
 import { compileRights } from "../../rights/rights.ts";
 import { AgentLink } from "../agent/agent-link.ts";
-import type { PeerCredentials } from "../authentication.ts";
+import type { ClientCertificate, PeerCredentials } from "../authentication.ts";
 import { CallAudit } from "../calls/call-audit.ts";
 import { CallRunner } from "../calls/call-runner.ts";
 import { MessageRouter } from "../calls/message-router.ts";
@@ -30,7 +30,7 @@ import { SessionCore } from "./session-core.ts";
 import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
 import { type Admitted, type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
-import type { PeerBeginning, SessionBeginning } from "./session-origin.ts";
+import type { SessionBeginning } from "./session-origin.ts";
 import { SessionParts } from "./session-parts.ts";
 import type { SessionRecord } from "./session-record.ts";
 import type { SessionScope } from "./session-scope.ts";
@@ -48,7 +48,8 @@ export interface SessionHolder {
   forget(session: Session): void;
 }
 
-interface SessionOptions extends SessionBeginning {
+interface SessionOptions {
+  readonly beginning: SessionBeginning;
   readonly holder: SessionHolder;
   readonly tap: SessionTap | undefined;
 }
@@ -58,8 +59,6 @@ export interface HeldSession {
   readonly session: Session;
   readonly inside: KeptSession;
   readonly kept: KeptEntry;
-  /** Why the session is to be closed now, because of its age or because it is not used; undefined if it is not. */
-  expiry(now: number): string | undefined;
 }
 
 /** Its public members are those of `Session`: everything else is private, also to code that gets hold of the object. */
@@ -86,7 +85,8 @@ export class LiveSession implements Session {
   /** The record with which the session began; undefined for a new session. */
   readonly #origin: SessionRecord | undefined;
   readonly #createdAt: number;
-  readonly #peer: PeerBeginning;
+  readonly #isTransient: boolean;
+  readonly #certificate: ClientCertificate | undefined;
   #closeListeners: Set<() => void> | undefined;
   /** Created when first needed. */
   #ending: SessionEnding | undefined;
@@ -98,15 +98,16 @@ export class LiveSession implements Session {
       session,
       inside: session.#inside,
       kept: session.#kept,
-      expiry: (now) => session.#expiry(now),
     };
   }
 
-  private constructor(id: string, kernel: Kernel, { holder, restoreFrom, origin, tap, ...peer }: SessionOptions) {
+  private constructor(id: string, kernel: Kernel, { holder, beginning, tap }: SessionOptions) {
+    const { restoreFrom, origin } = beginning;
     this.id = id;
     this.#kernel = kernel;
     this.#holder = holder;
-    this.#peer = peer;
+    this.#isTransient = beginning.isTransient === true;
+    this.#certificate = beginning.certificate;
     this.startSeq = origin?.lastSeq ?? 0;
     const record = origin?.record;
     const now = kernel.clock.now();
@@ -226,6 +227,11 @@ export class LiveSession implements Session {
     };
   }
 
+  /** Why a session is to be closed now, because of its age or because it is not used; undefined if it is not. */
+  static expiryOf(session: Session, now: number): string | undefined {
+    return session instanceof LiveSession ? session.#expiry(now) : undefined;
+  }
+
   #expiry(now: number): string | undefined {
     const { limits } = this.#kernel;
     if (this.status === "closing" || this.status === "closed") return undefined;
@@ -247,13 +253,17 @@ export class LiveSession implements Session {
   }
 
   receiveMessage(message: unknown): void {
-    const { tap, sources } = this.#scope;
+    const { tap } = this.#scope;
+    if (tap === undefined) return this.#decodeValue(message);
     // A tap sees text, so the session handles the text as well.
-    const line = tap === undefined ? undefined : toLine(message);
-    if (line !== undefined) return this.receiveLine(line);
-    this.#enter({ kind: "line", line }, () => {
-      if (this.#isAllowed(0)) this.#receive(decodeValue(message, this.#kernel.limits, sources.nextId), 0);
-    });
+    const line = toLine(message);
+    if (line !== undefined) this.receiveLine(line);
+    else tap.enter({ kind: "line", line }, () => this.#decodeValue(message));
+  }
+
+  #decodeValue(message: unknown): void {
+    const { nextId } = this.#scope.sources;
+    if (this.#isAllowed(0)) this.#receive(decodeValue(message, this.#kernel.limits, nextId), 0);
   }
 
   receiveTooLong(): void {
@@ -325,7 +335,7 @@ export class LiveSession implements Session {
   }
 
   get #credentials(): PeerCredentials {
-    const { certificate } = this.#peer;
+    const certificate = this.#certificate;
     return certificate === undefined ? { token: this.bearerToken } : { token: this.bearerToken, certificate };
   }
 
@@ -493,7 +503,7 @@ export class LiveSession implements Session {
       this.#kernel,
       { journal: this.#journal, outbox: this.#outbox, parts: this.#parts, calls: this.#calls, kept: this.#kept },
       {
-        whenHostStops: this.#peer.isTransient === true ? "end" : "leave",
+        whenHostStops: this.#isTransient ? "end" : "leave",
         refuseWaiting: (error) => this.#refuseWaiting(error),
         ended: () => this.#ended(),
       },

@@ -168,7 +168,7 @@ export class SessionManager implements Sessions {
   /** The caller must have called `#checkRoom`. */
   #add(sessionId: string, beginning: SessionBeginning = {}): HeldSession {
     const tap = this.#tap?.({ id: sessionId, beginning, sources: this.#kernel });
-    const held = LiveSession.begin(sessionId, this.#kernel, { holder: this.#holder, tap, ...beginning });
+    const held = LiveSession.begin(sessionId, this.#kernel, { beginning, holder: this.#holder, tap });
     this.#sessions.set(sessionId, held);
     this.#timer ??= this.#startTimer();
     return held;
@@ -202,8 +202,8 @@ export class SessionManager implements Sessions {
     if (now - this.#forgottenAt >= forgetMs) this.#forgetStored(now);
     const kept = Array.from(this.#sessions.values(), (held) => held.kept);
     this.#keeping.saveDue(kept, now);
-    for (const { session, expiry } of this.#sessions.values()) {
-      const reason = expiry(now);
+    for (const { session } of this.#sessions.values()) {
+      const reason = LiveSession.expiryOf(session, now);
       if (reason === undefined) continue;
       log.info("session expired", { session: session.info.handle, reason });
       void session.close(reason);

@@ -91,7 +91,9 @@ export class SessionOpening {
   /** Messages are held while the credentials are being checked, for example at another server. */
   #authenticate(agent_id: string, peer: PeerCredentials): Awaitable<Principal | "auth_failed" | "server_error"> {
     try {
-      const identity = this.#kernel.authenticate({ agent_id, ...peer });
+      const { token, certificate } = peer;
+      const shown = certificate === undefined ? { agent_id, token } : { agent_id, token, certificate };
+      const identity = this.#kernel.authenticate(shown);
       if (!isThenable(identity)) return this.#toPrincipal(identity, agent_id);
       this.#held ??= [];
       return identity.then(
@@ -110,7 +112,12 @@ export class SessionOpening {
 
   #toPrincipal(identity: Identity | undefined, agentId: string): Principal | "auth_failed" {
     if (identity === undefined) return "auth_failed";
-    const principal: Principal = { ...identity, agentId };
+    const { id, isAuthenticated } = identity;
+    // Without a spread if there is nothing else, for the reason that is given in `#answer`.
+    const principal =
+      identity.chain === undefined && identity.roles === undefined
+        ? { id, agentId, isAuthenticated }
+        : { ...identity, agentId };
     const { life, info } = this.#session.scope;
     // A session belongs to the agent that it was opened for: another agent that has its id must not get it.
     const owner = life.hasOwner ? ownerOf(info.principal) : (this.#triedFor ?? this.#restoration?.owner);

@@ -169,7 +169,7 @@ export class SessionIntake {
     if (!this.#hasWork) return false;
     if (!this.#isUnread) return true;
     this.#isPaused = true;
-    this.#answers.onceTaken(this.#resume);
+    this.#answers.onceTaken(() => this.#resume());
     return false;
   }
 
@@ -177,10 +177,10 @@ export class SessionIntake {
     return this.#first !== undefined || this.#startCalls !== undefined;
   }
 
-  readonly #resume = (): void => {
+  #resume(): void {
     this.#isPaused = false;
     if (this.#hasWork) this.#schedule.add(this);
-  };
+  }
 
   /** The peer has not read more than `maxUnsentBytes` of answers, so no further requests are handled for now. */
   get #isUnread(): boolean {
