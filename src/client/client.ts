@@ -228,6 +228,7 @@ export class A2EClient {
     const wantsEvents = options.onEvent !== undefined && "streaming" in call.request.shape;
     const fields = wantsEvents ? { streaming: true, ...request } : request;
     const message = createMessage(call.type, options.id ?? this.#nextId(), this.#clock.now(), fields);
+    if (options.traceparent !== undefined) message.traceparent = options.traceparent;
     return new PendingCall(message, call, options, options.timeoutMs ?? this.#timeoutMs);
   }
 

@@ -47,6 +47,11 @@ export interface CallContext {
   readonly signal: AbortSignal;
   /** True once the answer is no longer needed. Cheaper than `signal`, which is created on first use. */
   readonly isEnded: boolean;
+  /**
+   * The trace that the call belongs to, in the form of the header `traceparent` of W3C Trace Context. For requests to other
+   * systems that understand it.
+   */
+  readonly traceparent?: string | undefined;
   /** Sends an event before the answer. After the call has ended it does nothing. */
   emit(kind: EventKind | (string & {}), data: JsonObject): void;
   /** Replaces the timeout of this call, counted from its start. `maxCallTimeoutMs` still applies. */

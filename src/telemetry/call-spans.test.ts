@@ -37,7 +37,7 @@ const outer = capability("outer", {
 
 const secret = "in-the-arguments";
 
-function startTraced(before: Interceptor[] = []) {
+function startTraced(before: Interceptor[] = [], after: Interceptor[] = []) {
   const tool = defineTool({
     name: "greet",
     description: "Greets.",
@@ -59,7 +59,7 @@ function startTraced(before: Interceptor[] = []) {
         }),
       }),
     ],
-    interceptors: [...before, createCallSpans(api, "1")],
+    interceptors: [...before, createCallSpans(api, "1"), ...after],
     client: { agentId: "seven" },
   });
 }
@@ -97,15 +97,18 @@ test("a call that fails is a span with its error code", async () => {
   });
 });
 
-test("the traceparent of a call becomes the parent of its span", async () => {
+test("the traceparent of a message becomes the parent of its span, and the handler gets that of the span", async () => {
   const traceId = "0af7651916cd43dd8448eb211c80319c";
-  const named: Interceptor = (next) => (call) =>
-    next(Object.assign(call, { traceparent: `00-${traceId}-b7ad6b7169203331-01` }));
-  await using host = await startTraced([named]);
-  await host.client.outer.run({ tool: "greet" });
-  expect(spanNamed("outer/run/req")).toMatchObject({
-    parentSpanContext: { traceId, spanId: "b7ad6b7169203331", isRemote: true },
-  });
+  const seen: (string | undefined)[] = [];
+  const last: Interceptor = (next) => (call) => {
+    seen.push(call.traceparent);
+    return next(call);
+  };
+  await using host = await startTraced([], [last]);
+  await host.client.outer.run({ tool: "greet" }, { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
+  const span = spanNamed("outer/run/req");
+  expect(span).toMatchObject({ parentSpanContext: { traceId, spanId: "b7ad6b7169203331", isRemote: true } });
+  expect(seen).toContain(`00-${traceId}-${span?.spanContext().spanId}-01`);
 });
 
 test.each([

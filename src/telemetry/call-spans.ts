@@ -4,15 +4,12 @@ import type { Context, Span, SpanOptions } from "@opentelemetry/api";
 import type { InterceptedCall, Interceptor } from "../host/calls/interceptors.ts";
 import { observeCalls } from "./call-outcome.ts";
 import { traceNames } from "./names.ts";
-import { parseTraceParent } from "./trace-parent.ts";
+import { parseTraceParent, toTraceParent } from "./trace-parent.ts";
 
 export type OpenTelemetry = Pick<
   typeof import("@opentelemetry/api"),
-  "context" | "SpanKind" | "SpanStatusCode" | "trace"
+  "context" | "isSpanContextValid" | "SpanKind" | "SpanStatusCode" | "trace"
 >;
-
-/** A call whose message may name the span that it belongs to. */
-type TracedCall = InterceptedCall & { readonly traceparent?: unknown };
 
 const names = traceNames.attributes;
 
@@ -25,11 +22,13 @@ export function createCallSpans(api: OpenTelemetry, version: string): Intercepto
   /** The contexts of calls in flight, from which their nested calls take their parent. */
   const contexts = new WeakMap<InterceptedCall, Context>();
 
-  return observeCalls((call: TracedCall) => {
+  return observeCalls((call: InterceptedCall) => {
     const parent = parentOf(call);
     const span = tracer.startSpan(nameOf(call), optionsOf(api, call), parent);
     const inside = trace.setSpan(parent, span);
     contexts.set(call, inside);
+    // Without an SDK, spans have no ids: the trace of the agent is passed on as it came.
+    if (api.isSpanContextValid(span.spanContext())) call.traceparent = toTraceParent(span.spanContext());
     return {
       // Instrumentations of HTTP clients find the span there, and send it on as `traceparent`.
       run: (next) => context.with(inside, next),
@@ -37,7 +36,7 @@ export function createCallSpans(api: OpenTelemetry, version: string): Intercepto
     };
   });
 
-  function parentOf(call: TracedCall): Context {
+  function parentOf(call: InterceptedCall): Context {
     const caller = call.caller === undefined ? undefined : contexts.get(call.caller);
     if (caller !== undefined) return caller;
     const remote = parseTraceParent(call.traceparent);

@@ -65,7 +65,11 @@ export function createMcpServer(options: McpServerOptions): Server {
     withAgent(context, async (agent) => {
       const onEvent = createEventForwarder(context, params.name);
       const answer = await serve(context, agent, (signal) =>
-        agent.surface.callTool(params.name, (params.arguments ?? {}) as JsonObject, { signal, onEvent }),
+        agent.surface.callTool(params.name, (params.arguments ?? {}) as JsonObject, {
+          signal,
+          onEvent,
+          ...traceOf(context),
+        }),
       );
       if (isInputRequiredResult(answer)) return answer;
       return server.projectCallToolResult(answer.result, answer.outputSchema);
@@ -174,4 +178,9 @@ export function carrierOf(capabilities: () => ClientCapabilities | undefined, se
     canCarry: ({ request }) => canAnswer(request, capabilities()),
     carry: async ({ request }, signal) => (await send(request, signal)) as JsonObject,
   };
+}
+
+function traceOf({ mcpReq }: ServerContext): { traceparent?: string } {
+  const traceparent = mcpReq._meta?.traceparent;
+  return typeof traceparent === "string" ? { traceparent } : {};
 }

@@ -16,7 +16,7 @@ import type { InterceptedCall } from "./interceptors.ts";
 export type RequestEntry = Extract<TypeEntry, { kind: "request" }>;
 
 /** The objects of a session that its calls use. */
-export interface CallScope {
+export interface CallServices {
   readonly session: Required<SessionInfo>;
   readonly sources: Sources;
   readonly log: Logger;
@@ -26,7 +26,7 @@ export interface CallScope {
 
 /** The part of the call runner that a call uses. */
 export interface CallOwner {
-  readonly scope: CallScope;
+  readonly scope: CallServices;
   readonly nested: NestedStarter;
   /** Runs the handlers of the call. */
   handle(call: ActiveCall): JsonObject | Promise<JsonObject>;
@@ -95,6 +95,7 @@ export class ActiveCall implements InterceptedCall, CallParent {
   running: ActiveCall | undefined;
   children: Set<ActiveCall> | undefined;
   nestedCalls = 0;
+  traceparent: string | undefined;
   /** How often the same request was received again while this call was in flight. Each repetition is answered. */
   repeats = 0;
 

@@ -598,3 +598,20 @@ test("an agent in process that cancels a call from within its answer gets one an
   expect(received.find(({ req_id }) => req_id === "cancel")).toMatchObject({ cancelled: false });
   expect(session.pendingCalls).toBe(0);
 });
+
+test("a handler gets the traceparent of its message, and so do the calls that it makes", async () => {
+  const seen: (string | undefined)[] = [];
+  const outer = probePlugin(async ({ name }, context) => {
+    seen.push(context.traceparent);
+    if (name === "outer") await context.call("test/run/req", { name: "inner" });
+    return { value: name };
+  });
+  await using raw = await startRawHost([outer]);
+  const peer = await raw.open();
+  peer.send({ type: "test/run/req", id: "1", name: "outer", traceparent: "00-a-b-01" });
+  await peer.answer("1");
+  await peer.ask("2", "without");
+  peer.send({ type: "test/run/req", id: "3", name: "odd", traceparent: 7 });
+  await peer.answer("3");
+  expect(seen).toEqual(["00-a-b-01", "00-a-b-01", undefined, undefined]);
+});

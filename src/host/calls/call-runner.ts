@@ -20,7 +20,7 @@ import {
   ActiveCall,
   CallDeadline,
   type CallParent,
-  type CallScope,
+  type CallServices,
   type NestedCall,
   type RequestEntry,
 } from "./active-call.ts";
@@ -42,7 +42,7 @@ export interface RunnerPort {
 }
 
 export class CallRunner implements NestedOwner {
-  readonly scope: CallScope;
+  readonly scope: CallServices;
   readonly gate: Gate;
   readonly #kernel: Kernel;
   readonly #tap: SessionTap | undefined;
@@ -123,11 +123,19 @@ export class CallRunner implements NestedOwner {
   }
 
   /** Runs the call now or when a slot is free. Returns an error if the queue for slots is full. */
-  start(entry: RequestEntry, id: string, request: JsonObject, bytesIn: number, now: number): A2EError | undefined {
+  start(
+    entry: RequestEntry,
+    id: string,
+    request: JsonObject,
+    bytesIn: number,
+    now: number,
+    traceparent?: unknown,
+  ): A2EError | undefined {
     const mustWait = !entry.call.isControl && this.#slots.areTaken;
     const overload = mustWait ? this.#slots.overload() : undefined;
     if (overload !== undefined) return overload;
     const call = new ActiveCall(this, entry, id, request, bytesIn, undefined);
+    if (typeof traceparent === "string") call.traceparent = traceparent;
     if (this.#eventCounts !== undefined) this.#goOnCounting(call, this.#eventCounts);
     this.#calls.add(call);
     if (mustWait) this.#slots.queue(call);

@@ -35,6 +35,9 @@ export class HandlerContext implements CallContext {
   get signal(): AbortSignal {
     return this.#call.signal;
   }
+  get traceparent(): string | undefined {
+    return this.#call.traceparent;
+  }
   get isEnded(): boolean {
     return this.#call.isEnded;
   }

@@ -27,6 +27,11 @@ export interface InterceptedCall {
   readonly caller: InterceptedCall | undefined;
   /** In milliseconds since 1970. */
   readonly startedAt: number;
+  /**
+   * The trace that the call belongs to, in the form of the header of W3C Trace Context; from the message, or from the call
+   * that made this one. Not checked. An interceptor that traces calls replaces it by its own, which handlers send on.
+   */
+  traceparent: string | undefined;
   /** Aborted if the call is cancelled, times out or its session ends. Created on first use. */
   readonly signal: AbortSignal;
 }

@@ -68,7 +68,7 @@ export class MessageRouter {
     const forbidden = calls.gate.forbids(entry, request);
     if (forbidden !== undefined) return this.answerWithError(forbidden, message.type, req_id, bytesIn, now);
     if (entry.call === handshake) this.#port.agent.handshake = message;
-    const overload = calls.start(entry, message.id, request, bytesIn, now);
+    const overload = calls.start(entry, message.id, request, bytesIn, now, message.traceparent);
     if (entry.call === handshake) this.#port.agent.handshake = undefined;
     if (overload !== undefined) this.answerWithError(overload, message.type, req_id, bytesIn, now);
   }

@@ -44,6 +44,7 @@ export class NestedCalls implements NestedStarter {
     if (forbidden !== undefined) throw this.#refused(entry, forbidden);
     const nested = { parent, onEvent, hasChosenId: id !== undefined, outcome: undefined, onOutcome: undefined };
     const call = new ActiveCall(this.#owner, entry, id ?? this.#owner.scope.sources.nextId(), parsed, 0, nested);
+    call.traceparent = call.caller?.traceparent;
     if (timeoutMs !== undefined) call.limitTime(timeoutMs);
     const release = signal === undefined ? undefined : this.#endWith(signal, call);
     this.#runWithin(parent, call);

@@ -151,9 +151,11 @@ function toCapabilities({ permissions }: ServerConfig): ClientCapabilities {
 /** The stateless revision has no logging level to set; each request carries its level instead. */
 function createToolCall(client: Client, meta: { [key: string]: string | undefined }): Connection["callTool"] {
   const given = Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
-  const rest = Object.keys(given).length === 0 ? {} : { _meta: given };
-  return (name, args, { signal, timeoutMs: timeout, onProgress: onprogress }) =>
-    client.callTool({ name, arguments: args, ...rest }, { signal, timeout, onprogress });
+  return (name, args, { signal, timeoutMs: timeout, meta: more, onProgress: onprogress }) => {
+    const _meta = { ...given, ...more };
+    const rest = Object.keys(_meta).length === 0 ? {} : { _meta };
+    return client.callTool({ name, arguments: args, ...rest }, { signal, timeout, onprogress });
+  };
 }
 
 function createTransport(endpoint: Endpoint, options: ConnectionOptions): Transport {

@@ -32,6 +32,8 @@ export interface TaskPort {
   readonly sdk: Sdk;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
+  /** Fields for `_meta` of the request. */
+  readonly meta?: { readonly [key: string]: string };
   /** Records the session of the task until the returned function is called. */
   own(taskId: string): () => void;
   onStatus(task: Task): void;
@@ -117,8 +119,8 @@ export class TaskCall {
   }
 
   async #begin(connection: Connection, name: string, args: JsonObject): Promise<Task> {
-    const { timeoutMs } = this.#port;
-    const _meta = { progressToken: this.#progressToken };
+    const { timeoutMs, meta } = this.#port;
+    const _meta = { ...meta, progressToken: this.#progressToken };
     const params = { name, arguments: args, task: { ttl: timeoutMs }, _meta };
     const options = { timeout: timeoutMs };
     const { task } = await connection.client.request({ method: "tools/call", params }, anything, options);

@@ -30,10 +30,16 @@ export interface ToolServer {
 }
 
 export function callTool(server: ToolServer, tool: Tool, args: JsonObject, context: CallContext): Promise<ToolOutput> {
-  const { signal, session } = context;
+  const { signal, session, traceparent } = context;
   const { redact } = server;
   const { id, timeoutMs } = server.config;
-  const options = { signal, timeoutMs, onProgress: (progress: Progress) => emitProgress(context, progress, redact) };
+  const meta = traceparent === undefined ? {} : { meta: { traceparent } };
+  const options = {
+    signal,
+    timeoutMs,
+    ...meta,
+    onProgress: (progress: Progress) => emitProgress(context, progress, redact),
+  };
   let task: TaskCall | undefined;
   const createTask = () => {
     const onStatus = (state: Task) => emitStatus(context, state, redact);

@@ -6,6 +6,8 @@ import type { JSONRPCMessage, Progress } from "@modelcontextprotocol/client";
 export interface DirectOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
+  /** Fields for `_meta` of the request. */
+  readonly meta?: { readonly [key: string]: string };
   onProgress(progress: Progress): void;
 }
 
@@ -40,7 +42,7 @@ export class DirectRequests {
   }
 
   /** Resolves with the result, or rejects with a DirectFailure. */
-  request(method: string, params: object, { signal, timeoutMs, onProgress }: DirectOptions): Promise<unknown> {
+  request(method: string, params: object, { signal, timeoutMs, meta, onProgress }: DirectOptions): Promise<unknown> {
     this.#count += 1;
     const id = `${prefix}${this.#count}`;
     return new Promise((resolve, reject) => {
@@ -66,7 +68,12 @@ export class DirectRequests {
       };
       this.#pending.set(id, pending);
       signal.addEventListener("abort", onAbort);
-      const request = { jsonrpc: "2.0", id, method, params: { ...params, _meta: { progressToken: id } } } as const;
+      const request = {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params: { ...params, _meta: { ...meta, progressToken: id } },
+      } as const;
       this.#send(request).catch((cause: unknown) => pending.settle({ kind: "unsent", cause }));
     });
   }

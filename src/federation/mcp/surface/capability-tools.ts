@@ -70,9 +70,14 @@ async function callThrough(
   client: A2EClient,
   { call, tool: { outputSchema } }: CallTool,
   args: JsonObject,
-  { signal, onEvent }: CallScope,
+  { signal, onEvent, traceparent }: CallScope,
 ): Promise<ToolAnswer> {
-  const result = await client.rpc(call, args, { signal, ...(onEvent && { onEvent }), timeoutMs: 0 });
+  const result = await client.rpc(call, args, {
+    signal,
+    ...(onEvent && { onEvent }),
+    ...(traceparent && { traceparent }),
+    timeoutMs: 0,
+  });
   return { result: toStructuredResult(result as JsonObject), outputSchema };
 }
 

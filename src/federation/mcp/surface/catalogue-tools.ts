@@ -30,13 +30,14 @@ export function createCatalogueTools(client: A2EClient): CatalogueTools {
   return {
     list: async () => [...(await list()).values()],
     has: async (name) => (await list()).has(name),
-    async call(name, args, { signal, onEvent }) {
+    async call(name, args, { signal, onEvent, traceparent }) {
       // Looked up before the call: a completed call must not fail because its schema cannot be listed.
       const outputSchema = (await list()).get(name)?.outputSchema;
       const request = { tool_name: name, arguments: args, timeout: 0 };
       const { data } = await client.rpc(tools.calls.call, request, {
         signal,
         ...(onEvent && { onEvent }),
+        ...(traceparent && { traceparent }),
         timeoutMs: 0,
       });
       return { result: toCallResult(data, outputSchema), outputSchema };

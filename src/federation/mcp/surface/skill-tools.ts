@@ -15,9 +15,13 @@ export function createSkills(client: A2EClient): ToolSource & { prompts: PromptS
     const { skills } = await client.rpc(skill.calls.discover, {});
     return skills.filter(({ status }) => status !== "Blocked");
   };
-  const run = async (name: string, args: JsonObject, { signal, onEvent }: CallScope): Promise<CallOutcome> => {
+  const run = async (
+    name: string,
+    args: JsonObject,
+    { signal, onEvent, traceparent }: CallScope,
+  ): Promise<CallOutcome> => {
     const request = { name, arguments: args, timeout: 0 };
-    const options = { signal, ...(onEvent && { onEvent }), timeoutMs: 0 };
+    const options = { signal, ...(onEvent && { onEvent }), ...(traceparent && { traceparent }), timeoutMs: 0 };
     const { data, error } = await client.rpc(skill.calls.call, request, options);
     return data ?? { ...noOutcome, error: JSON.stringify(error) };
   };

@@ -6,6 +6,8 @@ import type { JsonObject } from "../../../protocol/json.ts";
 export interface CallScope {
   readonly signal: AbortSignal;
   onEvent?(event: CallEvent): void;
+  /** The trace that the request belongs to, from its `_meta`. */
+  readonly traceparent?: string;
 }
 
 export interface ToolAnswer {
