@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { memory } from "../caps/memory/protocol.ts";
@@ -10,6 +10,7 @@ import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
 import { openApiKeyFile } from "./api-key-file.ts";
 import { type ConfiguredServer, startConfiguredServer } from "./configured-server.ts";
 import { connect } from "./connect-node.ts";
+import { replayConfigured } from "./replay.ts";
 
 const nextFolder = useTemporaryFolder();
 const silent = { info() {}, warn() {}, error() {} };
@@ -155,6 +156,38 @@ test("scopes of a key restrict its roles", async () => {
   const client = await open(server, key);
   await client.use(memory).init({ namespace: "notes" });
   await expect(client.use(tools).list({})).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test("a memory by its id is checked by its namespace, and no id stands for the memory in use", async () => {
+  const { server, keys } = await start({ roles: { notes: { allow: ["ns:notes", "ns:default"], deny: [] } } });
+  const { key } = keys.create({ id: "ada", roles: ["notes"] });
+  const other = keys.create({ id: "bob", roles: ["agent"] });
+  const client = await open(server, key);
+  await client.use(memory).retrieve({});
+  const { memory_id } = await client.use(memory).init({ namespace: "notes" });
+  await client.use(memory).store({ memory_id, entries: [] });
+  await client.use(memory).retrieve({});
+  const foreign = await (await open(server, other.key)).use(memory).init({ namespace: "secret" });
+  const refused = client.use(memory).retrieve({ memory_id: foreign.memory_id });
+  await expect(refused).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test("a recorded session with restricted rights is replayed without the roles of its host", async () => {
+  const { server, keys, config } = await start({ recording: { enabled: true } });
+  const { key } = keys.create({ id: "ada", roles: ["researcher"] });
+  const client = await open(server, key);
+  await client.use(tools).list({});
+  await expect(client.use(tools).call({ tool_name: "js_eval" })).rejects.toMatchObject({ code: "forbidden" });
+  await client.use(memory).init({ namespace: "notes" });
+  await client.disconnect();
+  await server.close(0);
+  const [name = ""] = await readdir(config.recording.path);
+  const recording = await readFile(join(config.recording.path, name), "utf8");
+  expect(recording).not.toContain(key);
+  const { roles: _, auth: __, ...rest } = config;
+  const report = await replayConfigured(recording, { ...rest, roles: {}, auth: toHostConfig({}, { env: {} }).auth });
+  expect(report).toMatchObject({ is_identical: true });
+  expect(report.messages).toBeGreaterThan(3);
 });
 
 test("only operators list the sessions of a host", async () => {
