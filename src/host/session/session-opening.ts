@@ -112,16 +112,12 @@ export class SessionOpening {
 
   #toPrincipal(identity: Identity | undefined, agentId: string): Principal | "auth_failed" {
     if (identity === undefined) return "auth_failed";
-<<<<<<< HEAD
     const { id, isAuthenticated } = identity;
     // Without a spread if there is nothing else, for the reason that is given in `#answer`.
     const principal =
       identity.chain === undefined && identity.roles === undefined
         ? { id, agentId, isAuthenticated }
-        : { ...identity, agentId };
-=======
-    const principal: Principal = { ...identity, agentId: identity.agentId ?? agentId };
->>>>>>> 26300c2 (config, compose: accept API keys, JWTs, certificates and narrowed tokens by the section auth)
+        : { ...identity, agentId: identity.agentId ?? agentId };
     const { life, info } = this.#session.scope;
     // A session belongs to the agent that it was opened for: another agent that has its id must not get it.
     const owner = life.hasOwner ? ownerOf(info.principal) : (this.#triedFor ?? this.#restoration?.owner);
