@@ -15,7 +15,7 @@ const below = {
   client: ["protocol", "proofs"],
   audit: ["protocol", "proofs", "plugin", "machinery"],
   durability: ["protocol", "plugin", "machinery/state", "host"],
-  recording: ["protocol", "plugin", "machinery/pacing", "machinery/state", "host", "durability"],
+  recording: ["protocol", "rights", "plugin", "machinery/pacing", "machinery/state", "host", "durability"],
   isolation: ["protocol", "plugin", "machinery"],
   config: ["protocol", "rights", "plugin", "machinery", "isolation"],
   stores: ["protocol", "plugin", "machinery", "audit", "host", "durability", "recording"],

@@ -1,5 +1,6 @@
 // Which addresses only this machine can reach: a host without a token listens on no other.
 import { BlockList, isIP } from "node:net";
+import { needsCredential } from "../config/auth.ts";
 import type { A2EHostConfig } from "../config/schema.ts";
 import { ConfigError } from "../machinery/options/problem.ts";
 
@@ -15,8 +16,9 @@ export function isLoopback(address: string): boolean {
 }
 
 /** Throws if any machine that reaches the port could use the tools of this machine. */
-export function checkBinding({ server, auth_token }: Pick<A2EHostConfig, "server" | "auth_token">): void {
-  if (auth_token !== undefined) return;
+export function checkBinding(config: Pick<A2EHostConfig, "server" | "auth" | "auth_token">): void {
+  if (needsCredential(config)) return;
+  const { server } = config;
   const advice = "set A2E_AUTH_TOKEN (or auth_token in the config, or --token)";
   if (!isLoopback(server.host)) {
     const found = `${JSON.stringify(server.host)} can be reached from other machines, and no token protects this host`;

@@ -19,6 +19,7 @@ import { defaultLimits } from "../protocol/limits.ts";
 import type { Recordings } from "../recording/recorder.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { openKeyFile } from "../stores/files/key-file.ts";
+import { type Access, openAccess } from "./access.ts";
 import { lockDataFolder, makeDataFolder, makeFolder } from "./data-folder.ts";
 import { HostStartError } from "./host-start-error.ts";
 import { openAudit } from "./open-audit.ts";
@@ -31,6 +32,8 @@ export interface ConfiguredHostOptions {
   /** Plugins that a `type` in the config may name without `cls`, beside the built-in plugins. */
   plugins?: Readonly<Record<string, () => Promise<PluginFactory>>>;
   /** Parts that replace those of the config. */
+  /** The user who started the host, if its only agent is at the other end of a pipe: it needs no other credential. */
+  user?: string;
   parts?: Partial<
     Pick<
       HostOptions,
@@ -56,7 +59,7 @@ export interface ConfiguredHostOptions {
  */
 export async function startConfiguredHost(
   config: A2EHostConfig,
-  { log = silentLogger, plugins = {}, parts = {}, areSessionsKept = true }: ConfiguredHostOptions = {},
+  { log = silentLogger, plugins = {}, parts = {}, areSessionsKept = true, user }: ConfiguredHostOptions = {},
 ): Promise<A2EHost> {
   await makeDataFolder(config.data_dir);
   await makeFolder("workspace_dir", config.workspace_dir);
@@ -76,12 +79,14 @@ export async function startConfiguredHost(
     const sandboxes = keep(parts.sandboxes ?? openSandboxes(config));
     const secrets = parts.secrets ?? openKeyFile({ path: join(config.data_dir, "secret.key"), log });
     const spans = config.telemetry.traces ? [await openCallSpans()] : [];
+    const access = await openAccess(config, { secrets, limits, log, clock: parts.clock, user });
+    if (access !== undefined) keep(access);
     const options: HostOptions = {
+      ...(access === undefined ? {} : toPorts(access)),
       ...parts,
       interceptors: [...(parts.interceptors ?? []), ...spans],
       hostId: config.host_id,
       plugins: loaded,
-      ...(config.auth_token === undefined ? {} : { authToken: config.auth_token }),
       isHandshakeRequired: config.handshake.required,
       limits,
       audit,
@@ -98,18 +103,28 @@ export async function startConfiguredHost(
       dataDir: config.data_dir,
       workspaceDir: config.workspace_dir,
     };
-    if (recordings === undefined) return await A2EHost.start(options);
+    if (recordings === undefined) return follow(await A2EHost.start(options), access);
     const replay = async (recording: string) => {
       const { replayConfigured } = await import("./replay.ts");
       return replayConfigured(recording, config, { plugins });
     };
     const { recordHost } = await import("../recording/recorded-host.ts");
-    return await A2EHost.start(recordHost(options, { recordings, replay }));
+    return follow(await A2EHost.start(recordHost(options, { recordings, replay })), access);
   } catch (error) {
     for (const part of opened.reverse()) await closeFailed(part, log);
     concealInError(error, config.variables);
     throw error;
   }
+}
+
+function toPorts(access: Access): Pick<HostOptions, "authenticate" | "authorize" | "owned"> {
+  const { authenticate, authorize } = access;
+  return { authenticate, authorize, owned: [access] };
+}
+
+function follow(host: A2EHost, access: Access | undefined): A2EHost {
+  access?.follow(host);
+  return host;
 }
 
 /** The caller should see the first error, so an error while closing is only logged. */

@@ -25,6 +25,12 @@ describe("defaults", () => {
     const { global_limits, ...config } = read({});
     expect(config).toEqual({
       host_id: "a2e-host",
+      auth: {
+        keys: false,
+        jwt: [],
+        certificates: [],
+        default_roles: { token: ["operator"], keys: ["agent"], jwt: [], certificates: ["agent"], user: ["operator"] },
+      },
       server: {
         host: "127.0.0.1",
         port: 8765,

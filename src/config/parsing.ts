@@ -14,6 +14,7 @@ import { fromText } from "../machinery/options/text-values.ts";
 import { valueAt } from "../machinery/validation/value-at.ts";
 import { copyJson } from "../protocol/json.ts";
 import { isMapping, moveAliases } from "./aliases.ts";
+import { findAuthProblems } from "./auth.ts";
 import { type EnvironmentVariables, substituteEnvironment } from "./environment.ts";
 import { fieldsOf, isOpen, pathsOf, toField } from "./fields.ts";
 import { findRoleProblems } from "./roles.ts";
@@ -69,6 +70,10 @@ export function parseHostConfig(input: unknown, options: ConfigOptions = {}): Pa
     reading.reportRepeatedNames(parsed.data.plugins);
     for (const { path, message, suggestion, part } of findRoleProblems(parsed.data.roles, parsed.data.plugins)) {
       if (reading.isSubstituted(path)) reading.report(path, "the variable is not a pattern that any call matches");
+      else reading.report(path, message, suggestion, part);
+    }
+    for (const { path, message, suggestion, part } of findAuthProblems(parsed.data)) {
+      if (reading.isSubstituted(path)) reading.report(path, "the variable is not the name of a role");
       else reading.report(path, message, suggestion, part);
     }
   }

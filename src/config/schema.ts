@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { canonicalCapability } from "../protocol/dialects.ts";
 import { jsonObject } from "../protocol/json.ts";
+import { auth } from "./auth.ts";
 import { globalLimits } from "./limits.ts";
 import { roles } from "./roles.ts";
 import { sandboxConfig } from "./sandbox.ts";
@@ -250,6 +251,9 @@ export const hostConfig = z.strictObject({
     .describe(
       `Secret that agents must present. Also read from the environment variable A2E_AUTH_TOKEN if the config does not set it. Do not write the secret itself here: use \${NAME}.`,
     ),
+  auth: auth
+    .prefault({})
+    .describe("Further credentials that agents may present. A host that accepts any refuses agents without one."),
   server: server.prefault({}).describe("The HTTP door."),
   transport: transport.prefault({}).describe("How agents connect."),
   handshake: z

@@ -37,6 +37,8 @@ export type Authenticate = (credentials: Credentials) => Awaitable<Identity | un
 export interface AuthorizedSession {
   /** Calls the listener when the session is closed. */
   onClosed(listener: () => void): void;
+  /** Ends the session. Not to be called before `authorize` has returned. */
+  close(reason: string): Promise<void>;
 }
 
 /**

@@ -73,6 +73,8 @@ export interface HostOptions {
    * older secrets are unreadable, and handles change.
    */
   secrets?: Secrets;
+  /** Further parts that are closed with the host, after its plugins. */
+  owned?: readonly { close(): Awaitable<void> }[];
   /** Folder for files of plugins; `.a2e` if it is left out. */
   dataDir?: string;
   /** The folder that file tools are confined to; the working directory if it is left out. */
@@ -92,13 +94,15 @@ export class A2EHost {
   readonly #sessions: SessionManager;
   readonly #database: Database | undefined;
   readonly #sandboxes: Sandboxes;
+  readonly #owned: NonNullable<HostOptions["owned"]>;
   #closing: Promise<void> | undefined;
 
   private constructor(
     kernel: Kernel,
     plugins: readonly LoadedPlugin[],
-    { createSessionId = randomUUID, keeping, tap, database, sandboxes = noSandboxes }: HostOptions,
+    { createSessionId = randomUUID, keeping, tap, database, sandboxes = noSandboxes, owned = [] }: HostOptions,
   ) {
+    this.#owned = owned;
     this.#kernel = kernel;
     this.#database = database;
     this.#sandboxes = sandboxes;
@@ -184,6 +188,13 @@ export class A2EHost {
       await this.#sandboxes.close();
     } catch (error) {
       this.log.error("the sandboxes could not close", { error });
+    }
+    for (const part of this.#owned) {
+      try {
+        await part.close();
+      } catch (error) {
+        this.log.error("a part of the host could not close", { error });
+      }
     }
     this.#kernel.deadlines.close();
     await this.#kernel.audit.close();

@@ -14,6 +14,8 @@ export interface Identity {
   readonly expiresAt?: number;
   /** The ids of the tokens by which it came, the root first: each of them can be revoked. */
   readonly chain?: readonly string[];
+  /** The name of the agent, if the credential states it: it counts instead of the name that the agent claims. */
+  readonly agentId?: string;
 }
 
 export interface Principal extends Identity {

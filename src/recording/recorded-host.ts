@@ -1,6 +1,6 @@
 // Wraps the options of a host, so that its sessions are recorded or one of them is played from a recording. The kernel
 // has no code for it: everything goes through its public ports, the interceptors and the tap.
-import { type Authenticate, createTokenAuthentication } from "../host/authentication.ts";
+import { type Authenticate, type Authorize, createTokenAuthentication } from "../host/authentication.ts";
 import type { HostOptions } from "../host/host.ts";
 import type { CreateTap } from "../host/session/session-origin.ts";
 import type { SessionTap } from "../host/session/session-tap.ts";
@@ -12,6 +12,7 @@ import { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import { isThenable } from "../protocol/awaitable.ts";
 import { defaultLimits } from "../protocol/limits.ts";
 import type { TypeRegistry } from "../protocol/table/registry.ts";
+import { Rights } from "../rights/rights.ts";
 import { createConcealment } from "./concealment.ts";
 import type { Player } from "./player.ts";
 import { type Forks, type RunRecording, recordCalls } from "./recorded-calls.ts";
@@ -37,11 +38,12 @@ export function recordHost(options: HostOptions, { recordings, replay }: RecordH
     snapshotMode: options.snapshotMode ?? "hybrid",
     limits: { ...defaultLimits, ...options.limits },
   } as const;
+  const isAuthorizing = options.authorize !== undefined;
   const ranked = [...rankPlugins(plugins).values()].flat();
   const concealment = createConcealment(registryOf(plugins));
   const createTape = (session: Parameters<CreateTap>[0]): Tape =>
     new Recorder({
-      header: toHeader(session, facts, ranked),
+      header: toHeader(session, { ...facts, isAuthorizing }, ranked),
       file: recordings.create(session.id),
       scopes,
       sources: session.sources,
@@ -94,6 +96,7 @@ function wrapHost(options: HostOptions, plugins: readonly LoadedPlugin[], edge: 
     ...options,
     plugins: plugins.map((loaded) => recordPlugin(loaded, { scopes, tapes, isReplay })),
     authenticate: recordAuthentication(authenticate, scopes),
+    ...(options.authorize === undefined ? {} : { authorize: recordAuthorization(options.authorize, scopes) }),
     createSessionId: () => inScope(scopes, "session", createSessionId),
     snapshots: recordSnapshots(options.snapshots, scopes),
     toolCatalogue: new ToolCatalogue(options.toolCatalogue, (tool) => recordTool(tool, scopes)),
@@ -143,6 +146,18 @@ function recordAuthentication(authenticate: Authenticate, scopes: Scopes): Authe
     });
     if (known === undefined || !("later" in known)) return known;
     return scope.tape.effect("outside", () => later);
+  };
+}
+
+/** The rights are recorded as data, so that a replay needs neither the roles of the config nor its keys. */
+function recordAuthorization(authorize: Authorize, scopes: Scopes): Authorize {
+  return (principal, session) => {
+    let rights: Rights | undefined;
+    const data = inScope(scopes, "rights", () => {
+      rights = authorize(principal, session);
+      return rights.data;
+    });
+    return rights ?? new Rights(data);
   };
 }
 

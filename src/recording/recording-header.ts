@@ -8,7 +8,10 @@ import { type RecordingHeader, recordingFormat } from "./recording.ts";
 
 export function toHeader(
   { id: session_id, beginning: { origin, restoreFrom }, sources }: TappedSession,
-  host: Required<Pick<HostOptions, "isHandshakeRequired" | "snapshotMode">> & { limits: Limits },
+  host: Required<Pick<HostOptions, "isHandshakeRequired" | "snapshotMode">> & {
+    limits: Limits;
+    isAuthorizing: boolean;
+  },
   plugins: readonly LoadedPlugin[],
 ): RecordingHeader {
   return {
@@ -19,6 +22,7 @@ export function toHeader(
       started_at: sources.startedAt,
       is_handshake_required: host.isHandshakeRequired,
       snapshot_mode: host.snapshotMode,
+      ...(host.isAuthorizing ? { is_authorizing: true } : {}),
       limits: host.limits,
       plugins: plugins.map(({ name, plugin }) => ({ name, capability: plugin.capability.name })),
     },

@@ -50,6 +50,8 @@ export const recordingHeader = z.object({
     started_at: z.number(),
     is_handshake_required: z.boolean(),
     snapshot_mode: z.enum(["host", "plugin", "hybrid"]),
+    /** The host gave its principals rights, which are recorded. Absent in recordings of earlier releases. */
+    is_authorizing: z.boolean().optional(),
     limits: z.record(z.string(), z.number()),
     plugins: z.array(z.object({ name: z.string(), capability: z.string() })),
   }),

@@ -9,6 +9,7 @@ import { createIdSource, type Message, systemClock } from "../protocol/envelope.
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import type { Limits } from "../protocol/limits.ts";
 import type { TypeRegistry } from "../protocol/table/registry.ts";
+import { everything } from "../rights/rights.ts";
 import { findDifference } from "./difference.ts";
 import { type PendingEffect, Player, streamOf } from "./player.ts";
 import { replayHost } from "./recorded-host.ts";
@@ -51,6 +52,8 @@ export async function replayRecording(text: string, options: ReplayOptions): Pro
         limits: { ...allowed, ...(header.host.limits as Partial<Limits>), ...unlimited },
         isHandshakeRequired: header.host.is_handshake_required,
         snapshotMode: header.host.snapshot_mode,
+        // The rights are in the recording: this only makes the host ask for them.
+        ...(header.host.is_authorizing === true ? { authorize: () => everything } : {}),
       },
       header.session_id,
       player,

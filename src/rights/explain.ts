@@ -1,10 +1,10 @@
 // Why a call is allowed or refused, in words for the person who writes the roles.
 import { type CallFacts, factsOf, shortType, type TableCall } from "./call-facts.ts";
-import { decideLayer, type ParsedRule, parseLayer, type Rule, toCallLayer } from "./layer.ts";
+import { decideLayer, isPassed, type ParsedRule, parseLayer, type Rule, toCallLayer } from "./layer.ts";
 import { matchesCallName } from "./pattern.ts";
 import type { Resources } from "./resources.ts";
 import type { Rights } from "./rights.ts";
-import type { Role } from "./roles.ts";
+import type { RightsLayer } from "./roles.ts";
 
 export interface Explanation {
   readonly allowed: boolean;
@@ -18,8 +18,8 @@ export function explain(rights: Rights, tableCall: TableCall, resources: Resourc
   if (facts.access === "none") return { allowed: true, lines: [`allowed: ${name}`, "the call needs no right"] };
   const question = `${name} ${describe(facts, resources)}`;
   const { layers } = rights.data;
-  const reasons = layers.map((roles, index) => {
-    const { allowed, lines } = explainLayer(roles, facts, resources);
+  const reasons = layers.map((layer, index) => {
+    const { allowed, lines } = explainLayer(layer, facts, resources);
     const place = layers.length === 1 ? "" : `layer ${index + 1} of ${layers.length}: `;
     return { allowed, lines: lines.map((line) => place + line) };
   });
@@ -42,8 +42,10 @@ function describe({ access, resource }: CallFacts, resources: Resources): string
   return `${verb} ${resources.map((name) => `${resource}:${name}`).join(", ")}`;
 }
 
-function explainLayer(roles: readonly Role[], facts: CallFacts, resources: Resources): Explanation {
-  const rules = parseLayer(roles);
+function explainLayer(layer: RightsLayer, facts: CallFacts, resources: Resources): Explanation {
+  const { roles, kind } = layer;
+  if (isPassed({ kind }, facts)) return { allowed: true, lines: [`restricts only calls about a ${kind}`] };
+  const { rules } = parseLayer(layer);
   const { allowed, rule } = decideLayer(toCallLayer(rules, facts), resources);
   if (rule !== undefined) {
     const verb = rule.effect === "allow" ? "allows" : "denies";

@@ -2,7 +2,7 @@
 import type { CallFacts } from "./call-facts.ts";
 import { createNameMatcher, isEveryName, matchesCall, type Pattern, parsePattern } from "./pattern.ts";
 import type { Resources } from "./resources.ts";
-import type { Role } from "./roles.ts";
+import type { RightsLayer } from "./roles.ts";
 
 /** A pattern of a role, as a decision reports it. */
 export interface Rule {
@@ -22,17 +22,28 @@ export interface ParsedRule {
   readonly pattern: Pattern;
 }
 
+export interface ParsedLayer {
+  readonly rules: readonly ParsedRule[];
+  readonly kind: string | undefined;
+}
+
 /** Throws if a pattern cannot be parsed: a deny that is ignored would allow. */
-export function parseLayer(roles: readonly Role[]): ParsedRule[] {
+export function parseLayer({ roles, kind }: RightsLayer): ParsedLayer {
   const parse = (role: string, effect: Rule["effect"], text: string): ParsedRule => {
     const { pattern, problem } = parsePattern(text);
     if (pattern === undefined) throw new Error(`role "${role}": ${effect} ${JSON.stringify(text)}: ${problem}`);
     return { rule: { role, effect, pattern: pattern.text }, pattern };
   };
-  return roles.flatMap(({ name, allow, deny }) => [
+  const rules = roles.flatMap(({ name, allow, deny }) => [
     ...deny.map((text) => parse(name, "deny", text)),
     ...allow.map((text) => parse(name, "allow", text)),
   ]);
+  return { rules, kind };
+}
+
+/** Whether the layer is for calls of another kind, so that this call passes it. */
+export function isPassed({ kind }: Pick<ParsedLayer, "kind">, facts: CallFacts): boolean {
+  return kind !== undefined && kind !== facts.resource;
 }
 
 interface CallRule {

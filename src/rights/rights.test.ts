@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { explain } from "./explain.ts";
 import type { Resources } from "./resources.ts";
 import { compileRights, everything, Rights } from "./rights.ts";
 import { builtInRoles, type Role, type RoleRules } from "./roles.ts";
@@ -36,7 +37,20 @@ const pattern = fc.oneof(
 const patterns = fc.array(pattern, { maxLength: 5 });
 const role: fc.Arbitrary<Role> = fc.record({ name: fc.constantFrom("a", "b"), allow: patterns, deny: patterns });
 const layer = fc.array(role, { maxLength: 3 });
-const anyRights = fc.array(layer, { maxLength: 3 }).map((layers) => new Rights({ layers }));
+const anyRights = fc
+  .array(layer, { maxLength: 3 })
+  .map((layers) => new Rights({ layers: layers.map((roles) => ({ roles })) }));
+
+test("a layer for one kind of resource restricts calls about this kind, and lets all others pass", () => {
+  const reader = { name: "caveat", allow: ["tool:read_*"], deny: [] };
+  const rights = rightsOf(["*"]).and(new Rights({ layers: [{ kind: "tool", roles: [reader] }] }));
+  expect(isAllowed(rights, "tool/call", ["read_file"])).toBe(true);
+  expect(isAllowed(rights, "tool/call", ["js_eval"])).toBe(false);
+  expect(isAllowed(rights, "tool/call", "every")).toBe(false);
+  expect(isAllowed(rights, "memory/init", ["notes"])).toBe(true);
+  expect(isAllowed(rights, "session/fork")).toBe(true);
+  expect(explain(rights, callOf("memory/init"), ["notes"]).lines.at(-1)).toContain("only calls about a tool");
+});
 
 describe("rights decide", () => {
   test("nothing that is not listed", () => {
@@ -149,7 +163,7 @@ describe("for any rights", () => {
     fc.assert(
       fc.property(layer, call, resources, (roles, entry, about) => {
         const [one, other] = [roles, [...roles].reverse().map(reversed)].map(
-          (given) => new Rights({ layers: [given] }),
+          (given) => new Rights({ layers: [{ roles: given }] }),
         );
         expect(one?.decide(entry, about).allowed).toBe(other?.decide(entry, about).allowed);
       }),
@@ -159,10 +173,13 @@ describe("for any rights", () => {
   test("another deny never allows more, and another role never lifts a deny", () => {
     fc.assert(
       fc.property(layer, role, call, resources, (roles, { deny, ...added }, entry, about) => {
-        const before = new Rights({ layers: [roles] }).decide(entry, about);
-        const denied = new Rights({ layers: [[...roles, { ...added, allow: [], deny }]] }).decide(entry, about);
+        const before = new Rights({ layers: [{ roles }] }).decide(entry, about);
+        const denied = new Rights({ layers: [{ roles: [...roles, { ...added, allow: [], deny }] }] }).decide(
+          entry,
+          about,
+        );
         if (!before.allowed) expect(denied.allowed).toBe(false);
-        const widened = new Rights({ layers: [[...roles, { ...added, deny: [] }]] }).decide(entry, about);
+        const widened = new Rights({ layers: [{ roles: [...roles, { ...added, deny: [] }] }] }).decide(entry, about);
         if (before.allowed) expect(widened.allowed).toBe(true);
         if (before.rule?.effect === "deny") expect(widened.allowed).toBe(false);
       }),

@@ -6,7 +6,8 @@ import {
   type Decision,
   decideName,
   decideWhole,
-  type ParsedRule,
+  isPassed,
+  type ParsedLayer,
   parseLayer,
   toCallLayer,
 } from "./layer.ts";
@@ -31,7 +32,7 @@ interface CallRights {
 export class Rights {
   /** Creates equal rights elsewhere: `new Rights(data)`. */
   readonly data: RightsData;
-  readonly #layers: readonly (readonly ParsedRule[])[];
+  readonly #layers: readonly ParsedLayer[];
   readonly #calls = new Map<Call, CallRights>();
 
   /** Throws if a pattern cannot be parsed. */
@@ -81,7 +82,9 @@ export class Rights {
     let rights = this.#calls.get(tableCall.call);
     if (rights === undefined) {
       const facts = factsOf(tableCall);
-      const layers = this.#layers.map((rules) => toCallLayer(rules, facts));
+      const layers = this.#layers
+        .filter((layer) => !isPassed(layer, facts))
+        .map(({ rules }) => toCallLayer(rules, facts));
       rights = {
         layers,
         some: decideAll(layers, (layer) => decideWhole(layer, "some")),
@@ -135,5 +138,5 @@ export function compileRights(roles: Readonly<Record<string, RoleRules>>, names:
     if (role === undefined) throw new Error(`there is no role "${name}"`);
     return role;
   });
-  return new Rights({ layers: [layer] });
+  return new Rights({ layers: [{ roles: layer }] });
 }

@@ -16,7 +16,13 @@ export interface Role extends RoleRules {
  * deny of any role wins, and otherwise the allow of one role is enough. Without layers, everything is allowed.
  */
 export interface RightsData {
-  readonly layers: readonly (readonly Role[])[];
+  readonly layers: readonly RightsLayer[];
+}
+
+export interface RightsLayer {
+  readonly roles: readonly Role[];
+  /** Restricts only calls about resources of this kind, for example `tool`: all other calls pass this layer. */
+  readonly kind?: string;
 }
 
 export const builtInRoles: Readonly<Record<string, RoleRules>> = {

@@ -101,11 +101,14 @@ interface SeqRange {
 }
 
 /**
- * Whether the client may list all sessions: it has the token, or the host has no token and the client is on the same
- * machine.
+ * Whether the client may list all sessions: it has the shared token or the role operator, or the host needs no credential
+ * and the client is on the same machine.
  */
 export async function isOperator({ host }: Door, request: IncomingMessage): Promise<boolean> {
   const identity = await host.authenticate({ agent_id: "", ...credentialsOf(request) });
   if (identity === undefined) return false;
-  return identity.isAuthenticated || isLoopbackName(request.socket.remoteAddress ?? "");
+  const { isAuthenticated, roles, chain = [] } = identity;
+  if (!isAuthenticated) return isLoopbackName(request.socket.remoteAddress ?? "");
+  // A token that was narrowed has a longer chain, and is not for looking at the sessions of others.
+  return roles === undefined || (roles.includes("operator") && chain.length <= 1);
 }

@@ -89,6 +89,14 @@ export class Memories {
     return { id, ...(known[id] as unknown as Omit<Memory, "id">) };
   }
 
+  /** The namespace of a memory; undefined if this session has no such memory. */
+  namespaceOf(memoryId: string): string | undefined {
+    const id = memoryId === "" ? this.#state.get(currentKey) : memoryId;
+    if (id === undefined || id === this.#standard.id) return this.#standard.namespace;
+    const known = this.#known();
+    return typeof id === "string" && Object.hasOwn(known, id) ? this.get(id).namespace : undefined;
+  }
+
   viewOf({ namespace, scope }: Memory, tier: "episodic" | "semantic"): View {
     // The namespace as JSON, for the same reason as keys (see key.ts).
     const owner = tier === "semantic" ? "" : this.#owner();

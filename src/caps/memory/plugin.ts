@@ -102,6 +102,7 @@ function createMemoryPlugin(options: ParsedMemoryOptions, ownEmbedder: Embedder 
           const overlay = overlaysOf(fork).at(-1);
           return overlay === undefined ? { merged: 0, conflicts: [] } : overlays.merge(overlay, now());
         },
+        resourceOf: (kind, id) => (kind === "ns" ? memories.namespaceOf(id) : undefined),
         close: () => overlays.leave(entered, now()),
       };
     },

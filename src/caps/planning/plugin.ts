@@ -180,6 +180,16 @@ function openPart(context: SessionContext, { database, tables, watchers, use, op
       },
     },
 
+    resourceOf(kind, id) {
+      if (kind !== "plan") return undefined;
+      try {
+        return openSpace().task(id).plan.plan_id;
+      } catch {
+        // A task that this session does not see.
+        return undefined;
+      }
+    },
+
     fork(forked) {
       database.write(() => forkAbove(state, forked, nextId, tables));
     },

@@ -21,6 +21,20 @@ function run(cwd: string, ...args: string[]): Promise<CliRun> {
 }
 
 describe("a2e keys", () => {
+  test("create refuses a role that the host does not have, and a scope that is not a pattern", async () => {
+    const cwd = newFolder();
+    const unknown = await run(cwd, "create", "ci-bot", "--role", "agnet");
+    expect(unknown).toMatchObject({ code: 2, stdout: "" });
+    expect(unknown.stderr).toContain('there is no role "agnet": the roles of this host are operator, agent, observer');
+    expect((await run(cwd, "create", "ci-bot", "--scope", "tools")).stderr).toContain('the scope "tools" is not valid');
+    writeFileSync(
+      join(cwd, "a2e.yaml"),
+      "roles: { reader: { allow: ['*:read'] } }\nauth: { default_roles: { keys: [reader] } }\n",
+    );
+    await run(cwd, "create", "ci-bot");
+    expect(JSON.parse((await run(cwd, "list", "--json")).stdout)).toMatchObject([{ roles: ["reader"] }]);
+  });
+
   test("create prints the key alone on stdout, and list shows it without its secret", async () => {
     const cwd = newFolder();
     const options = ["--role", "agent", "--role", "observer", "--scope", "tool:read_*", "--label", "build\u001b[31m"];

@@ -3,9 +3,12 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { apiKeyPath, openApiKeyFile } from "../../compose/api-key-file.ts";
 import { makeDataFolder } from "../../compose/data-folder.ts";
+import type { A2EHostConfig } from "../../config/schema.ts";
 import { ApiKeyError, type ApiKeyManagement, type IssuedApiKey } from "../../credentials/api-key-management.ts";
 import type { ApiKeyRecord } from "../../credentials/api-key-table.ts";
 import { createLogger } from "../../plugin/logger.ts";
+import { parsePattern } from "../../rights/pattern.ts";
+import { builtInRoles, findRole } from "../../rights/roles.ts";
 import { parseExpiry } from "../arguments/expiry.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { CliError } from "../failure.ts";
@@ -40,7 +43,7 @@ export function define(command: Command, terminal: Terminal): void {
   );
   addFolderOptions(command.command("create").description("make a key and print it, this once"))
     .argument("<id>", "lowercase letters, digits and hyphens; the principal is then key:<id>")
-    .option("--role <name>", "a role of its principal; may be repeated (default: agent)", collect)
+    .option("--role <name>", "a role of its principal; may be repeated (default: auth.default_roles.keys)", collect)
     .option("--scope <pattern>", "allow only this of what the roles allow; may be repeated", collect)
     .option("--label <text>", "what it is for, for people")
     .option("--expires <when>", "90s, 15m, 12h, 30d or a date (default: never)", (text) => parseExpiry(text))
@@ -68,13 +71,13 @@ function addFolderOptions(command: Command): Command {
 }
 
 async function createKey(id: string, options: CreateOptions, terminal: Terminal): Promise<void> {
-  const { label, role = ["agent"], scope, expires } = options;
-  const issued = await withKeys(options, terminal, (keys) =>
+  const { label, role, scope, expires } = options;
+  const issued = await withKeys(options, terminal, (keys, config) =>
     keys.create({
       id,
-      roles: role,
+      roles: checkRoles(role ?? config.auth.default_roles.keys, config),
       ...(label === undefined ? {} : { label }),
-      ...(scope === undefined ? {} : { scopes: scope }),
+      ...(scope === undefined ? {} : { scopes: scope.map(checkScope) }),
       ...(expires === undefined ? {} : { expiresAt: expires }),
     }),
   );
@@ -87,6 +90,20 @@ async function rotateKey(id: string, options: CreateOptions, terminal: Terminal)
     keys.rotate(id, expires === undefined ? {} : { expiresAt: expires }),
   );
   printIssued(issued, options, terminal);
+}
+
+/** A role that does not exist would grant nothing. */
+function checkRoles(names: readonly string[], { roles }: A2EHostConfig): readonly string[] {
+  const unknown = names.find((name) => findRole(roles, name) === undefined);
+  if (unknown === undefined) return names;
+  const known = [...Object.keys(builtInRoles), ...Object.keys(roles)];
+  throw new ApiKeyError(`there is no role "${unknown}": the roles of this host are ${known.join(", ")}`);
+}
+
+function checkScope(text: string): string {
+  const { problem } = parsePattern(text);
+  if (problem === undefined) return text;
+  throw new ApiKeyError(`the scope ${JSON.stringify(text)} is not valid: ${problem}`);
 }
 
 /** The key alone goes to stdout, so that a script can take it from there. */
@@ -112,32 +129,33 @@ async function listKeys(options: FolderOptions, terminal: Terminal): Promise<voi
 function withKeys<Result>(
   options: FolderOptions,
   terminal: Terminal,
-  work: (keys: ApiKeyManagement) => Result,
+  work: (keys: ApiKeyManagement, config: A2EHostConfig) => Result,
 ): Promise<Result>;
 function withKeys<Result>(
   options: FolderOptions,
   terminal: Terminal,
-  work: (keys: ApiKeyManagement) => Result,
+  work: (keys: ApiKeyManagement, config: A2EHostConfig) => Result,
   reading: { mayBeMissing: true },
 ): Promise<Result | undefined>;
 /** Resolves when the change is on the disk. A command that only reads does not create the folder. */
 async function withKeys<Result>(
   { config: path, dataDir: folder }: FolderOptions,
   terminal: Terminal,
-  work: (keys: ApiKeyManagement) => Result,
+  work: (keys: ApiKeyManagement, config: A2EHostConfig) => Result,
   reading?: { mayBeMissing: true },
 ): Promise<Result | undefined> {
   const choice = {
     ...(path === undefined ? {} : { config: path }),
     ...(folder === undefined ? {} : { dataDir: folder }),
   };
-  const { data_dir: dataDir } = (await readConfig(choice, terminal)).config;
+  const { config } = await readConfig(choice, terminal);
+  const dataDir = config.data_dir;
   if (reading !== undefined && !existsSync(apiKeyPath(dataDir))) return undefined;
   await makeDataFolder(dataDir);
   const log = createLogger((line) => terminal.note(line.trimEnd()));
   const file = await openApiKeyFile({ dataDir, log, isWatched: false });
   try {
-    return work(file.keys);
+    return work(file.keys, config);
   } catch (cause) {
     if (!(cause instanceof ApiKeyError)) throw cause;
     throw new CliError(cause.message, { exitCode: exitCodes.usage, hint: `The keys are those in ${dataDir}.`, cause });

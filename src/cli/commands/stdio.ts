@@ -1,5 +1,6 @@
 // `a2e stdio`: a host for the agent at the other end of the pipe. Stdout belongs to the protocol, and stderr stays silent:
 // some agents never read it, and a full pipe would stop the host.
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { startConfiguredHost } from "../../compose/configured-host.ts";
@@ -31,7 +32,7 @@ export async function serveOverStdio(config: A2EHostConfig, terminal: Terminal):
   const restore = [divertConsole(log), surviveRejections(log)];
   const unread = new AbortController();
   try {
-    const host = await startConfiguredHost(config, { log, areSessionsKept: false });
+    const host = await startConfiguredHost(config, { log, areSessionsKept: false, user: userInfo().username });
     const session = host.sessions.create();
     const input = terminal.openText();
     // A paused pipe would keep the process alive until the agent closes it.

@@ -117,7 +117,7 @@ export class SessionOpening {
     const principal =
       identity.chain === undefined && identity.roles === undefined
         ? { id, agentId, isAuthenticated }
-        : { ...identity, agentId };
+        : { ...identity, agentId: identity.agentId ?? agentId };
     const { life, info } = this.#session.scope;
     // A session belongs to the agent that it was opened for: another agent that has its id must not get it.
     const owner = life.hasOwner ? ownerOf(info.principal) : (this.#triedFor ?? this.#restoration?.owner);

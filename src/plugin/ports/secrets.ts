@@ -11,6 +11,8 @@ export interface Secrets {
    * the key of the host it reveals nothing about the secret.
    */
   handle(secret: string, purpose: string): string;
+  /** A key of 32 bytes for this purpose only, always the same. It reveals neither the host's key nor other such keys. */
+  deriveKey(purpose: string): Uint8Array;
 }
 
 /** Identifies sealed texts, and the version of their format. */
@@ -50,5 +52,6 @@ export function createSecrets(key: Buffer): Secrets {
     },
     handle: (secret, purpose) =>
       createHmac("sha256", key).update(`handle\0${purpose}\0${secret}`).digest("hex").slice(0, handleDigits),
+    deriveKey: (purpose) => createHmac("sha256", key).update(`key\0${purpose}`).digest(),
   };
 }

@@ -34,7 +34,7 @@ export interface KeyFileOptions {
 export function openKeyFile({ path, log = silentLogger }: KeyFileOptions): Secrets {
   let key = readKey(path, log);
   let secrets = key === undefined ? undefined : createSecrets(key);
-  let handles: Secrets | undefined;
+  let unwritten: Secrets | undefined;
   return {
     seal(secret, purpose) {
       key ??= createKeyFile(path, log);
@@ -43,21 +43,23 @@ export function openKeyFile({ path, log = silentLogger }: KeyFileOptions): Secre
     },
     // Without a key, no secret was ever sealed here.
     unseal: (sealed, purpose) => secrets?.unseal(sealed, purpose),
-    handle(secret, purpose) {
-      if (secrets === undefined) {
-        try {
-          key ??= createKeyFile(path, log);
-          secrets = createSecrets(key);
-        } catch (error) {
-          // A host whose data folder is read-only still runs: its handles change with each start.
-          log.warn("the key file could not be written", { path, error });
-          handles ??= createSecrets(createKey());
-          return handles.handle(secret, purpose);
-        }
-      }
-      return secrets.handle(secret, purpose);
-    },
+    handle: (secret, purpose) => derive().handle(secret, purpose),
+    deriveKey: (purpose) => derive().deriveKey(purpose),
   };
+
+  function derive(): Secrets {
+    if (secrets !== undefined) return secrets;
+    try {
+      key ??= createKeyFile(path, log);
+      secrets = createSecrets(key);
+      return secrets;
+    } catch (error) {
+      // A host whose data folder is read-only still runs: its handles and tokens change with each start.
+      log.warn("the key file could not be written", { path, error });
+      unwritten ??= createSecrets(createKey());
+      return unwritten;
+    }
+  }
 }
 
 const { O_NOFOLLOW = 0, O_RDONLY } = constants;
