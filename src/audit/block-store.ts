@@ -28,7 +28,8 @@ export class BlockStore {
   /** Blocks of this turn. */
   #fresh: StoredBlock[] = [];
 
-  constructor(database: Database) {
+  /** `onLost` is called at once if the open turn is lost; `afterCommit` may report it later. */
+  constructor(database: Database, onLost: () => void) {
     this.#database = database;
     database.migrate("audit", migrations);
     this.#insert = database.prepare("INSERT OR REPLACE INTO audit_block (position, block) VALUES (?, ?)");
@@ -40,7 +41,10 @@ export class BlockStore {
       name: "audit",
       recover: (record) => this.#recover(record),
       fold: () => this.#fold(),
-      ended: (how) => this.#turnEnded(how),
+      ended: (how) => {
+        this.#turnEnded(how);
+        if (how === "lost") onLost();
+      },
     });
   }
 

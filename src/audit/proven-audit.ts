@@ -36,6 +36,8 @@ export class ProvenAudit<Entry> {
   readonly #store: BlockStore;
   readonly #builder: BlockBuilder<Entry>;
   readonly #pruning: Pruning;
+  /** Counts the turns that have ended. */
+  #ended = 0;
   /** Whether this turn has entries, and its end will be called back. */
   #isTurn = false;
   /** Why the entries of this turn cannot be written. */
@@ -52,7 +54,7 @@ export class ProvenAudit<Entry> {
     const folder = new TileFolder(options.path);
     this.#writer = new LogWriter(folder, options.key.signer);
     this.#pruning = new Pruning(folder, options.retention ?? {});
-    this.#store = new BlockStore(options.database);
+    this.#store = new BlockStore(options.database, () => this.#dropTurn());
     this.#resume();
   }
 
@@ -91,16 +93,25 @@ export class ProvenAudit<Entry> {
 
   #openTurn(): void {
     if (this.#isTurn) return;
-    this.#database.beforeCommit((error) => this.#endTurn(error));
+    const turn = this.#ended;
+    this.#database.beforeCommit((error) => {
+      // A lost turn may be reported when a later turn has entries.
+      if (turn === this.#ended) this.#endTurn(error);
+    });
     this.#isTurn = true;
   }
 
-  #endTurn(error: Error | undefined): void {
-    const blocks = this.#builder.take();
-    const failure = this.#turnError;
+  /** The turn is lost, and its entries with it. */
+  #dropTurn(): Buffer[] {
+    this.#ended += 1;
     this.#isTurn = false;
     this.#turnError = undefined;
-    // The turn is lost, and its entries with it.
+    return this.#builder.take();
+  }
+
+  #endTurn(error: Error | undefined): void {
+    const failure = this.#turnError;
+    const blocks = this.#dropTurn();
     if (error !== undefined) return;
     if (failure !== undefined) throw failure;
     if (this.#writer.pendingBytes > (this.#options.maxPendingBytes ?? 64 * 1024 * 1024))

@@ -2,8 +2,6 @@
 import { join } from "node:path";
 import { openAuditKey } from "../audit/key-file.ts";
 import { toHostConfig } from "../config/parsing.ts";
-import { createAuditEntry } from "../host/calls/call-audit.ts";
-import type { Interceptor } from "../host/calls/interceptors.ts";
 import { silentLogger } from "../plugin/logger.ts";
 import { createProvenAuditLog } from "../stores/files/proven-audit-log.ts";
 import { createSqliteDatabase } from "../stores/sqlite/sqlite-database.ts";
@@ -36,16 +34,8 @@ const audit = createProvenAuditLog({
   log: silentLogger,
   checkpointMs: 20,
 });
-/** Records each stored entry under its key. The answer follows in the same turn. */
-const recordStores: Interceptor = (next) => async (call) => {
-  const result = await next(call);
-  const [entry] = (call.request.entries ?? []) as { key: string }[];
-  const { type } = call;
-  if (entry !== undefined) audit.record({ ...createAuditEntry(), ts: Date.now(), req_id: entry.key, type });
-  return result;
-};
 const server = await startConfiguredServer(config, {
-  parts: { database, interceptors: [recordStores], audit: { record() {}, close: () => audit.close() } },
+  parts: { database, audit },
 });
 process.send?.({ port: server.port });
 process.on("disconnect", () => process.exit(1));

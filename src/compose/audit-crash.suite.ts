@@ -7,6 +7,7 @@ import { readAuditKey } from "../audit/key-file.ts";
 import { newestBlocks } from "../audit/prove.ts";
 import { TileFolder } from "../audit/tiles.ts";
 import { verifyLog } from "../audit/verify.ts";
+import { memory } from "../caps/memory/protocol.ts";
 import { connect } from "./connect-node.ts";
 import { useKilledHost } from "./killed-host.suite.ts";
 import { provenAuditPaths } from "./open-audit.ts";
@@ -35,7 +36,7 @@ export function testAuditOverKills(kills: number): void {
         const id = `${worker}-${round}`;
         // A working memory is state of the session, in the log of turns; an episodic memory is in tables.
         const tier = round % 3 === 0 ? "episodic" : "working";
-        await client.memory.store({ entries: [{ key: id, content: id, tier }] });
+        await client.memory.store({ entries: [{ key: id, content: id, tier }] }, { id });
         answered.push(id);
       }
     };
@@ -76,9 +77,10 @@ function readCheckpoint(folder: string): string | undefined {
   }
 }
 
-/** Ids below the newest checkpoint. */
+/** The ids of the stores below the newest checkpoint. */
 function auditedIds(folder: string): string[] {
   const size = Number(readCheckpoint(folder)?.split("\n")[1] ?? 0);
   const lines = [...newestBlocks(new TileFolder(folder), size)].flatMap(({ entry }) => linesOf(entry));
-  return lines.flatMap((line) => (JSON.parse(line) as { req_id?: string }).req_id ?? []);
+  const entries = lines.map((line) => JSON.parse(line) as { type?: string; req_id: string });
+  return entries.flatMap(({ type, req_id }) => (type === memory.calls.store.type ? req_id : []));
 }

@@ -32,6 +32,7 @@ interface Flight {
   readonly bytes: number;
   readonly lastSeq: number;
   readonly callbacks: Callback[];
+  readonly companions: (() => void)[];
   /** Forks whose first turn is part of the unit. */
   readonly forks: readonly JournalEntry[];
 }
@@ -47,6 +48,8 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
   #lines: string[] = [];
   #bytes = 0;
   #callbacks: Callback[] = [];
+  /** To call while the unit is written. */
+  #companions: (() => void)[] = [];
   /** Turns that end with a split, each followed by the forks that begin with its state. */
   #splits: (SessionTurn | JournalEntry)[] = [];
   #isTouched: boolean;
@@ -121,6 +124,19 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
     else callback(this.#error);
   }
 
+  writtenWith(callback: () => void): void {
+    if (this.#isLosing || this.#error !== undefined) return;
+    if (!this.#isEnded && (this.#isScheduled || this.#isUnborn)) this.#companions.push(callback);
+    else callback();
+  }
+
+  writing(): void {
+    const flight = this.#flights.at(-1);
+    if (flight === undefined) return;
+    for (const companion of flight.companions.splice(0)) companion();
+    for (const fork of flight.forks) fork.writing();
+  }
+
   track(plugin: string, state: LayeredState): void {
     this.#tracked.set(plugin, state);
     state.track(() => this.#schedule());
@@ -135,6 +151,7 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#attach(this.#callbacks.splice(0));
+    for (const companion of this.#companions.splice(0)) companion();
     this.#store.commit(forgetSession(this.#session.id));
   }
 
@@ -187,23 +204,27 @@ export class JournalEntry implements SessionJournal, JournalledLines, CommitUnit
     }
     const first = turns.length;
     const forks = this.#splits.length === 0 ? noForks : this.#takeForks(turns);
-    const [lines, bytes, callbacks] = [this.#lines, this.#bytes, this.#callbacks];
+    const [lines, bytes, callbacks, companions] = [this.#lines, this.#bytes, this.#callbacks, this.#companions];
     this.#lines = [];
     this.#bytes = 0;
     this.#callbacks = [];
+    if (companions.length > 0) this.#companions = [];
     // After a recovery or a repeated handshake, the record is usually unchanged.
     if (this.#isTouched && isSame(this.#written, this.#session.readRecord())) this.#isTouched = false;
     this.#isTouched ||= this.#lastSeq + lines.length - this.#recordedSeq >= linesPerRecord;
     if (lines.length > 0 || changes.length > 0 || this.#isTouched) turns.push(this.#finishTurn(lines, bytes, changes));
-    if (turns.length === first) return this.#attach(callbacks);
+    if (turns.length === first) {
+      for (const companion of companions) companion();
+      return this.#attach(callbacks);
+    }
     this.#bytesInFlight += bytes;
-    this.#flights.push({ lines, bytes, lastSeq: this.#lastSeq, callbacks, forks });
+    this.#flights.push({ lines, bytes, lastSeq: this.#lastSeq, callbacks, companions, forks });
   }
 
   #takeSplits(turns: SessionTurn[]): void {
     if (this.#splits.length === 0) return;
     const forks = this.#takeForks(turns);
-    this.#flights.push({ lines: [], bytes: 0, lastSeq: this.#lastSeq, callbacks: [], forks });
+    this.#flights.push({ lines: [], bytes: 0, lastSeq: this.#lastSeq, callbacks: [], companions: [], forks });
   }
 
   #takeForks(turns: SessionTurn[]): readonly JournalEntry[] {

@@ -271,3 +271,48 @@ test("what a failed sync may have lost is told to nobody who comes back", async 
   expect(journal.load("one")).toBeUndefined();
   await database.close();
 });
+
+test("nothing is written with a turn that follows a lost turn, also if an earlier turn ends in between", async () => {
+  const syncs: (() => void)[] = [];
+  const path = newPath();
+  const database = await createSqliteDatabase({
+    path,
+    durability: "power",
+    syncFile: (_file, callback) => void syncs.push(() => callback(null)),
+  });
+  const journal = createSqlJournal(database);
+  const told: string[] = [];
+  const entry = journal.open({
+    id: "one",
+    readRecord: () => record,
+    released: (lines) => void told.push(...lines),
+    lost: (error) => void told.push(error.message),
+  });
+  const written: string[] = [];
+  const turn = async (line: string, write = () => void written.push(line)) => {
+    entry.lines.append(line);
+    entry.lines.writtenWith(write);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await turn("a");
+  await turn("b");
+  await turn("lost", () => {
+    throw new Error("no audit");
+  });
+  await vi.waitFor(() => expect(syncs.length).toBeGreaterThan(0));
+  syncs.shift()?.();
+  await vi.waitFor(() => expect(told).toEqual(["a"]));
+  await turn("c");
+  expect(written).toEqual(["a", "b"]);
+  await vi.waitFor(() => {
+    syncs.shift()?.();
+    expect(told).toEqual(["a", "b", "no audit"]);
+  });
+  expect(journal.load("one")).toMatchObject({ lines: ["a", "b"], lastSeq: 2 });
+  entry.lines.writtenWith(() => void written.push("after the loss"));
+  expect(written).toEqual(["a", "b"]);
+  const closing = database.close();
+  const timer = setInterval(() => syncs.shift()?.(), 1);
+  await closing;
+  clearInterval(timer);
+});

@@ -19,6 +19,11 @@ export interface JournalStore extends Pick<Journal, "load" | "forgetOlderThan" |
 export interface CommitUnit {
   /** Never throws. */
   take(): readonly SessionTurn[];
+  /**
+   * Called once while the turns are written, unless they are lost already: it may add writes to the same transaction. If it
+   * throws, the turns must not become durable.
+   */
+  writing(): void;
   ended(error?: Error): void;
   /** The session that the unit removes, if any. `load` returns undefined for it as soon as `commit` was called. */
   readonly forgets?: string;
@@ -30,7 +35,7 @@ export interface CommitUnit {
  */
 export function forgetSession(session: string): CommitUnit {
   const turn = { session, lines: [], lastSeq: 0, acknowledged: 0, changes: [], isForgotten: true } as const;
-  return { take: () => [turn], ended() {}, forgets: session };
+  return { take: () => [turn], writing() {}, ended() {}, forgets: session };
 }
 
 /** A key of a plugin's state with its new value as JSON; undefined if the key was deleted. */

@@ -84,7 +84,10 @@ export class LateJournalStore implements JournalStore {
     await this.#travel();
     if (this.#isCrashed) return new Promise(() => {});
     const error = before ?? (this.#fails() ? new Error("the connection was reset") : undefined);
-    if (error === undefined) for (const turn of turns) this.#apply(turn);
+    if (error === undefined) {
+      unit.writing();
+      for (const turn of turns) this.#apply(turn);
+    }
     // Half of the way back: a crash here leaves what is committed and was not told.
     await this.#travel();
     if (this.#isCrashed) return new Promise(() => {});

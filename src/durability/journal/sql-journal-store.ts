@@ -84,7 +84,17 @@ class SqlJournalStore implements JournalStore {
     this.#units = [];
     // All units are taken before the first write, so that a failed write is reported to each of them.
     const taken = units.map((unit) => this.#take(unit, error));
-    if (error === undefined) for (const turns of taken) for (const turn of turns) this.#write(this.#place(turn));
+    if (error !== undefined) return;
+    try {
+      for (const turns of taken) for (const turn of turns) this.#write(this.#place(turn));
+      taken.forEach((turns, index) => {
+        if (turns.length > 0) units[index]?.writing();
+      });
+    } catch (cause) {
+      // The transaction is lost, also for turns that were not appended yet.
+      for (const turns of taken) for (const { session } of turns) this.#lost.add(session);
+      throw cause;
+    }
   }
 
   #take(unit: CommitUnit, error: Error | undefined): readonly SessionTurn[] {
@@ -94,7 +104,8 @@ class SqlJournalStore implements JournalStore {
     const ended = (failure?: Error) => {
       const result = loss ?? failure;
       if (unit.forgets !== undefined && result === undefined) this.#leaving.delete(unit.forgets);
-      if (this.#lost.size > 0) for (const { session } of turns) this.#lost.delete(session);
+      // An earlier unit of the session may end first, and well.
+      if (result !== undefined && this.#lost.size > 0) for (const { session } of turns) this.#lost.delete(session);
       unit.ended(result);
     };
     if (error === undefined) this.#database.afterCommit(ended);

@@ -1,7 +1,7 @@
 // Writes the audit entries of one session.
 //
-// If the session has a journal, an entry is recorded once the turn of its answer is durable. So the audit log never
-// reports a success whose answer was not sent and whose changes are lost after a restart.
+// If the session has a journal, an entry is recorded with the turn of its answer (`isWithTurn`), or once that turn is
+// durable. So the audit log never reports a success whose answer was not sent and whose changes are lost after a restart.
 import type { SessionInfo } from "../../plugin/call-context.ts";
 import type { A2EError } from "../../protocol/errors.ts";
 import type { Kernel } from "../kernel.ts";
@@ -21,6 +21,8 @@ interface AuditedMessage {
   readonly bytesIn: number;
 }
 
+type AuditedLines = Pick<JournalledLines, "committed" | "writtenWith">;
+
 const noChain: readonly string[] = [];
 
 /** The error code in the audit log of a call that succeeded but whose turn could not be made durable. */
@@ -29,14 +31,14 @@ const lostCode = "runtime_error";
 export class CallAudit {
   readonly #kernel: Pick<Kernel, "audit" | "auditEntry">;
   readonly #info: Required<SessionInfo>;
-  readonly #lines: Pick<JournalledLines, "committed"> | undefined;
+  readonly #lines: AuditedLines | undefined;
   readonly #asHost: string | undefined;
   #count = 0;
 
   constructor(
     kernel: Pick<Kernel, "audit" | "auditEntry" | "isAuditedAsHost" | "hostId">,
     info: Required<SessionInfo>,
-    lines: Pick<JournalledLines, "committed"> | undefined,
+    lines: AuditedLines | undefined,
   ) {
     this.#kernel = kernel;
     this.#info = info;
@@ -101,6 +103,7 @@ export class CallAudit {
     if (this.#lines === undefined) return this.#kernel.audit.record(entry);
     // A copy, because the entry is overwritten for the next message.
     const kept = { ...entry };
+    if (this.#kernel.audit.isWithTurn === true) return this.#lines.writtenWith(() => this.#kernel.audit.record(kept));
     this.#lines.committed((error) => {
       if (error !== undefined && kept.success) {
         kept.success = false;
@@ -139,7 +142,7 @@ export function createAuditEntry(): AuditEntry {
   };
 }
 
-/** Catches the errors that an audit log throws, and logs the first of them. */
+/** Catches the errors that an audit log throws, and logs the first of them. In a log `isWithTurn` they lose the turn. */
 export function guardAudit(audit: AuditLog, log: Kernel["log"]): AuditLog {
   let isReported = false;
   const report = (error: unknown) => {
@@ -147,7 +150,10 @@ export function guardAudit(audit: AuditLog, log: Kernel["log"]): AuditLog {
     isReported = true;
   };
   return {
+    ...(audit.proven === undefined ? undefined : { proven: audit.proven }),
+    isWithTurn: audit.isWithTurn === true,
     record(entry) {
+      if (audit.isWithTurn === true) return audit.record(entry);
       try {
         audit.record(entry);
       } catch (error) {

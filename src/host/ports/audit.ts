@@ -1,4 +1,4 @@
-// The port for audit entries. An audit log cannot fail a call, and calls do not wait for it.
+// The port for audit entries. An audit log cannot fail a call, and calls do not wait for it, unless it is part of the turn.
 
 /**
  * A handled message, a nested call that failed, or a call that a session made in the background. Nested calls that
@@ -33,7 +33,22 @@ export interface AuditEntry {
   rule: string;
 }
 
+/** Shows that a log only grows. See src/audit. */
+export interface AuditProofs {
+  /** The newest signed checkpoint as a note, and how many entries it covers; "" before the first. */
+  readonly checkpoint: { readonly note: string; readonly size: number };
+  /** The hashes by which the newest checkpoint continues the log of `older` entries. Throws if it has fewer. */
+  proveConsistency(older: number): Uint8Array[];
+}
+
 export interface AuditLog {
+  /**
+   * True if entries are written with the turn of their answer: `record` is called while the journal writes that turn, and
+   * the turn is lost if it throws. Otherwise `record` is called after the turn is durable or lost.
+   */
+  readonly isWithTurn?: boolean;
+  /** Present if the log proves itself. */
+  readonly proven?: AuditProofs;
   /** Must return at once. The caller reuses the entry object: copy the fields before returning. */
   record(entry: AuditEntry): void;
   /** Writes all recorded entries. */

@@ -82,4 +82,9 @@ export interface JournalledLines {
    * turn were released. Synchronously if nothing is pending.
    */
   committed(callback: (error?: Error) => void): void;
+  /**
+   * Calls back while all lines and changes so far are written, so that the writes of the callback are part of the same turn;
+   * never if they are lost. If the callback throws, the turn is lost. Synchronously if nothing is pending.
+   */
+  writtenWith(callback: () => void): void;
 }
