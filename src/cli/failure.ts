@@ -51,6 +51,7 @@ const connectionExitCodes: Record<A2EConnectionError["code"], number> = {
   not_connected: exitCodes.unreachable,
   connection_lost: exitCodes.unreachable,
   handshake_failed: exitCodes.unreachable,
+  audit_fork: exitCodes.unreachable,
   invalid_answer: exitCodes.unreachable,
   duplicate_id: exitCodes.usage,
   timeout: exitCodes.toolFailed,

@@ -11,6 +11,7 @@ import type { CheckedAnswer } from "../protocol/table/checked-answer.ts";
 import type { Transport } from "../protocol/transport.ts";
 import { type CapabilityApi, createApi } from "./api.ts";
 import { type AskHandler, AskHandlers } from "./ask-handlers.ts";
+import type { AuditWitness } from "./audit-witness.ts";
 import { type ClientCallFn, type ClientInterceptor, composeClientInterceptors } from "./client-interceptors.ts";
 import { A2EConnectionError } from "./errors.ts";
 import { guarded } from "./guarded.ts";
@@ -40,6 +41,8 @@ export interface ClientOptions {
    * others later.
    */
   asks?(onAsk: OnAsk): void;
+  /** Compares the audit log of the host with the checkpoint of the last visit: `createAuditWitness({ … })`. */
+  witness?: AuditWitness;
   /** Wrap every call; the first interceptor is the outermost. */
   interceptors?: readonly ClientInterceptor[];
   clock?: Clock;
@@ -147,10 +150,12 @@ export class A2EClient {
   }
 
   async handshake(): Promise<void> {
-    const { capabilities = protocolCapabilities, authToken = "" } = this.#options;
+    const { capabilities = protocolCapabilities, authToken = "", witness } = this.#options;
+    const audit_size = await witness?.heldSize();
     const request = { agent_id: this.agentId, agent_caps: [...capabilities], auth_token: authToken };
-    const answer = await this.#callOnce(handshake, request, {});
+    const answer = await this.#callOnce(handshake, audit_size === undefined ? request : { ...request, audit_size }, {});
     if (!answer.ok) throw new A2EConnectionError("handshake_failed", `Handshake failed: ${answer.reason}`);
+    await witness?.accept(answer.audit);
     this.#sessionId = answer.session_id;
     this.#acceptedCaps = answer.accepted_caps;
     this.#maxParallel = answer.max_parallel;

@@ -49,7 +49,9 @@ export class A2EConnectionError extends Error {
     | "timeout"
     | "aborted"
     | "invalid_answer"
-    | "duplicate_id";
+    | "duplicate_id"
+    /** The audit log of the host does not continue the checkpoint that this agent holds. */
+    | "audit_fork";
 
   constructor(code: A2EConnectionError["code"], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -1,6 +1,7 @@
 // The public subpath `a2e/client`: the agent's side, for browsers and everywhere else.
 export type { CapabilityApi } from "../client/api.ts";
 export type { AskHandler } from "../client/ask-handlers.ts";
+export type { AuditWitness } from "../client/audit-witness.ts";
 export { A2EClient, type AcceptedCap, type ClientOptions, type OnAsk } from "../client/client.ts";
 export type { ClientCall, ClientCallFn, ClientInterceptor } from "../client/client-interceptors.ts";
 export { A2EClientError, A2EConnectionError, type CallEvent } from "../client/errors.ts";

@@ -29,7 +29,8 @@ export function checkContinuation(hash: Hash, older: string, newer: string, proo
   return { isContinued: true, checkpoint: sent };
 }
 
-function readCheckpoint(note: string): Checkpoint | undefined {
+/** The checkpoint of a note whose signature is not checked; undefined for any other text. */
+export function readCheckpoint(note: string): Checkpoint | undefined {
   const parsed = parseNote(note);
   return parsed === undefined ? undefined : parseCheckpoint(parsed.text);
 }

@@ -44,6 +44,11 @@ export const handshake = call("handshake/req", "handshake/resp", {
     agent_id: z.string().default(""),
     agent_caps: z.array(z.string()).default([]),
     auth_token: z.string().default(""),
+    audit_size: z
+      .int()
+      .min(0)
+      .optional()
+      .describe("Entries of the audit log in the checkpoint that the agent holds: asks for `audit.proof`."),
   }),
   result: z.object({
     session_id: z.string().default(""),
@@ -51,6 +56,18 @@ export const handshake = call("handshake/req", "handshake/resp", {
     max_parallel: z.int().default(4),
     ok: z.boolean().default(true),
     reason: z.string().default("").describe("auth_failed, version_mismatch, no_caps or server_error if ok is false."),
+    audit: z
+      .object({
+        checkpoint: z
+          .string()
+          .describe("The newest checkpoint of the audit log: a signed note (c2sp.org/tlog-checkpoint)."),
+        proof: z
+          .array(z.string())
+          .optional()
+          .describe("Hashes in base64 which show that the log continues its first `audit_size` entries."),
+      })
+      .optional()
+      .describe("Present if the audit log of the host proves itself. An extension of ours."),
   }),
   isControl: true,
   concealed: ["auth_token"],
@@ -202,7 +219,17 @@ export const shutdownPayload = z.object({
 
 export const shutdownReport = push("session/closed", {
   doc: "Last message of a session that was shut down: which calls were cut off. An extension of ours.",
-  payload: z.object({ reason: z.string(), cut_off: z.array(z.string()).default([]) }),
+  payload: z.object({
+    reason: z.string(),
+    cut_off: z.array(z.string()).default([]),
+    audit: z
+      .object({
+        n: z.int().describe("How many audit entries the session has, since the host has started."),
+        checkpoint: z.string().describe("The newest checkpoint; it may not cover the last entries yet."),
+      })
+      .optional()
+      .describe("Present if the audit log of the host proves itself."),
+  }),
   example: { reason: "shutdown", cut_off: [] },
 });
 

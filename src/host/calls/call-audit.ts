@@ -74,6 +74,12 @@ export class CallAudit {
     this.#record(entry, error.code);
   }
 
+  /** For the last message of the session: an agent can count its entries. Empty if the log does not prove itself. */
+  report(): { audit?: { n: number; checkpoint: string } } {
+    const { proven } = this.#kernel.audit;
+    return proven === undefined ? {} : { audit: { n: this.#count, checkpoint: proven.checkpoint.note } };
+  }
+
   /** All sessions share one entry object: an audit log must copy the fields that it needs. */
   #begin(ts: number, type: string, capability: string, id: string, bytesIn: number): AuditEntry {
     const entry = this.#kernel.auditEntry;

@@ -74,6 +74,7 @@ export class LiveSession implements Session {
   readonly #kernel: Kernel;
   readonly #holder: SessionHolder;
   readonly #journal: SessionJournal | undefined;
+  readonly #audit: CallAudit;
   readonly #calls: CallRunner;
   readonly #router: MessageRouter;
   readonly #outbox: Outbox;
@@ -135,6 +136,7 @@ export class LiveSession implements Session {
     const isKnown = (origin !== undefined && kernel.journal !== undefined) || restoreFrom !== undefined;
     this.#kept = holder.keep(this.#inside, isKnown);
     const audit = new CallAudit(kernel, scope.info, lines);
+    this.#audit = audit;
     this.#calls = new CallRunner(kernel, scope, { outbox, intake: this.intake, parts, kept: this.#kept }, audit);
     parts.calls = this.#calls;
     const shutdown = (timeoutMs: number) => this.#shutdown(timeoutMs);
@@ -331,7 +333,9 @@ export class LiveSession implements Session {
   }
 
   #shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer> {
-    return this.#decide(this.#opening.admit(request, this.#credentials), (admitted) => this.#admit(admitted));
+    return this.#decide(this.#opening.admit(request, this.#credentials), (admitted) =>
+      this.#admit(admitted, request.audit_size),
+    );
   }
 
   get #credentials(): PeerCredentials {
@@ -353,12 +357,13 @@ export class LiveSession implements Session {
     });
   }
 
-  #admit(admitted: Admitted | string): HandshakeAnswer | Promise<HandshakeAnswer> {
+  #admit(admitted: Admitted | string, auditSize: number | undefined): HandshakeAnswer | Promise<HandshakeAnswer> {
     if (typeof admitted === "string") return this.#reject(admitted);
     const { principal, granted, accepted_caps } = admitted;
     const refusal = this.#authorize(principal);
     if (refusal !== undefined) return this.#reject(refusal);
-    const answer = (isOpen: boolean) => (isOpen ? this.#opening.accepted(accepted_caps) : this.#reject("server_error"));
+    const answer = (isOpen: boolean) =>
+      isOpen ? this.#opening.accepted(accepted_caps, auditSize) : this.#reject("server_error");
     return andThen(this.#open(principal, granted), answer);
   }
 
@@ -503,6 +508,7 @@ export class LiveSession implements Session {
       this.#kernel,
       { journal: this.#journal, outbox: this.#outbox, parts: this.#parts, calls: this.#calls, kept: this.#kept },
       {
+        audit: this.#audit,
         whenHostStops: this.#isTransient ? "end" : "leave",
         refuseWaiting: (error) => this.#refuseWaiting(error),
         ended: () => this.#ended(),

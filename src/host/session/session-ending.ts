@@ -4,6 +4,7 @@ import { DrainTime } from "../../machinery/pacing/drain-time.ts";
 import { createMessage } from "../../protocol/codec.ts";
 import { shutdownReport } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
+import type { CallAudit } from "../calls/call-audit.ts";
 import type { CallRunner } from "../calls/call-runner.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Outbox } from "../outbound/outbox.ts";
@@ -24,6 +25,7 @@ export interface EndingComponents {
 export interface EndingPort {
   /** The event to apply if the host stops: "end" if the agent cannot reconnect. */
   readonly whenHostStops: "end" | "leave";
+  readonly audit: Pick<CallAudit, "report">;
   /** Answers the messages that wait to be handled with this error. */
   refuseWaiting(error: A2EError): void;
   /** Called once, when the session has ended here. */
@@ -100,7 +102,8 @@ export class SessionEnding {
 
   #sendReport(reason: string, cut_off: string[]): void {
     const { nextId, clock } = this.#session.parts.scope.sources;
-    this.#session.outbox.send(createMessage(shutdownReport.type, nextId(), clock.now(), { reason, cut_off }));
+    const report = { reason, cut_off, ...this.#port.audit.report() };
+    this.#session.outbox.send(createMessage(shutdownReport.type, nextId(), clock.now(), report));
   }
 
   /** A journal that fails must not prevent a session from closing. Its entry is removed later, at `sessionMaxAgeMs`. */

@@ -12,6 +12,7 @@ import { copyJson } from "../../protocol/json.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import type { PeerCredentials } from "../authentication.ts";
 import type { Kernel } from "../kernel.ts";
+import { witnessedBy } from "./audit-witness.ts";
 import { type Negotiation, negotiate } from "./handshake.ts";
 import type { SessionParts } from "./session-parts.ts";
 
@@ -124,8 +125,12 @@ export class SessionOpening {
     return owner === undefined || owner === ownerOf(principal) ? principal : "auth_failed";
   }
 
-  accepted(accepted_caps: HandshakeAnswer["accepted_caps"]): HandshakeAnswer {
-    return this.#answer(true, "", accepted_caps);
+  /** `auditSize` is the size of the checkpoint that the agent holds. */
+  accepted(accepted_caps: HandshakeAnswer["accepted_caps"], auditSize?: number): HandshakeAnswer {
+    const answer = this.#answer(true, "", accepted_caps);
+    const audit = witnessedBy(this.#kernel.audit.proven, auditSize, this.#kernel.log);
+    if (audit !== undefined) answer.audit = audit;
+    return answer;
   }
 
   /** The answer to a handshake that failed, and whether the agent has used up `maxHandshakeAttempts`. */
