@@ -6,7 +6,9 @@ import { tools } from "../caps/tools/protocol.ts";
 import { toHostConfig } from "../config/parsing.ts";
 import type { A2EHostConfigInput } from "../config/schema.ts";
 import { createLogger } from "../plugin/logger.ts";
+import { core } from "../protocol/core.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
+import { narrowToken } from "../tokens/narrow-token.ts";
 import { openApiKeyFile } from "./api-key-file.ts";
 import { type ConfiguredServer, startConfiguredServer } from "./configured-server.ts";
 import { connect } from "./connect-node.ts";
@@ -188,6 +190,49 @@ test("a recorded session with restricted rights is replayed without the roles of
   const report = await replayConfigured(recording, { ...rest, roles: {}, auth: toHostConfig({}, { env: {} }).auth });
   expect(report).toMatchObject({ is_identical: true });
   expect(report.messages).toBeGreaterThan(3);
+});
+
+test("a session mints a token with less than its rights, which ends with the key of its principal", async () => {
+  const { server, keys, config } = await start();
+  const { key } = keys.create({ id: "ada", roles: ["agent"] });
+  const parent = await open(server, key);
+  const caveats = { capabilities: ["tools", "memory"], tools: ["read_*"], namespaces: ["notes"] };
+  const { token } = await parent.use(core).token(caveats);
+  const child = await open(server, token, { ws: true });
+  const { tools: shown } = await child.use(tools).list({});
+  expect(shown.every(({ name }) => name.startsWith("read_"))).toBe(true);
+  await child.use(memory).init({ namespace: "notes" });
+  const forbidden = { code: "forbidden" };
+  await expect(child.use(tools).call({ tool_name: "js_eval" })).rejects.toMatchObject(forbidden);
+  await expect(child.use(memory).init({ namespace: "other" })).rejects.toMatchObject(forbidden);
+  await expect(child.use(core).fork({})).rejects.toMatchObject(forbidden);
+  await expect(parent.use(core).token({ tools: [" "] })).rejects.toMatchObject({ code: "schema_violation" });
+  const expired = narrowToken(token, { expires_at: 1 });
+  const elsewhere = narrowToken(token, { audience: ["another-host"] });
+  for (const refused of [expired, elsewhere, `${token.slice(0, -2)}AA`]) {
+    await expect(open(server, refused)).rejects.toMatchObject({ code: "handshake_failed" });
+  }
+  keys.revoke("ada");
+  await expect.poll(() => server.host.sessions.list().filter(({ status }) => status === "open")).toEqual([]);
+  await expect(open(server, token)).rejects.toMatchObject({ code: "handshake_failed" });
+  const [entry] = (await auditOf(server, config.data_dir)).filter(({ error_code }) => error_code === "forbidden");
+  expect(entry).toMatchObject({ principal: "key:ada", rule: "no role allows it" });
+  expect(String(entry?.chain).split(",").length).toBeGreaterThan(2);
+});
+
+test("tokens of the shared token are refused once the shared token is another", async () => {
+  const { server, config } = await start({ auth_token: "hush", auth: {} });
+  const { token } = await (await open(server, "hush")).use(core).token({ tools: ["read_*"] });
+  await open(server, token);
+  await server.close(0);
+  const again = await startConfiguredServer({ ...config, auth_token: "other" });
+  onTestFinished(() => again.close(0));
+  await expect(open(again, token)).rejects.toMatchObject({ code: "handshake_failed" });
+});
+
+test("a host without credentials mints no tokens", async () => {
+  const { server } = await start({ auth: {} });
+  await expect((await open(server, "")).use(core).token({})).rejects.toMatchObject({ code: "runtime_error" });
 });
 
 test("only operators list the sessions of a host", async () => {
