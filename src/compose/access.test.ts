@@ -1,13 +1,19 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { memory } from "../caps/memory/protocol.ts";
 import { tools } from "../caps/tools/protocol.ts";
+import { A2EClient } from "../client/client.ts";
 import { toHostConfig } from "../config/parsing.ts";
 import type { A2EHostConfigInput } from "../config/schema.ts";
+import { audience, createTestIssuer, issuer } from "../credentials/jwt.suite.ts";
 import { createLogger } from "../plugin/logger.ts";
+import { core } from "../protocol/core.ts";
 import { useTemporaryFolder } from "../stores/temporary-folder.suite.ts";
+import { narrowToken } from "../tokens/narrow-token.ts";
+import { createDirectTransport } from "../transports/direct.ts";
 import { openApiKeyFile } from "./api-key-file.ts";
+import { startConfiguredHost } from "./configured-host.ts";
 import { type ConfiguredServer, startConfiguredServer } from "./configured-server.ts";
 import { connect } from "./connect-node.ts";
 import { replayConfigured } from "./replay.ts";
@@ -188,6 +194,91 @@ test("a recorded session with restricted rights is replayed without the roles of
   const report = await replayConfigured(recording, { ...rest, roles: {}, auth: toHostConfig({}, { env: {} }).auth });
   expect(report).toMatchObject({ is_identical: true });
   expect(report.messages).toBeGreaterThan(3);
+});
+
+test("a session mints a token with less than its rights, which ends with the key of its principal", async () => {
+  const { server, keys, config } = await start();
+  const { key } = keys.create({ id: "ada", roles: ["agent"] });
+  const parent = await open(server, key);
+  const caveats = { capabilities: ["tools", "memory"], tools: ["read_*"], namespaces: ["notes"] };
+  const { token } = await parent.use(core).token(caveats);
+  const child = await open(server, token, { ws: true });
+  const { tools: shown } = await child.use(tools).list({});
+  expect(shown.every(({ name }) => name.startsWith("read_"))).toBe(true);
+  await child.use(memory).init({ namespace: "notes" });
+  const forbidden = { code: "forbidden" };
+  await expect(child.use(tools).call({ tool_name: "js_eval" })).rejects.toMatchObject(forbidden);
+  await expect(child.use(memory).init({ namespace: "other" })).rejects.toMatchObject(forbidden);
+  await expect(child.use(core).fork({})).rejects.toMatchObject(forbidden);
+  await expect(parent.use(core).token({ tools: [" "] })).rejects.toMatchObject({ code: "schema_violation" });
+  const expired = narrowToken(token, { expires_at: 1 });
+  const elsewhere = narrowToken(token, { audience: ["another-host"] });
+  for (const refused of [expired, elsewhere, `${token.slice(0, -2)}AA`]) {
+    await expect(open(server, refused)).rejects.toMatchObject({ code: "handshake_failed" });
+  }
+  keys.revoke("ada");
+  await expect.poll(() => server.host.sessions.list().filter(({ status }) => status === "open")).toEqual([]);
+  await expect(open(server, token)).rejects.toMatchObject({ code: "handshake_failed" });
+  const [entry] = (await auditOf(server, config.data_dir)).filter(({ error_code }) => error_code === "forbidden");
+  expect(entry).toMatchObject({ principal: "key:ada", rule: "no role allows it" });
+  expect(String(entry?.chain).split(",").length).toBeGreaterThan(2);
+});
+
+test("tokens of the shared token are refused once the shared token is another", async () => {
+  const { server, config } = await start({ auth_token: "hush", auth: {} });
+  const { token } = await (await open(server, "hush")).use(core).token({ tools: ["read_*"] });
+  await open(server, token);
+  await server.close(0);
+  const again = await startConfiguredServer({ ...config, auth_token: "other" });
+  onTestFinished(() => again.close(0));
+  await expect(open(again, token)).rejects.toMatchObject({ code: "handshake_failed" });
+});
+
+test("a host without credentials mints no tokens", async () => {
+  const { server } = await start({ auth: {} });
+  await expect((await open(server, "")).use(core).token({})).rejects.toMatchObject({ code: "runtime_error" });
+});
+
+test("a JWT of an issuer names principal, agent and roles, and is refreshed in the same session", async () => {
+  const as = await createTestIssuer(() => Date.now());
+  const realFetch = globalThis.fetch;
+  const fetched = vi
+    .spyOn(globalThis, "fetch")
+    .mockImplementation((input, init) =>
+      String(input).startsWith(issuer) ? as.fetch(input as string, init) : realFetch(input, init),
+    );
+  onTestFinished(() => fetched.mockRestore());
+  const claims = { principal: "sub", roles: "scope", agent: "agent" };
+  const jwt = [{ issuer, audience: [audience], claims, roles: ["observer"] }];
+  const { server } = await start({ auth: { jwt } });
+  const client = await open(server, await as.sign({ scope: "researcher unknown", agent: "robot" }), { agentId: "x" });
+  const [session] = server.host.sessions.list();
+  expect(session?.info.principal).toMatchObject({ id: `${issuer}|alice`, agentId: "robot" });
+  await expect(client.use(tools).call({ tool_name: "js_eval" })).rejects.toMatchObject({ code: "forbidden" });
+  const before = session?.info.principal.expiresAt ?? 0;
+  const exp = Math.floor(Date.now() / 1000) + 3000;
+  const auth_token = await as.sign({ exp, agent: "robot", scope: "agent" });
+  const answer = await client.use(core).handshake({ agent_id: "x", agent_caps: ["tools"], auth_token });
+  expect(answer).toMatchObject({ ok: true, session_id: session?.id });
+  expect(session?.info.principal.expiresAt).toBeGreaterThan(before);
+  const other = { agent_id: "x", agent_caps: ["tools"], auth_token: await as.sign({ sub: "mallory", agent: "robot" }) };
+  expect(await client.use(core).handshake(other)).toMatchObject({ ok: false, reason: "auth_failed" });
+  const watcher = await open(server, await as.sign({ sub: "bob" }));
+  await expect(watcher.use(memory).store({ entries: [] })).rejects.toMatchObject({ code: "forbidden" });
+  for (const wrong of [{ aud: "https://other.example" }, { exp: 1 }, { iss: "https://evil.example" }]) {
+    await expect(open(server, await as.sign(wrong))).rejects.toMatchObject({ code: "handshake_failed" });
+  }
+});
+
+test("an agent at the other end of a pipe acts for the user who started the host", async () => {
+  const config = toHostConfig({ auth: { keys: true } }, { baseDir: nextFolder(), env: {} });
+  const host = await startConfiguredHost(config, { areSessionsKept: false, user: "ann" });
+  onTestFinished(() => host.close(0));
+  const client = await A2EClient.connect({ transport: createDirectTransport(() => host.sessions.create()) });
+  await client.use(tools).list({});
+  expect(host.sessions.list()[0]?.info.principal).toMatchObject({ id: "user:ann", isAuthenticated: true });
+  const wrong = { transport: createDirectTransport(() => host.sessions.create()), authToken: "guess" };
+  await expect(A2EClient.connect(wrong)).rejects.toMatchObject({ code: "handshake_failed" });
 });
 
 test("only operators list the sessions of a host", async () => {

@@ -9,14 +9,14 @@ import { type Credential, isRefusal, type ProvenIdentity, type Refusal } from ".
 import type { JwtIssuer } from "../credentials/jwt.ts";
 import { createNarrowedTokens, type NarrowedTokens } from "../credentials/narrowed-token.ts";
 import { createSharedToken } from "../credentials/shared-token.ts";
-import type { Authenticate, Authorize } from "../host/authentication.ts";
+import type { Authenticate, Authorize, MintToken } from "../host/authentication.ts";
 import type { A2EHost } from "../host/host.ts";
 import type { Logger } from "../plugin/logger.ts";
 import type { Secrets } from "../plugin/ports/secrets.ts";
 import { type Identity, type Principal, sharedTokenId } from "../plugin/principal.ts";
 import { andThen } from "../protocol/awaitable.ts";
 import { type Clock, systemClock } from "../protocol/envelope.ts";
-import { A2EError } from "../protocol/errors.ts";
+import { A2EError, messageOf } from "../protocol/errors.ts";
 import type { Limits } from "../protocol/limits.ts";
 import { createWildcard } from "../protocol/wildcards/wildcard.ts";
 import type { Caveats } from "../tokens/caveats.ts";
@@ -35,8 +35,7 @@ export interface AccessOptions {
 export interface Access {
   readonly authenticate: Authenticate;
   readonly authorize: Authorize;
-  /** A token with the rights of this principal that is restricted by these caveats. Throws if a caveat is not valid. */
-  mintToken(principal: Principal, caveats: Caveats): string;
+  readonly mintToken: MintToken;
   /** Closes the sessions of each API key that is revoked from now on. */
   follow(host: Pick<A2EHost, "sessions">): void;
   close(): Promise<void>;
@@ -68,7 +67,13 @@ export async function openAccess(config: A2EHostConfig, options: AccessOptions):
         return andThen(check(presented), (outcome) => toIdentity(outcome, log));
       },
       authorize: createAuthorization({ roles, identityOf, log }),
-      mintToken: (principal, caveats) => tokens.mint(toProven(principal), caveats),
+      mintToken(principal, caveats) {
+        try {
+          return tokens.mint(toProven(principal), caveats as Caveats);
+        } catch (error) {
+          throw new A2EError("schema_violation", messageOf(error));
+        }
+      },
       follow(host) {
         file?.keys.onRevoked(({ principalId, reason }) => {
           if (reason === "revoked") endSessions(host, principalId);

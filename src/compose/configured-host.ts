@@ -82,7 +82,7 @@ export async function startConfiguredHost(
     const access = await openAccess(config, { secrets, limits, log, clock: parts.clock, user });
     if (access !== undefined) keep(access);
     const options: HostOptions = {
-      ...(access === undefined ? {} : toPorts(access)),
+      ...(access === undefined ? {} : toPorts(access, recordings !== undefined)),
       ...parts,
       interceptors: [...(parts.interceptors ?? []), ...spans],
       hostId: config.host_id,
@@ -117,9 +117,13 @@ export async function startConfiguredHost(
   }
 }
 
-function toPorts(access: Access): Pick<HostOptions, "authenticate" | "authorize" | "owned"> {
-  const { authenticate, authorize } = access;
-  return { authenticate, authorize, owned: [access] };
+/** A recorded session gets no tokens: its answers are in the recording, and a token is a secret. */
+function toPorts(
+  access: Access,
+  isRecorded: boolean,
+): Pick<HostOptions, "authenticate" | "authorize" | "mintToken" | "owned"> {
+  const { authenticate, authorize, mintToken } = access;
+  return { authenticate, authorize, ...(isRecorded ? {} : { mintToken }), owned: [access] };
 }
 
 function follow(host: A2EHost, access: Access | undefined): A2EHost {

@@ -40,6 +40,9 @@ export async function startConfiguredServer(
       allowedHosts: allowed_hosts,
       corsOrigins: cors.origins,
       ...(public_url === undefined ? {} : { publicUrl: public_url }),
+      ...(config.auth.jwt.length === 0
+        ? {}
+        : { authorization: { issuers: config.auth.jwt.map(({ issuer }) => issuer) } }),
       ...toTlsOptions(tls),
       keepAliveMs: keep_alive_seconds * 1000,
       routes: [createMcpRoute(host)],

@@ -23,6 +23,7 @@ const unaskedTypes = new Map<string, string>([
     "of capabilities without an event of their own, whose calls send none: src/host/calls/call-runner.test.ts",
   ],
   ["session/replay/resp", "the reference host records nothing: src/compose/replay.test.ts"],
+  ["session/token/resp", "the reference host mints no tokens: src/compose/access.test.ts"],
   ["mcp/server/authorize/resp", "needs an authorisation server: src/caps/mcp/authorization/oauth.test.ts"],
   ["skill/changed", "pushed when folders of skills change: src/caps/skill/reload.test.ts"],
 ]);

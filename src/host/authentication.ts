@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { anonymous, type Identity, type Principal, sharedTokenId } from "../plugin/principal.ts";
 import type { Awaitable } from "../protocol/awaitable.ts";
+import type { token } from "../protocol/core.ts";
+import type { RequestOf } from "../protocol/table/capability.ts";
 import type { Rights } from "../rights/rights.ts";
 
 /** A certificate that the server has verified: the client has its private key, and `clientCa` has issued it. */
@@ -47,6 +49,12 @@ export interface AuthorizedSession {
  * handshake is rejected with the code of the error, and a session that was recovered has no rights.
  */
 export type Authorize = (principal: Principal, session: AuthorizedSession) => Rights;
+
+/**
+ * Returns a token with the rights of this principal that is restricted by caveats, the fields of session/token/req. Throws
+ * an A2EError if a caveat is not valid.
+ */
+export type MintToken = (principal: Principal, caveats: RequestOf<typeof token>) => string;
 
 /** Checks one shared token. Without a token every agent is let in, so a host without a token binds to loopback only. */
 export function createTokenAuthentication(token: string | undefined): Authenticate {

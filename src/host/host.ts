@@ -18,7 +18,13 @@ import type { Awaitable } from "../protocol/awaitable.ts";
 import { type Clock, createIdSource, type IdSource, systemClock } from "../protocol/envelope.ts";
 import { defaultLimits, type Limits } from "../protocol/limits.ts";
 import { everything } from "../rights/rights.ts";
-import { type Authenticate, type Authorize, type Credentials, createTokenAuthentication } from "./authentication.ts";
+import {
+  type Authenticate,
+  type Authorize,
+  type Credentials,
+  createTokenAuthentication,
+  type MintToken,
+} from "./authentication.ts";
 import { createAuditEntry, guardAudit } from "./calls/call-audit.ts";
 import { composeInterceptors } from "./calls/dispatch.ts";
 import type { Interceptor } from "./calls/interceptors.ts";
@@ -39,6 +45,8 @@ export interface HostOptions {
   authenticate?: Authenticate;
   /** The rights of a principal; if it is left out, every principal may make every call. */
   authorize?: Authorize;
+  /** Answers session/token/req; without it the call fails. */
+  mintToken?: MintToken;
   isHandshakeRequired?: boolean;
   limits?: Partial<Limits>;
   audit?: AuditLog;
@@ -238,6 +246,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[], se
     intake: new IntakeSchedule({ limits, clock }),
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
     authorize: options.authorize ?? (() => everything),
+    mintToken: options.mintToken,
     snapshots: options.snapshots,
     snapshotMode: options.snapshotMode ?? "hybrid",
     snapshotSchedule: options.snapshotSchedule ?? noSchedule,

@@ -7,7 +7,7 @@ import type { LoadedPlugin } from "../plugin/plugin.ts";
 import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import type { Limits } from "../protocol/limits.ts";
 import type { TypeRegistry } from "../protocol/table/registry.ts";
-import type { Authenticate, Authorize } from "./authentication.ts";
+import type { Authenticate, Authorize, MintToken } from "./authentication.ts";
 import type { CallFn } from "./calls/interceptors.ts";
 import type { AuditEntry, AuditLog } from "./ports/audit.ts";
 import type { Journal } from "./ports/journal.ts";
@@ -34,6 +34,7 @@ export interface Kernel extends Sources {
   readonly authenticate: Authenticate;
   /** The rights of a principal, when it is let in and when its session is recovered. */
   readonly authorize: Authorize;
+  readonly mintToken: MintToken | undefined;
   readonly snapshots: SnapshotStore;
   readonly snapshotMode: SnapshotMode;
   readonly snapshotSchedule: SnapshotSchedule;

@@ -212,6 +212,39 @@ export const replay = call("session/replay/req", "session/replay/resp", {
   example: { request: {}, result: { messages: 42, is_identical: true, cut: "the session went on" } },
 });
 
+const names = z.array(z.string());
+const amount = z.number().min(0);
+
+export const token = call("session/token/req", "session/token/resp", {
+  about: { access: "write" },
+  doc: "Returns a token with the rights of this session's principal, restricted by the given caveats, for example for a subagent. It ends with the credential of the principal. An extension of ours.",
+  request: z.object({
+    capabilities: names.optional().describe("Only these capabilities; `*` stands for any characters, also below."),
+    tools: names.optional(),
+    namespaces: names.optional().describe("Of memory."),
+    environments: names.optional(),
+    budget: z
+      .object({
+        calls: amount.optional(),
+        env_steps: amount.optional(),
+        process_seconds: amount.optional(),
+        tokens: amount.optional(),
+        cost_usd: amount.optional(),
+        bytes_stored: amount.optional(),
+      })
+      .optional()
+      .describe("Amounts that may be used up in all."),
+    depth: z.int().min(0).optional().describe("Generations of subagents that the holder may start."),
+    expires_at: amount.optional().describe("Seconds since 1970."),
+    audience: names.optional().describe("Names of the hosts that may accept it."),
+  }),
+  result: z.object({ token: z.string().describe("A secret; anyone who has it can narrow it further.") }),
+  example: {
+    request: { capabilities: ["tools"], tools: ["read_*"], expires_at: 1789003600 },
+    result: { token: "a2e1.eyJrZXkiOiIxIn0.eyJ0b29scyI6WyJyZWFkXyoiXX0.c2lnbmF0dXJl" },
+  },
+});
+
 /** `shutdown` has no answer: it is the only request-like message without a call. */
 export const shutdownPayload = z.object({
   timeout: z.number().min(0).default(10).describe("Seconds that calls in flight may still take."),
@@ -269,6 +302,6 @@ export const resumed = push("session/resumed", {
 
 export const core = capability("core", {
   doc: "Handshake, life cycle, errors and events: served by every host without any plugin.",
-  calls: { handshake, ping, cancel, snapshot, restore, listSnapshots, fork, merge, replay },
+  calls: { handshake, ping, cancel, snapshot, restore, listSnapshots, fork, merge, replay, token },
   pushes: { withdrawn, shutdownReport, gap, resumed },
 });

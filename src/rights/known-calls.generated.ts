@@ -11,6 +11,7 @@ export const knownCalls: readonly CallFacts[] = [
   { capabilities: ["core"], name: "fork", type: "session/fork/req", access: "write" },
   { capabilities: ["core"], name: "merge", type: "session/merge/req", access: "write" },
   { capabilities: ["core"], name: "replay", type: "session/replay/req", access: "read" },
+  { capabilities: ["core"], name: "token", type: "session/token/req", access: "write" },
   { capabilities: ["chains", "chain"], name: "run", type: "chain/req", access: "write", resource: "chain" },
   { capabilities: ["chains", "chain"], name: "validate", type: "chain/validate/req", access: "read" },
   { capabilities: ["chains", "chain"], name: "list", type: "chain/list/req", access: "read", resource: "chain" },

@@ -16,6 +16,7 @@ import { openSqlite } from "../../stores/sqlite/sqlite.ts";
 import { type ConfigChoice, readConfig } from "../hosting/config-options.ts";
 import { findNodeProblem } from "../node-version.ts";
 import type { Terminal } from "../terminal.ts";
+import { checkAuth } from "./auth-checks.ts";
 import type { Finding } from "./finding.ts";
 import { checkSandboxes } from "./sandbox-checks.ts";
 
@@ -29,6 +30,7 @@ export async function examine(choice: ConfigChoice, terminal: Terminal): Promise
     checkFolder("data", config.data_dir, "--data-dir names another"),
     checkFolder("workspace", config.workspace_dir, "--workspace names another"),
     checkPort(config.server.host, config.server.port),
+    checkAuth(config),
     checkSandboxes(config),
     checkProgram("chromium", ["chromium", "chromium-browser", "google-chrome"], "runs the browser tests", terminal),
   ];

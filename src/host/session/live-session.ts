@@ -441,6 +441,11 @@ export class LiveSession implements Session {
       sources: this.#scope.sources,
       shakeHands: (request) => this.#shakeHands(request),
       cancel: (callId, reason) => this.cancel(callId, reason),
+      mintToken: (caveats) => {
+        const { mintToken } = this.#kernel;
+        if (mintToken !== undefined) return mintToken(this.#info.principal, caveats);
+        throw new A2EError("runtime_error", "this host does not mint tokens", { retryable: false });
+      },
       kept: this.#kept.calls,
     });
     return { handlers: handlers as unknown as SessionPart["handlers"] };

@@ -2,7 +2,7 @@
 // because a host may have thousands of sessions and most of them make only one of these calls.
 
 import type { Forking, Handlers } from "../../plugin/plugin.ts";
-import type { cancel, core, handshake, merge, replay, restore, snapshot } from "../../protocol/core.ts";
+import type { cancel, core, handshake, merge, replay, restore, snapshot, token } from "../../protocol/core.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf, ResultInputOf } from "../../protocol/table/capability.ts";
 import type { StoredSnapshot } from "../ports/snapshot-store.ts";
@@ -18,6 +18,8 @@ export interface CorePort {
   readonly sources: Sources;
   shakeHands(request: RequestOf<typeof handshake>): HandshakeAnswer | Promise<HandshakeAnswer>;
   cancel(callId: string, reason: string): boolean;
+  /** Throws an A2EError if this host has no credentials, or if a caveat is not valid. */
+  mintToken(caveats: RequestOf<typeof token>): string;
   readonly kept: KeptCalls;
 }
 
@@ -73,6 +75,10 @@ export class SessionCore implements Handlers<typeof core> {
   replay(): ResultInputOf<typeof replay> {
     const message = "this session is not recorded: the host's config has no recording.enabled";
     throw new A2EError("runtime_error", message, { retryable: false });
+  }
+
+  token(caveats: RequestOf<typeof token>) {
+    return { token: this.#session.mintToken(caveats) };
   }
 
   async merge({ session_id }: RequestOf<typeof merge>) {

@@ -49,6 +49,7 @@ export const gating: readonly Requirement[] = [
         "session/fork/req",
         "session/merge/req",
         "session/replay/req",
+        "session/token/req",
       ]) {
         checkError(await peer.request(type, { call_id: "x" }), "unauthorized");
       }
