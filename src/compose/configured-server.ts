@@ -1,7 +1,8 @@
 // From a config to a host behind its HTTP door.
 import type { A2EHostConfig } from "../config/schema.ts";
 import type { A2EHost } from "../host/host.ts";
-import { startServer } from "../server/http-server.ts";
+import { builtInRoles } from "../rights/roles.ts";
+import { type ServerOptions, startServer } from "../server/http-server.ts";
 import type { HostMetrics } from "../telemetry/host-metrics.ts";
 import { checkBinding } from "./binding.ts";
 import { type ConfiguredHostOptions, startConfiguredHost } from "./configured-host.ts";
@@ -44,6 +45,7 @@ export async function startConfiguredServer(
         ? {}
         : { authorization: { issuers: config.auth.jwt.map(({ issuer }) => issuer) } }),
       ...toTlsOptions(tls),
+      ...authorizationOf(config),
       keepAliveMs: keep_alive_seconds * 1000,
       routes: [createMcpRoute(host)],
       ...(metrics === undefined ? {} : { metrics: () => metrics.render(host) }),
@@ -59,6 +61,13 @@ export async function startConfiguredServer(
     metrics?.close();
     throw error;
   }
+}
+
+/** Where clients without a token get one, and the roles that they may ask for as scopes. */
+function authorizationOf({ auth, roles }: A2EHostConfig): Pick<ServerOptions, "authorization"> {
+  if (auth.jwt.length === 0) return {};
+  const scopes = [...new Set([...Object.keys(builtInRoles), ...Object.keys(roles)])];
+  return { authorization: { issuers: auth.jwt.map(({ issuer }) => issuer), scopes } };
 }
 
 /** Outermost, so that the time of other interceptors is measured too. */

@@ -41,7 +41,7 @@ export async function startOidcIssuer(resource: string) {
         clientCredentials: { enabled: true },
         resourceIndicators: {
           enabled: true,
-          getResourceServerInfo: () => ({ scope: "agent", accessTokenFormat: "jwt" }),
+          getResourceServerInfo: () => ({ scope: "agent", audience: resource, accessTokenFormat: "jwt" }),
         },
       },
       scopes: ["agent"],
