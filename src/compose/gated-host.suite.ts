@@ -24,7 +24,7 @@ import { createFakeClock } from "../testing/fake-clock.ts";
 import type { Caveats } from "../tokens/caveats.ts";
 
 /** The name of the host that tokens may be bound to. */
-export const ownAudience = "gated-host";
+const ownAudience = "gated-host";
 
 export interface GatedHostOptions extends Partial<HostOptions> {
   roles?: Readonly<Record<string, RoleRules>>;
@@ -130,7 +130,7 @@ function examplePlugin(table: Capability, runs: string[], respond: GatedHostOpti
 }
 
 /** The rights by the roles of a principal, restricted by the caveats of its token. */
-export function rightsOf(principal: Principal, roles: Readonly<Record<string, RoleRules>>): Rights {
+function rightsOf(principal: Principal, roles: Readonly<Record<string, RoleRules>>): Rights {
   const { roles: names = [], caveats = [] } = principal as Principal & Pick<ProvenIdentity, "caveats">;
   return caveats.reduce((rights, link) => rights.and(caveatRights(link)), compileRights(roles, names));
 }

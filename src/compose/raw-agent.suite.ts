@@ -9,7 +9,7 @@ import { serveStdio } from "../transports/stdio/stdio.ts";
 import { createNodeWebSocketTransport } from "../transports/websocket/websocket-node.ts";
 
 /** The answer to a message that got none because the link was closed. */
-export const linkClosed = { type: "error", code: "link_closed" };
+const linkClosed = { type: "error", code: "link_closed" };
 
 /** `token` is what the transport itself presents, before the handshake. */
 export const wires: Readonly<Record<string, (host: A2EHost, url: string, token?: string) => Transport>> = {
