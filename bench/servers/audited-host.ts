@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSqlJournal } from "../../src/durability/journal/sql-journal-store.ts";
 import { keepSessions } from "../../src/durability/keep-sessions.ts";
-import { A2EHost } from "../../src/host/host.ts";
+import { A2EHost, type HostOptions } from "../../src/host/host.ts";
 import type { SnapshotStore } from "../../src/host/ports/snapshot-store.ts";
 import type { Plugin } from "../../src/plugin/plugin.ts";
 import { noSandboxes, type Sandboxes } from "../../src/plugin/ports/sandbox.ts";
@@ -26,6 +26,8 @@ export interface AuditedHostOptions {
   sandboxes?: Sandboxes;
   /** Where the files of the host lie; a temporary folder where left out, gone when the host closes. */
   folder?: string;
+  /** Who is let in, and with which rights; everyone and all of them where left out. */
+  access?: Pick<HostOptions, "authenticate" | "authorize">;
 }
 
 export interface AuditedHost {
@@ -36,7 +38,7 @@ export interface AuditedHost {
 }
 
 export async function startAuditedHost(options: AuditedHostOptions): Promise<AuditedHost> {
-  const { plugins, storage = "memory", sandboxes = noSandboxes } = options;
+  const { plugins, storage = "memory", sandboxes = noSandboxes, access = {} } = options;
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "a2e-bench-")));
   const path = join(folder, "audit.ndjson");
   const log = {
@@ -59,6 +61,7 @@ export async function startAuditedHost(options: AuditedHostOptions): Promise<Aud
     database,
     ...(isDurable ? { journal: createSqlJournal(database) } : {}),
     sandboxes,
+    ...access,
     workspaceDir: folder,
     dataDir: folder,
   });

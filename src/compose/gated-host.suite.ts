@@ -14,7 +14,6 @@ import type { Principal } from "../plugin/principal.ts";
 import { andThen } from "../protocol/awaitable.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Capability } from "../protocol/table/capability.ts";
-import { shortType } from "../rights/call-facts.ts";
 import { compileRights, type Rights } from "../rights/rights.ts";
 import type { RoleRules } from "../rights/roles.ts";
 import { tableCalls } from "../rights/table-calls.suite.ts";
@@ -25,18 +24,26 @@ import { createFakeClock } from "../testing/fake-clock.ts";
 import type { Caveats } from "../tokens/caveats.ts";
 
 /** The name of the host that tokens may be bound to. */
-export const ownAudience = "gated-host";
+const ownAudience = "gated-host";
 
 export interface GatedHostOptions extends Partial<HostOptions> {
   roles?: Readonly<Record<string, RoleRules>>;
   sharedToken?: string;
+  /** Changes the options at the end, for example to record sessions. */
+  wrap?(options: HostOptions): HostOptions;
   /** Replaces the table's example as the result of a handler. */
   respond?(type: string, request: JsonObject): JsonObject | undefined | Promise<never>;
 }
 
 export type GatedHost = Awaited<ReturnType<typeof startGatedHost>>;
 
-export async function startGatedHost({ roles = {}, sharedToken, respond, ...options }: GatedHostOptions = {}) {
+export async function startGatedHost({
+  roles = {},
+  sharedToken,
+  respond,
+  wrap = (given) => given,
+  ...options
+}: GatedHostOptions = {}) {
   const clock = createFakeClock();
   const log = createCapturedLog();
   const database = await createSqliteDatabase({ path: ":memory:" });
@@ -52,7 +59,7 @@ export async function startGatedHost({ roles = {}, sharedToken, respond, ...opti
   const runs: string[] = [];
   /** The number of calls that have passed the gate, those of the host itself included. */
   let admitted = 0;
-  const host = await A2EHost.start({
+  const given: HostOptions = {
     plugins: Object.values(tables).map((table) => examplePlugin(table, runs, respond)),
     keeping: keepSessions,
     snapshots: createMemorySnapshotStore(),
@@ -74,7 +81,8 @@ export async function startGatedHost({ roles = {}, sharedToken, respond, ...opti
     clock,
     log,
     ...options,
-  });
+  };
+  const host = await A2EHost.start(wrap(given));
   keys.onRevoked(({ principalId }) => {
     for (const session of host.sessions.list())
       if (session.info.principal.id === principalId) void session.close("revoked");
@@ -122,7 +130,7 @@ function examplePlugin(table: Capability, runs: string[], respond: GatedHostOpti
 }
 
 /** The rights by the roles of a principal, restricted by the caveats of its token. */
-export function rightsOf(principal: Principal, roles: Readonly<Record<string, RoleRules>>): Rights {
+function rightsOf(principal: Principal, roles: Readonly<Record<string, RoleRules>>): Rights {
   const { roles: names = [], caveats = [] } = principal as Principal & Pick<ProvenIdentity, "caveats">;
   return caveats.reduce((rights, link) => rights.and(caveatRights(link)), compileRights(roles, names));
 }
@@ -142,6 +150,8 @@ function caveatRights({ capabilities, tools, namespaces, environments }: Caveats
 /** Allows these resources of a kind, and all calls that are not about this kind. */
 function restrictKind(kind: string, names: readonly string[] | undefined): string[] | undefined {
   if (names === undefined) return undefined;
-  const others = tableCalls.filter(({ call }) => call.about.resource !== kind).map(({ call }) => shortType(call.type));
+  const others = tableCalls
+    .filter(({ call: { about } }) => about.access !== "none" && about.resource !== kind)
+    .map(({ capability, name }) => `${capability.name}/${name}`);
   return [...others, ...names.map((name) => `${kind}:${name}`)];
 }

@@ -9,12 +9,14 @@ import { serveStdio } from "../transports/stdio/stdio.ts";
 import { createNodeWebSocketTransport } from "../transports/websocket/websocket-node.ts";
 
 /** The answer to a message that got none because the link was closed. */
-export const linkClosed = { type: "error", code: "link_closed" };
+const linkClosed = { type: "error", code: "link_closed" };
 
-export const wires: Readonly<Record<string, (host: A2EHost, url: string) => Transport>> = {
+/** `token` is what the transport itself presents, before the handshake. */
+export const wires: Readonly<Record<string, (host: A2EHost, url: string, token?: string) => Transport>> = {
   direct: (host) => createDirectTransport(() => host.sessions.create()),
-  HTTP: (_, url) => createNodeHttpTransport({ url }),
-  WebSocket: (_, url) => createNodeWebSocketTransport({ url: url.replace("http", "ws") }),
+  HTTP: (_, url, token) => createNodeHttpTransport({ url, ...(token === undefined ? {} : { token }) }),
+  WebSocket: (_, url, token) =>
+    createNodeWebSocketTransport({ url: url.replace("http", "ws"), ...(token === undefined ? {} : { token }) }),
   stdio: (host) => createPipedTransport(host),
 };
 
