@@ -11,6 +11,7 @@ const below = {
   machinery: ["protocol", "plugin"],
   tokens: ["protocol"],
   credentials: ["protocol", "plugin", "machinery", "tokens"],
+  quotas: ["protocol", "rights", "plugin"],
   host: ["protocol", "rights", "plugin", "machinery/pacing", "machinery/state"],
   client: ["protocol", "proofs"],
   audit: ["protocol", "proofs", "plugin", "machinery"],

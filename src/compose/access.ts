@@ -19,6 +19,7 @@ import { type Clock, systemClock } from "../protocol/envelope.ts";
 import { A2EError, messageOf } from "../protocol/errors.ts";
 import type { Limits } from "../protocol/limits.ts";
 import { createWildcard } from "../protocol/wildcards/wildcard.ts";
+import { hasQuotas } from "../quotas/quota-settings.ts";
 import type { Caveats } from "../tokens/caveats.ts";
 import { openApiKeyFile } from "./api-key-file.ts";
 import { createAuthorization } from "./authorization.ts";
@@ -64,7 +65,12 @@ export async function openAccess(config: A2EHostConfig, options: AccessOptions):
     return {
       authenticate: ({ agent_id: agentId, token, certificate }) => {
         const presented = { agentId, token, audience, ...(certificate === undefined ? {} : { certificate }) };
-        return andThen(check(presented), (outcome) => toIdentity(outcome, log));
+        return andThen(check(presented), (outcome) => {
+          if (isRefusal(outcome) || enforcesBudgets(config) || (outcome.budgets ?? []).length === 0)
+            return toIdentity(outcome, log);
+          log.warn("a token with a budget was refused: configure quotas, so that budgets are counted");
+          return undefined;
+        });
       },
       authorize: createAuthorization({ roles, identityOf, log }),
       mintToken(principal, caveats) {
@@ -96,6 +102,14 @@ function endSessions({ sessions }: Pick<A2EHost, "sessions">, id: string): void 
 }
 
 /** The shared token without roles of its own is the principal that it was before there were others. */
+/**
+ * Whether the host counts what principals use. A host with the shared token alone does not, because it would cost every call
+ * a little: it refuses tokens that have a budget.
+ */
+export function enforcesBudgets({ auth, quotas }: Pick<A2EHostConfig, "auth" | "quotas">): boolean {
+  return auth.keys || auth.jwt.length > 0 || auth.certificates.length > 0 || hasQuotas(quotas);
+}
+
 function toIdentity(outcome: ProvenIdentity | Refusal, log: Logger): Identity | undefined {
   if (!isRefusal(outcome)) {
     const { id, roles, caveats } = outcome;

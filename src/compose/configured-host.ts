@@ -19,10 +19,11 @@ import { defaultLimits } from "../protocol/limits.ts";
 import type { Recordings } from "../recording/recorder.ts";
 import { createSandboxes } from "../sandboxes/sandboxes.ts";
 import { openKeyFile } from "../stores/files/key-file.ts";
-import { type Access, openAccess } from "./access.ts";
+import { type Access, enforcesBudgets, openAccess } from "./access.ts";
 import { lockDataFolder, makeDataFolder, makeFolder } from "./data-folder.ts";
 import { HostStartError } from "./host-start-error.ts";
 import { openAudit } from "./open-audit.ts";
+import { withQuotas } from "./quota-seams.ts";
 import { openCallSpans } from "./telemetry.ts";
 
 export interface ConfiguredHostOptions {
@@ -81,7 +82,7 @@ export async function startConfiguredHost(
     const spans = config.telemetry.traces ? [await openCallSpans()] : [];
     const access = await openAccess(config, { secrets, limits, log, clock: parts.clock, user });
     if (access !== undefined) keep(access);
-    const options: HostOptions = {
+    const plain: HostOptions = {
       ...(access === undefined ? {} : toPorts(access, recordings !== undefined)),
       ...parts,
       interceptors: [...(parts.interceptors ?? []), ...spans],
@@ -103,6 +104,9 @@ export async function startConfiguredHost(
       dataDir: config.data_dir,
       workspaceDir: config.workspace_dir,
     };
+    const options = withQuotas(plain, config.quotas, {
+      areTokensAccepted: access !== undefined && enforcesBudgets(config),
+    });
     if (recordings === undefined) return follow(await A2EHost.start(options), access);
     const replay = async (recording: string) => {
       const { replayConfigured } = await import("./replay.ts");

@@ -41,9 +41,6 @@ export async function startConfiguredServer(
       allowedHosts: allowed_hosts,
       corsOrigins: cors.origins,
       ...(public_url === undefined ? {} : { publicUrl: public_url }),
-      ...(config.auth.jwt.length === 0
-        ? {}
-        : { authorization: { issuers: config.auth.jwt.map(({ issuer }) => issuer) } }),
       ...toTlsOptions(tls),
       ...authorizationOf(config),
       keepAliveMs: keep_alive_seconds * 1000,

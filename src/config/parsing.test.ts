@@ -42,6 +42,7 @@ describe("defaults", () => {
       transport: { type: "http", config: {} },
       handshake: { required: true },
       roles: {},
+      quotas: { default: { budget: { per_day: {}, in_all: {} } }, roles: {}, principals: {} },
       telemetry: { metrics: false, traces: false },
       audit: {
         enabled: true,

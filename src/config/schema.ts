@@ -5,6 +5,7 @@ import { canonicalCapability } from "../protocol/dialects.ts";
 import { jsonObject } from "../protocol/json.ts";
 import { auth } from "./auth.ts";
 import { globalLimits } from "./limits.ts";
+import { quotas } from "./quotas.ts";
 import { roles } from "./roles.ts";
 import { sandboxConfig } from "./sandbox.ts";
 
@@ -270,6 +271,9 @@ export const hostConfig = z.strictObject({
   roles: roles.describe(
     "Roles by name, beside the built-in roles operator, agent and observer. `a2e policy explain` shows what a role may do and why.",
   ),
+  quotas: quotas
+    .prefault({})
+    .describe('Limits and budgets per principal. "unlimited" turns off a limit of a less specific section.'),
   audit: audit.prefault({}).describe("The audit log."),
   telemetry: telemetry.prefault({}).describe("Metrics and traces of calls. Each costs a little speed."),
   plugins: z

@@ -28,7 +28,7 @@ import {
 import { createAuditEntry, guardAudit } from "./calls/call-audit.ts";
 import { composeInterceptors } from "./calls/dispatch.ts";
 import type { Interceptor } from "./calls/interceptors.ts";
-import type { Kernel } from "./kernel.ts";
+import type { HostCharge, Kernel } from "./kernel.ts";
 import { type AuditLog, noAudit } from "./ports/audit.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { CreateKeeping } from "./ports/session-keeping.ts";
@@ -47,6 +47,13 @@ export interface HostOptions {
   authorize?: Authorize;
   /** Answers session/token/req; without it the call fails. */
   mintToken?: MintToken;
+  /**
+   * Throws an A2EError if a principal may not begin a session now. A door asks before it creates a session for a peer
+   * that shows a credential.
+   */
+  admit?: (identity: Identity) => void;
+  /** Receives the amounts that plugins charge; they charge nothing if it is left out. */
+  charge?: HostCharge;
   isHandshakeRequired?: boolean;
   limits?: Partial<Limits>;
   audit?: AuditLog;
@@ -103,17 +110,19 @@ export class A2EHost {
   readonly #database: Database | undefined;
   readonly #sandboxes: Sandboxes;
   readonly #owned: NonNullable<HostOptions["owned"]>;
+  readonly #admit: HostOptions["admit"];
   #closing: Promise<void> | undefined;
 
   private constructor(
     kernel: Kernel,
     plugins: readonly LoadedPlugin[],
-    { createSessionId = randomUUID, keeping, tap, database, sandboxes = noSandboxes, owned = [] }: HostOptions,
+    { createSessionId = randomUUID, keeping, tap, database, sandboxes = noSandboxes, owned = [], admit }: HostOptions,
   ) {
     this.#owned = owned;
     this.#kernel = kernel;
     this.#database = database;
     this.#sandboxes = sandboxes;
+    this.#admit = admit;
     this.hostId = kernel.hostId;
     this.limits = kernel.limits;
     this.tools = kernel.tools;
@@ -176,6 +185,11 @@ export class A2EHost {
   /** Returns the identity that the credentials prove; undefined if they are not valid. */
   authenticate(credentials: Credentials): Awaitable<Identity | undefined> {
     return this.#kernel.authenticate(credentials);
+  }
+
+  /** Throws an A2EError if the principal may not begin a session now. */
+  admit(identity: Identity): void {
+    this.#admit?.(identity);
   }
 
   /**
@@ -252,6 +266,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[], se
     snapshotSchedule: options.snapshotSchedule ?? noSchedule,
     journal: options.journal,
     tools: options.toolCatalogue ?? new ToolCatalogue(),
+    charge: options.charge,
     intercept: composeInterceptors(options.interceptors),
     runApart: AsyncResource.bind(runNow) as Kernel["runApart"],
     startedAt: clock.now(),

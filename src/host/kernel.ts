@@ -4,7 +4,9 @@ import type { Deadlines } from "../machinery/pacing/deadlines.ts";
 import type { IntakeSchedule } from "../machinery/pacing/intake-schedule.ts";
 import type { Logger } from "../plugin/logger.ts";
 import type { LoadedPlugin } from "../plugin/plugin.ts";
+import type { Principal } from "../plugin/principal.ts";
 import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
+import type { UsageUnit } from "../plugin/usage.ts";
 import type { Limits } from "../protocol/limits.ts";
 import type { TypeRegistry } from "../protocol/table/registry.ts";
 import type { Authenticate, Authorize, MintToken } from "./authentication.ts";
@@ -13,6 +15,9 @@ import type { AuditEntry, AuditLog } from "./ports/audit.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { SnapshotMode, SnapshotSchedule, SnapshotStore } from "./ports/snapshot-store.ts";
 import type { Sources } from "./sources.ts";
+
+/** Charges the budgets of a principal; see `Charge` in plugin/usage.ts. */
+export type HostCharge = (principal: Principal, unit: UsageUnit, amount: number) => void;
 
 export interface Kernel extends Sources {
   readonly hostId: string;
@@ -41,6 +46,8 @@ export interface Kernel extends Sources {
   /** Persists sessions; undefined if they end with the process. */
   readonly journal: Journal | undefined;
   readonly tools: ToolCatalogue;
+  /** Undefined if nothing is charged. */
+  readonly charge: HostCharge | undefined;
   /** The interceptors of the host as one function; undefined if the host has no interceptors. */
   readonly intercept: CallFn | undefined;
   /**

@@ -6,6 +6,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { Call, RequestInputOf, ResultOf } from "../protocol/table/capability.ts";
 import type { Logger } from "./logger.ts";
 import type { Principal } from "./principal.ts";
+import type { Charge } from "./usage.ts";
 
 export interface SessionInfo {
   /** A secret: a peer that has it can act in the session. */
@@ -56,6 +57,8 @@ export interface CallContext {
   emit(kind: EventKind | (string & {}), data: JsonObject): void;
   /** Replaces the timeout of this call, counted from its start. `maxCallTimeoutMs` still applies. */
   setTimeout(timeoutMs: number): void;
+  /** Undefined if nothing is charged: the host has no quotas, or the plugin runs in a thread of its own. */
+  readonly charge?: Charge | undefined;
   /** Calls any capability of this session with the same checks, limits and audit as a call of the agent. */
   readonly call: CallOther;
   /** Like `call`, but returns a result without a promise if it is available at once, and may throw an A2EError. */

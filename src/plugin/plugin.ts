@@ -20,6 +20,7 @@ import type { Sandboxes } from "./ports/sandbox.ts";
 import type { Secrets } from "./ports/secrets.ts";
 import type { SessionState } from "./session-state.ts";
 import type { ToolCatalogue } from "./tool-catalogue.ts";
+import type { Charge } from "./usage.ts";
 
 /** The argument of `setup()`, which is called once when the host starts. */
 export interface PluginContext {
@@ -92,6 +93,8 @@ export interface SessionContext {
   fromOutside<Message>(receive: (message: Message) => void, asWritten?: AsWritten<Message>): (message: Message) => void;
   /** Calls any capability of this session outside of a request. Calls in flight are cancelled when the session ends. */
   readonly call: CallOther;
+  /** For work that goes on after its call, as of processes. Undefined under the same conditions as in `CallContext`. */
+  readonly charge?: Charge | undefined;
 }
 
 /** Converts a message to its recorded form. `conceal` empties the secret fields of a request of the given type. */

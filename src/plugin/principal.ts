@@ -1,4 +1,5 @@
 // The identity that a session acts for. The gate decides by principal and never sees tokens.
+import type { Amounts } from "./usage.ts";
 
 /** What a credential says about the peer that presented it. Plain JSON: it is stored with the session. */
 export interface Identity {
@@ -16,6 +17,8 @@ export interface Identity {
   readonly chain?: readonly string[];
   /** The name of the agent, if the credential states it: it counts instead of the name that the agent claims. */
   readonly agentId?: string;
+  /** Budgets of tokens in the chain, each with the id of the token that it is charged to. */
+  readonly budgets?: readonly { readonly id: string; readonly budget: Amounts }[];
 }
 
 export interface Principal extends Identity {

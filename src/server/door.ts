@@ -4,7 +4,8 @@ import type { ClientCertificate, PeerCredentials } from "../host/authentication.
 import type { A2EHost } from "../host/host.ts";
 import type { OutboundLine } from "../host/outbound/outbound-log.ts";
 import type { PeerBeginning } from "../host/session/session-origin.ts";
-import { type Awaitable, isThenable } from "../protocol/awaitable.ts";
+import type { Identity } from "../plugin/principal.ts";
+import { type Awaitable, andThen, isThenable } from "../protocol/awaitable.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
 import { remoteNetwork } from "./remote-network.ts";
 import { replyUnauthorized } from "./reply.ts";
@@ -53,17 +54,20 @@ export function beginningOf({ host }: Door, request: IncomingMessage, token?: st
   const credentials = credentialsOf(request, token);
   const beginning = { ...(address === undefined ? {} : { address }), ...certificateOf(request) };
   if (credentials.token === "" && credentials.certificate === undefined) return beginning;
-  const begin = (isAuthenticated: boolean) => ({ ...beginning, isAuthenticated });
+  return andThen(identityOf(host, credentials), (identity) => {
+    // Throws if the principal has no session left. A peer that shows no credential learns it from its handshake.
+    if (identity !== undefined) host.admit(identity);
+    return { ...beginning, isAuthenticated: identity?.isAuthenticated === true };
+  });
+}
+
+/** Undefined also if it cannot be decided: the handshake asks again, and reports the failure. */
+function identityOf(host: A2EHost, credentials: PeerCredentials): Awaitable<Identity | undefined> {
   try {
     const identity = host.authenticate({ agent_id: "", ...credentials });
-    if (!isThenable(identity)) return begin(identity?.isAuthenticated === true);
-    return identity.then(
-      (known) => begin(known?.isAuthenticated === true),
-      () => begin(false),
-    );
+    return isThenable(identity) ? identity.then(undefined, () => undefined) : identity;
   } catch {
-    // The handshake asks again, and reports the failure.
-    return begin(false);
+    return undefined;
   }
 }
 

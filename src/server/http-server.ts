@@ -209,8 +209,17 @@ const statusOfCode: Record<string, number> = {
   runtime_error: 409,
 };
 
+/** A principal has used up a limit of its own. Other principals are still served, so it is not a 503 of the host. */
+function isOverQuota({ code, detail }: A2EError): boolean {
+  return code === "rate_limited" && typeof detail.limit === "string" && detail.limit !== "maxSessions";
+}
+
 function replyFailure({ host }: Door, response: ServerResponse, error: unknown): void {
   const status = error instanceof A2EError ? statusOfCode[error.code] : undefined;
+  if (error instanceof A2EError && isOverQuota(error)) {
+    const seconds = Math.ceil(Number(error.detail.retry_after_ms ?? 1000) / 1000);
+    return replyError(response, 429, error.message, "", { "retry-after": `${seconds}` });
+  }
   if (status !== undefined)
     return replyError(response, status, (error as A2EError).message, "", status === 503 ? { "retry-after": "1" } : {});
   host.log.error("a request failed", { error });

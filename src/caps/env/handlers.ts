@@ -84,6 +84,7 @@ export function createHandlers(
     step({ episode_id, action }, caller) {
       const episode = episodes.get(episode_id);
       const { autoreset } = options;
+      caller.charge?.("env_steps", 1);
       if (!(episode instanceof Episode)) return episode.then((opened) => stepOnce(opened, action, autoreset, caller));
       return stepOnce(episode, action, autoreset, caller);
     },
@@ -123,11 +124,13 @@ export function createHandlers(
 
     batchStep(request, caller) {
       assertAtMost(request.actions.length, options.max_batch, "max_batch");
+      caller.charge?.("env_steps", request.actions.length);
       return stepBatch(episodes, request, request.autoreset ?? options.autoreset, () => clock.now(), caller);
     },
 
     whatIf({ episode_id, actions, seed }, caller) {
       assertAtMost(actions.length, envLimits.maxWhatIf, "maxWhatIf");
+      caller.charge?.("env_steps", actions.length);
       return andThen(episodes.get(episode_id), (episode) => tryActions(episode, actions, seed, caller));
     },
 

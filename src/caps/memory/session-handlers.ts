@@ -81,6 +81,7 @@ class MemorySession {
       const draft = toDraft(entry, maxEntryBytes, now);
       return "code" in draft ? draft : (this.#refuseWrite(opened, entry.tier) ?? draft);
     });
+    context.charge?.("bytes_stored", sizeOf(drafts));
     if (embedder === undefined) return this.#write(opened, request, drafts, now);
     const semantic = drafts.filter((draft, index): draft is Draft => {
       return request.entries[index]?.tier === "semantic" && !("code" in draft);
@@ -250,4 +251,9 @@ function toStoreResult(entries: StoreRequest["entries"], outcomes: readonly Writ
 
 function toLine({ index, key, code, message }: EntryProblem): string {
   return `entries[${index}] (${keyToWire(key).key_text.slice(0, 80)}): ${code}: ${message}`;
+}
+
+/** Of the drafts that are stored; the others have been refused. */
+function sizeOf(drafts: readonly (Draft | Refusal)[]): number {
+  return drafts.reduce((sum, draft) => ("code" in draft ? sum : sum + draft.size), 0);
 }

@@ -5,7 +5,7 @@ import type { FeedEvent } from "./output/feed.ts";
 import type { ProcStatus } from "./protocol.ts";
 
 /** Why the host ended a process. */
-export type EndReason = "timeout" | "output_limit" | "session_ended";
+export type EndReason = "timeout" | "output_limit" | "session_ended" | "budget_used_up";
 
 /** Node reports exit code 0 for a signal without a name. For a signal that this host sent, the name is known. */
 export function nameSignal(exit: ProcessExit, report: string, signal: NodeJS.Signals | undefined): ProcessExit {

@@ -1,5 +1,6 @@
 // The handlers of the proc capability for one session.
 
+import { chargeSeconds } from "../../machinery/process-seconds.ts";
 import type { CallContext } from "../../plugin/call-context.ts";
 import type { Handlers, SessionContext } from "../../plugin/plugin.ts";
 import { ownerOf } from "../../plugin/principal.ts";
@@ -51,7 +52,8 @@ export function createHandlers({ context, workshop, table, outside }: HandlerPar
           workshop.checkDetachable();
         }
         const origin = { id: context.nextId(), family: table.family, clock: context.clock };
-        const started = await outside(() => workshop.spawn(request, origin));
+        // Charged by the session: a process goes on after its call.
+        const started = await outside(() => spawnCharged(() => workshop.spawn(request, origin), context.charge));
         if ("problem" in started) return refused(started.problem);
         if (call.isEnded || table.isClosed) {
           // The agent will not receive the id of the process.
@@ -139,6 +141,24 @@ const namelessProblem = "an agent without an agent_id could not find a detached 
 
 function refused(error: string) {
   return { ok: false, error };
+}
+
+/** Ends a process whose budget of seconds is used up. Rejects if there is none for its first second. */
+async function spawnCharged(
+  spawn: () => ReturnType<Workshop["spawn"]>,
+  charge: SessionContext["charge"],
+): ReturnType<Workshop["spawn"]> {
+  let started: Awaited<ReturnType<Workshop["spawn"]>> | undefined;
+  const running = () => (started === undefined || "problem" in started ? undefined : started);
+  const stopCharging = chargeSeconds(charge, () => running()?.terminate("budget_used_up"));
+  try {
+    started = await spawn();
+    return started;
+  } finally {
+    const process = running();
+    if (process === undefined) stopCharging();
+    else void process.whenEnded().then(stopCharging);
+  }
 }
 
 /** Another call may have taken the last place: a rejected spawn must not leave a running process. */

@@ -141,6 +141,7 @@ async function runScript(
       },
       askLlm: (asked) => llm.ask(asked),
       signal: call.signal,
+      charge: call.charge,
     })
     .finally(() => llm.end());
   const outcome = [result.data, result.summary];

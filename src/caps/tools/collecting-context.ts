@@ -45,6 +45,9 @@ export class CollectingContext implements CallContext {
   get setTimeout(): CallContext["setTimeout"] {
     return (timeoutMs) => this.#context.setTimeout(timeoutMs);
   }
+  get charge(): CallContext["charge"] {
+    return this.#context.charge;
+  }
   get call(): CallContext["call"] {
     return this.#context.call;
   }

@@ -10,6 +10,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Limits } from "../../protocol/limits.ts";
 import type { Call } from "../../protocol/table/capability.ts";
 import type { TypeEntry } from "../../protocol/table/registry.ts";
+import type { HostCharge } from "../kernel.ts";
 import type { Sources } from "../sources.ts";
 import type { InterceptedCall } from "./interceptors.ts";
 
@@ -22,6 +23,7 @@ export interface CallServices {
   readonly log: Logger;
   readonly limits: Limits;
   readonly outbox: { sendAside(message: Message): unknown };
+  readonly charge?: HostCharge | undefined;
 }
 
 /** The part of the call runner that a call uses. */

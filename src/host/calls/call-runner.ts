@@ -65,7 +65,14 @@ export class CallRunner implements NestedOwner {
     this.#tap = tap;
     this.#port = port;
     this.#audit = audit;
-    this.scope = { session: info, sources, log: kernel.log, limits: kernel.limits, outbox: port.outbox };
+    this.scope = {
+      session: info,
+      sources,
+      log: kernel.log,
+      limits: kernel.limits,
+      outbox: port.outbox,
+      charge: kernel.charge,
+    };
     this.gate = new Gate(info, life, sources, port.parts);
     this.#calls = new CallTable(kernel.limits);
     this.#slots = new CallSlots(kernel.limits, this, port.intake);

@@ -49,6 +49,10 @@ export class HandlerContext implements CallContext {
   get setTimeout(): CallContext["setTimeout"] {
     return (timeoutMs) => this.#call.limitTime(timeoutMs);
   }
+  get charge(): CallContext["charge"] {
+    const { charge, session } = this.#call.owner.scope;
+    return charge && ((unit, amount) => charge(session.principal, unit, amount));
+  }
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
       toPromise(() => this.callNow(call as string, request, options))) as CallOther;

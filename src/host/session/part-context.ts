@@ -83,6 +83,10 @@ export class PartContext implements SessionContext {
   get fromOutside(): SessionContext["fromOutside"] {
     return (receive) => receive;
   }
+  get charge(): SessionContext["charge"] {
+    const { charge } = this.#kernel;
+    return charge && ((unit, amount) => charge(this.session.principal, unit, amount));
+  }
   get call(): CallOther {
     return ((call: Call | string, request: JsonObject, options?: CallOptions) =>
       this.#session.services.startInBackground(call, request, options)) as CallOther;

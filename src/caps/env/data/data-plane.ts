@@ -79,7 +79,7 @@ export class DataPlane {
       const errors: string[] = [];
       for (const [at, part] of parts.entries()) {
         try {
-          const item = await this.#stage(part, root, room, signal);
+          const item = await this.#stage(part, root, room, signal, caller);
           room.bytes -= item.size_bytes;
           room.files -= 1;
           staged.push(item);
@@ -145,7 +145,13 @@ export class DataPlane {
     if (isForGood) await this.#place.remove();
   }
 
-  async #stage(part: Part, { folder, name: root, partial }: DataRoot, room: Room, signal: AbortSignal): Promise<Item> {
+  async #stage(
+    part: Part,
+    { folder, name: root, partial }: DataRoot,
+    room: Room,
+    signal: AbortSignal,
+    { charge }: Caller,
+  ): Promise<Item> {
     signal.throwIfAborted();
     if (part.src === "") throw new Error("src: expected a file of the host");
     const { file, name } = await openSource(part.src, this.#options.sources);
@@ -155,6 +161,7 @@ export class DataPlane {
       const { size } = await file.stat();
       if (size > room.bytes) throw new Error(`this session has room for ${room.bytes} more bytes`);
       if (room.files < 1) throw new Error(`this session may stage at most ${this.#options.maxFiles} files`);
+      charge?.("bytes_stored", size);
       let checksum = "";
       const verify = async (path: string) => {
         checksum = await checksumOf(path, signal);

@@ -6,7 +6,7 @@ import { type Awaitable, isThenable } from "../../../protocol/awaitable.ts";
 import type { KeptTogether } from "./kept-together.ts";
 
 /** The call that waits for the answer. No work is started for a call that has ended. */
-export interface Caller extends Pick<CallContext, "isEnded" | "signal"> {
+export interface Caller extends Pick<CallContext, "isEnded" | "signal" | "charge"> {
   /** Set if several steps share one answer. */
   readonly kept?: KeptTogether;
 }

@@ -2,6 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { isAbsolute, join } from "node:path";
+import { chargeSeconds } from "../../../machinery/process-seconds.ts";
 import type { Confinement, ProcessSandbox, SandboxPolicy } from "../../../plugin/ports/sandbox.ts";
 import { A2EError, fail, messageOf } from "../../../protocol/errors.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
@@ -32,8 +33,11 @@ export async function runProcess(
   host: ScriptHost,
 ): Promise<ScriptResult> {
   const { name, version } = skill;
-  const confinement = await confine(skill, settings);
+  let kill = () => {};
+  const stopCharging = chargeSeconds(host.charge, () => kill());
+  let confinement: Confinement | undefined;
   try {
+    confinement = await confine(skill, settings);
     host.signal.throwIfAborted();
     const child = spawn(confinement.file, [...confinement.args], {
       cwd: confinement.cwd,
@@ -46,7 +50,7 @@ export async function runProcess(
     const { pid } = child;
     // Checked first: a process that could not be started may have no pipes.
     if (pid === undefined) throw notStarted(name, (await once(child, "error"))[0]);
-    const kill = () => {
+    kill = () => {
       try {
         process.kill(-pid, "SIGKILL");
       } catch {
@@ -72,7 +76,8 @@ export async function runProcess(
     const stderr = outcome.stderr.replaceAll(`${settings.folder}/`, "");
     return outcome.result ?? fail(await explain(skill, { ...outcome, stderr }, confinement));
   } finally {
-    await confinement.release();
+    stopCharging();
+    await confinement?.release();
   }
 }
 

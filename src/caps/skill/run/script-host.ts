@@ -1,4 +1,5 @@
 // The services of the host for a running script, in any sandbox.
+import type { Charge } from "../../../plugin/usage.ts";
 import type { LlmRequest, ScriptEvent } from "./script-messages.ts";
 
 export interface LlmAnswer {
@@ -13,4 +14,6 @@ export interface ScriptHost {
   askLlm(request: LlmRequest): Promise<LlmAnswer>;
   /** Aborted when the call no longer waits for the result. */
   readonly signal: AbortSignal;
+  /** See `CallContext`. */
+  readonly charge?: Charge | undefined;
 }

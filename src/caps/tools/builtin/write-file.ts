@@ -18,12 +18,13 @@ export function writeFileTool({ workspace }: BuiltinEnvironment): CatalogueTool 
       encoding: z.enum(["utf8", "base64"]).default("utf8"),
       append: z.boolean().default(false).describe("Add to the end rather than replace."),
     }),
-    async run({ path, content, encoding, append }) {
+    async run({ path, content, encoding, append }, { charge }) {
       // Buffer.from() decodes any text as base64 by skipping invalid characters, so the text is checked first.
       if (encoding === "base64" && /[^A-Za-z0-9+/=_\r\n-]/.test(content))
         throw new Error('content is not base64; leave out encoding, or give "utf8", to write text');
       const bytes = Buffer.from(content, encoding);
       const segments = await workspace.resolve(path);
+      charge?.("bytes_stored", bytes.length);
       const name = segments.at(-1);
       if (name === undefined) throw new Error("the path names the workspace itself, not a file");
       const folder = await workspace.openFolder(segments.slice(0, -1), { create: true });

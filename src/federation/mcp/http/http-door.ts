@@ -175,7 +175,8 @@ function replyFailure(host: A2EHost, response: ServerResponse, error: unknown): 
     return replyRpcError(response, 503, error.message);
   }
   if (error instanceof A2EConnectionError && error.code === "handshake_failed") {
-    return replyRpcError(response, 403, error.message);
+    // The principal has no session left.
+    return replyRpcError(response, error.message.endsWith(": rate_limited") ? 429 : 403, error.message);
   }
   host.log.error("an MCP request failed", { error });
   replyRpcError(response, 500, "the host could not answer; its log says why");

@@ -6,7 +6,7 @@ const refused = -32_000;
 
 export function replyRpcError(response: ServerResponse, status: number, message: string, code = refused): void {
   if (response.headersSent || response.destroyed) return;
-  const retry = status === 503 ? { "retry-after": "1" } : {};
+  const retry = status === 503 || status === 429 ? { "retry-after": "1" } : {};
   response.writeHead(status, { "content-type": "application/json", ...retry });
   response.end(JSON.stringify({ jsonrpc: "2.0", error: { code, message }, id: null }));
 }
