@@ -1,6 +1,7 @@
 // Records the lines that a session receives and sends, and the values it takes from outside. Never fails or delays a
 // call: a value that cannot be recorded ends the recording.
 
+import { createHash } from "node:crypto";
 import type { TapCause } from "../host/session/session-tap.ts";
 import type { Sources } from "../host/sources.ts";
 import type { Expirable } from "../machinery/pacing/deadlines.ts";
@@ -58,6 +59,8 @@ export class Recorder implements Tape {
   readonly #concealment: Concealment;
   readonly #session = scopeOfCall(this, "");
   readonly #callScopes = new CallScopes();
+  /** The ids of this session and of those that it was forked from or has forked, each with the name in the recording. */
+  readonly #idNames = new Map<string, string>();
   #bytesLeft: number;
   #tools: ToolsOnRecord | undefined;
   /** Whether a line has arrived, and whether all work that it started has proceeded as far as it could. */
@@ -70,6 +73,8 @@ export class Recorder implements Tape {
     this.#concealment = concealment;
     this.#bytesLeft = maxBytes;
     this.sources = createSources(this, sources);
+    this.#hideId(header.session_id);
+    if (header.origin?.record.parent !== undefined) this.#hideId(header.origin.record.parent);
     this.#writeLine(() => header);
   }
 
@@ -111,6 +116,7 @@ export class Recorder implements Tape {
     if (scope === undefined) return produce();
     try {
       const value = produce();
+      if (kind === "session" && typeof value === "string") this.#hideId(value);
       this.#write(() =>
         value === undefined ? ["value", scope.id, kind] : ["value", scope.id, kind, value as JsonValue],
       );
@@ -238,6 +244,17 @@ export class Recorder implements Tape {
     this.#writeLine(entry);
   }
 
+  /** A session id is a secret: a peer that has it can act in the session. A replay runs under the name instead. */
+  #hideId(sessionId: string): void {
+    this.#idNames.set(sessionId, toRecordedId(sessionId));
+  }
+
+  #withoutIds(text: string): string {
+    let hidden = text;
+    for (const [id, name] of this.#idNames) if (hidden.includes(id)) hidden = hidden.replaceAll(id, name);
+    return hidden;
+  }
+
   #writeTools(): void {
     const tools = this.#isEnded ? undefined : this.#tools?.take();
     if (tools !== undefined) this.#writeLine(() => ["tools", tools]);
@@ -246,7 +263,7 @@ export class Recorder implements Tape {
   #writeLine(content: () => RecordingEntry | RecordingHeader): void {
     if (this.#isEnded) return;
     try {
-      const line = `${JSON.stringify(content())}\n`;
+      const line = `${this.#withoutIds(JSON.stringify(content()))}\n`;
       this.#bytesLeft -= line.length;
       if (this.#bytesLeft < 0) return this.#end("maxRecordingBytes was reached");
       this.#file.write(line);
@@ -254,4 +271,16 @@ export class Recorder implements Tape {
       this.#end(`a value had no JSON form: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
+}
+
+/** Has the shape of a session id, so that lines keep their lengths. An id is random, so its digest reveals nothing. */
+function toRecordedId(sessionId: string): string {
+  const digits = createHash("sha256").update(sessionId).digest("hex");
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    digits.slice(12, 16),
+    digits.slice(16, 20),
+    digits.slice(20, 32),
+  ].join("-");
 }
