@@ -32,7 +32,7 @@ declare global {
  * would come along, which more than doubles the bundle. The tables of nine capabilities are a quarter. The 4 kB for
  * narrowing tokens are only in bundles that use it.
  */
-const maxGzipBytes = 69_000;
+const maxGzipBytes = 70_000;
 
 let bundle: BuildResult<{ write: false; metafile: true }>;
 let script: string;
