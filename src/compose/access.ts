@@ -74,8 +74,13 @@ export async function openAccess(config: A2EHostConfig, options: AccessOptions):
       },
       authorize: createAuthorization({ roles, identityOf, log }),
       mintToken(principal, caveats) {
+        const depth = depthOf(principal);
+        if (depth === 0)
+          throw new A2EError("forbidden", "the token of this session may not be passed on: its depth is 0");
         try {
-          return tokens.mint(toProven(principal), caveats as Caveats);
+          const below = caveats as Caveats;
+          const limited = depth === undefined ? below : { ...below, depth: Math.min(below.depth ?? depth, depth - 1) };
+          return tokens.mint(toProven(principal), limited);
         } catch (error) {
           throw new A2EError("schema_violation", messageOf(error));
         }
@@ -113,13 +118,21 @@ export function enforcesBudgets({ auth, quotas }: Pick<A2EHostConfig, "auth" | "
 function toIdentity(outcome: ProvenIdentity | Refusal, log: Logger): Identity | undefined {
   if (!isRefusal(outcome)) {
     const { id, roles, caveats } = outcome;
-    const isPlain = id === sharedTokenId && caveats === undefined && roles.every((role) => role === "operator");
+    const isOperator = roles.length > 0 && roles.every((role) => role === "operator");
+    const isPlain = id === sharedTokenId && caveats === undefined && isOperator;
     return isPlain ? { id, isAuthenticated: true } : outcome;
   }
   const { refused, detail } = outcome;
   if (refused === "server_error") throw new A2EError("server_error", detail ?? "the credential cannot be checked now");
   if (refused !== "missing") log.info("a credential was refused", { reason: refused, detail });
   return undefined;
+}
+
+/** How often a token of this principal may still be passed on; undefined if no caveat limits it. */
+function depthOf(principal: Principal): number | undefined {
+  const { caveats = [] } = principal as Partial<ProvenIdentity>;
+  const depths = caveats.flatMap(({ depth }) => (depth === undefined ? [] : [depth]));
+  return depths.length === 0 ? undefined : Math.min(...depths);
 }
 
 function toProven(principal: Principal): ProvenIdentity {

@@ -110,19 +110,17 @@ export class A2EHost {
   readonly #database: Database | undefined;
   readonly #sandboxes: Sandboxes;
   readonly #owned: NonNullable<HostOptions["owned"]>;
-  readonly #admit: HostOptions["admit"];
   #closing: Promise<void> | undefined;
 
   private constructor(
     kernel: Kernel,
     plugins: readonly LoadedPlugin[],
-    { createSessionId = randomUUID, keeping, tap, database, sandboxes = noSandboxes, owned = [], admit }: HostOptions,
+    { createSessionId = randomUUID, keeping, tap, database, sandboxes = noSandboxes, owned = [] }: HostOptions,
   ) {
     this.#owned = owned;
     this.#kernel = kernel;
     this.#database = database;
     this.#sandboxes = sandboxes;
-    this.#admit = admit;
     this.hostId = kernel.hostId;
     this.limits = kernel.limits;
     this.tools = kernel.tools;
@@ -189,7 +187,7 @@ export class A2EHost {
 
   /** Throws an A2EError if the principal may not begin a session now. */
   admit(identity: Identity): void {
-    this.#admit?.(identity);
+    this.#kernel.admit?.(identity);
   }
 
   /**
@@ -260,6 +258,7 @@ function createKernel(options: HostOptions, plugins: readonly LoadedPlugin[], se
     intake: new IntakeSchedule({ limits, clock }),
     authenticate: options.authenticate ?? createTokenAuthentication(options.authToken),
     authorize: options.authorize ?? (() => everything),
+    admit: options.admit,
     mintToken: options.mintToken,
     snapshots: options.snapshots,
     snapshotMode: options.snapshotMode ?? "hybrid",

@@ -4,7 +4,7 @@ import type { Deadlines } from "../machinery/pacing/deadlines.ts";
 import type { IntakeSchedule } from "../machinery/pacing/intake-schedule.ts";
 import type { Logger } from "../plugin/logger.ts";
 import type { LoadedPlugin } from "../plugin/plugin.ts";
-import type { Principal } from "../plugin/principal.ts";
+import type { Identity, Principal } from "../plugin/principal.ts";
 import type { ToolCatalogue } from "../plugin/tool-catalogue.ts";
 import type { UsageUnit } from "../plugin/usage.ts";
 import type { Limits } from "../protocol/limits.ts";
@@ -39,6 +39,8 @@ export interface Kernel extends Sources {
   readonly authenticate: Authenticate;
   /** The rights of a principal, when it is let in and when its session is recovered. */
   readonly authorize: Authorize;
+  /** Throws an A2EError if a principal may not begin a session now. */
+  readonly admit: ((identity: Identity) => void) | undefined;
   readonly mintToken: MintToken | undefined;
   readonly snapshots: SnapshotStore;
   readonly snapshotMode: SnapshotMode;

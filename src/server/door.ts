@@ -46,8 +46,8 @@ export function refuseUnauthorized(
 }
 
 /**
- * How a session begins whose peer sent this request. A peer that shows a valid credential now is not counted among those
- * that wait for a handshake.
+ * How a session begins whose peer sent this request. A peer that shows a valid credential now waits for its handshake among
+ * the sessions of its principal, not among those of its address.
  */
 export function beginningOf({ host }: Door, request: IncomingMessage, token?: string): Awaitable<PeerBeginning> {
   const address = remoteNetwork(request.socket.remoteAddress);
@@ -57,7 +57,7 @@ export function beginningOf({ host }: Door, request: IncomingMessage, token?: st
   return andThen(identityOf(host, credentials), (identity) => {
     // Throws if the principal has no session left. A peer that shows no credential learns it from its handshake.
     if (identity !== undefined) host.admit(identity);
-    return { ...beginning, isAuthenticated: identity?.isAuthenticated === true };
+    return identity?.isAuthenticated === true ? { ...beginning, principalId: identity.id } : beginning;
   });
 }
 
@@ -112,7 +112,10 @@ export async function isOperator({ host }: Door, request: IncomingMessage): Prom
   const identity = await host.authenticate({ agent_id: "", ...credentialsOf(request) });
   if (identity === undefined) return false;
   const { isAuthenticated, roles, chain = [] } = identity;
+  const { scopes } = identity as { scopes?: unknown };
   if (!isAuthenticated) return isLoopbackName(request.socket.remoteAddress ?? "");
   // A token that was narrowed has a longer chain, and is not for looking at the sessions of others.
-  return roles === undefined || (roles.includes("operator") && chain.length <= 1);
+  if (roles === undefined) return true;
+  // Another role may deny something, and scopes restrict a key.
+  return roles.length > 0 && roles.every((role) => role === "operator") && scopes === undefined && chain.length <= 1;
 }

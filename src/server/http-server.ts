@@ -203,6 +203,8 @@ function explain(cause: NodeJS.ErrnoException, host: string, port: number): Erro
 }
 
 const statusOfCode: Record<string, number> = {
+  forbidden: 403,
+  unauthorized: 401,
   rate_limited: 503,
   cancelled: 503,
   invalid_message: 400,

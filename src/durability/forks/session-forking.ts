@@ -18,7 +18,7 @@ export async function forkSession(
   const granted = [...scope.info.granted].filter((name) => capabilities[name] !== "refused");
   const createdAt = scope.sources.clock.now();
   const record = { ...session.readRecord(), granted, createdAt, parent: scope.info.id };
-  const sessionId = sessions.createId();
+  const sessionId = sessions.createId(scope.info.principal);
   sessions.fork(sessionId, session, record, states);
   return { sessionId, capabilities };
 }

@@ -41,7 +41,7 @@ export interface AgentOptions {
   agentId: string;
   token: string;
   /** What the door knows about the peer of a client over HTTP. */
-  peer?: Pick<PeerBeginning, "certificate" | "isAuthenticated">;
+  peer?: Pick<PeerBeginning, "certificate" | "principalId">;
   /** The session has ended, at either side. */
   onClosed?(): void;
 }

@@ -1,6 +1,7 @@
 // The port with which the kernel saves, restores, forks and merges sessions. Implemented in src/durability.
 
 import type { LayeredState } from "../../machinery/state/layered-state.ts";
+import type { Principal } from "../../plugin/principal.ts";
 import type { Kernel } from "../kernel.ts";
 import type { KeptCalls } from "../session/session-core.ts";
 import type { SessionParts } from "../session/session-parts.ts";
@@ -69,8 +70,8 @@ export interface KeptClosing {
 export interface OtherSessions {
   /** A session that is live or in the journal. */
   find(sessionId: string): KeptSession | undefined | Promise<KeptSession | undefined>;
-  /** An id for a fork, valid in this turn. Throws an A2EError if the host has reached its limit of sessions. */
-  createId(): string;
+  /** An id for a fork, valid in this turn. Throws an A2EError if the host or the principal has reached its limit of sessions. */
+  createId(principal: Principal): string;
   /** Starts a session with the states of another session, under an id from `createId`. */
   fork(sessionId: string, parent: KeptSession, record: SessionRecord, states: Map<string, LayeredState>): void;
 }

@@ -8,7 +8,7 @@ import type { SessionPart } from "../../plugin/plugin.ts";
 import { ownerOf, type Principal, toPrincipal } from "../../plugin/principal.ts";
 import { type Awaitable, andThen, isThenable } from "../../protocol/awaitable.ts";
 import { type Decoded, decodeLine, decodeValue, tooLong } from "../../protocol/codec.ts";
-import { handshake, ping } from "../../protocol/core.ts";
+import { handshake, ping, restore, snapshot } from "../../protocol/core.ts";
 import type { Message } from "../../protocol/envelope.ts";
 import { A2EError } from "../../protocol/errors.ts";
 import type { RequestOf } from "../../protocol/table/capability.ts";
@@ -26,7 +26,7 @@ import type { KeptEntry, KeptSession } from "../ports/session-keeping.ts";
 import type { SavedSession } from "../ports/snapshot-store.ts";
 import type { Session, SessionSummary } from "../session.ts";
 import { LiveInfo } from "./live-info.ts";
-import { SessionCore } from "./session-core.ts";
+import { type RestoreResult, SessionCore, type SnapshotResult } from "./session-core.ts";
 import { SessionEnding } from "./session-ending.ts";
 import { SessionLife, type SessionStatus } from "./session-life.ts";
 import { type Admitted, type HandshakeAnswer, type Restoration, SessionOpening } from "./session-opening.ts";
@@ -486,12 +486,21 @@ export class LiveSession implements Session {
     return this.#calls.cancel(callId, reason);
   }
 
-  saveSnapshot(label?: string) {
-    return this.#kept.calls.saveSnapshot(label);
+  /** For a principal with limited rights, saving and restoring are calls, which pass the gate. */
+  get #isLimited(): boolean {
+    const { principal, rights } = this.#info;
+    return this.#life.isOpen && (!rights.isEverything || principal.expiresAt !== undefined);
   }
 
-  restoreSnapshot(snapshotId?: string) {
-    return this.#kept.calls.restoreSnapshot(snapshotId);
+  saveSnapshot(label?: string): Promise<SnapshotResult> {
+    if (!this.#isLimited) return this.#kept.calls.saveSnapshot(label);
+    return this.#calls.startInBackground(snapshot, label === undefined ? {} : { label }) as Promise<SnapshotResult>;
+  }
+
+  restoreSnapshot(snapshotId?: string): Promise<RestoreResult> {
+    if (!this.#isLimited) return this.#kept.calls.restoreSnapshot(snapshotId);
+    const request = snapshotId === undefined ? {} : { snapshot_id: snapshotId };
+    return this.#calls.startInBackground(restore, request) as Promise<RestoreResult>;
   }
 
   async fork() {

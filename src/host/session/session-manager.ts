@@ -60,8 +60,9 @@ export class SessionManager implements Sessions {
     if (this.#sessions.has(id)) throw new Error("the source of session ids repeats itself");
     this.#checkRoom();
     const { session } = this.#add(id, beginning);
-    const { address, isAuthenticated } = beginning;
-    if (address !== undefined && isAuthenticated !== true) this.#unopened.add(session, address);
+    const { address, principalId } = beginning;
+    if (principalId !== undefined) this.#unopened.add(session, `principal ${principalId}`);
+    else if (address !== undefined) this.#unopened.add(session, address);
     return session;
   }
 
@@ -94,7 +95,8 @@ export class SessionManager implements Sessions {
         const found = this.#find(sessionId);
         return isThenable(found) ? found.then((held) => held?.inside) : found?.inside;
       },
-      createId: () => {
+      createId: (principal) => {
+        this.#kernel.admit?.(principal);
         this.#checkRoom();
         return this.#createId();
       },

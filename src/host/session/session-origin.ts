@@ -12,8 +12,11 @@ export interface PeerBeginning {
   isTransient?: boolean;
   /** The network that the peer connected from, as an address or as `2001:db8:0:1::/64`. Unset for peers in this process. */
   address?: string;
-  /** The peer has shown a valid credential when it created the session, so the session does not count as unopened. */
-  isAuthenticated?: boolean;
+  /**
+   * The principal whose credential the peer has shown when it created the session. Until its handshake the session counts
+   * among those of the principal instead of those of the address.
+   */
+  principalId?: string;
   /** The certificate of the peer's connection. */
   certificate?: ClientCertificate;
 }

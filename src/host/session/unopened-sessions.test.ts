@@ -43,10 +43,10 @@ test("a session that a transport reads is closed after those that nothing reads"
   expect([agent?.status, second?.status]).toEqual(["new", expect.stringMatching(/^clos/)]);
 });
 
-test("a session whose peer has shown a credential does not wait with those that have not", async () => {
+test("a session whose peer has shown a credential waits among those of its principal, not of its address", async () => {
   await using raw = await startRawHost(undefined, { limits: few });
   const { sessions } = raw.host;
-  const agent = sessions.create({ address: "192.0.2.1", isAuthenticated: true });
+  const agent = sessions.create({ address: "192.0.2.1", principalId: "key:ada" });
   for (let count = 0; count < 20; count++) sessions.create({ address: "192.0.2.1" });
   expect(agent.status).toBe("new");
 });

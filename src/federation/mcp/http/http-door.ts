@@ -13,7 +13,7 @@ import { toAgentId } from "../connection.ts";
 import { clientNameOf } from "../messages.ts";
 import { HttpSessions } from "./http-session.ts";
 import { readJsonBody } from "./json-body.ts";
-import type { McpCaller } from "./mcp-caller.ts";
+import { keyOfCaller, type McpCaller } from "./mcp-caller.ts";
 import { toWebRequest } from "./node-handler.ts";
 import { replyRpcError, replyUnknownSession } from "./rpc-reply.ts";
 import { openSseSession } from "./sse-session.ts";
@@ -101,7 +101,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
   ): Promise<void> {
     const session = sessions.get(id);
     // A request of another principal does not even learn that the session exists.
-    if (session === undefined || session.principalId !== caller.identity.id) return replyUnknownSession(response);
+    if (session === undefined || session.callerKey !== keyOfCaller(caller)) return replyUnknownSession(response);
     await sessions.handle(id, request, response, body);
   }
 
@@ -137,9 +137,9 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     body: JsonValue,
   ): Promise<void> {
     const agent = agentId ?? toAgentId(clientNameOf(body));
-    // Principal and agent together: the same agent name of another principal is another client.
+    // Caller and agent together: the same agent name of another principal, or of a narrowed token, is another client.
     const key = createHash("sha256")
-      .update(JSON.stringify([caller.identity.id, agent]))
+      .update(JSON.stringify([keyOfCaller(caller), agent]))
       .digest("hex");
     if (sessions.get(key) === undefined) {
       const open = async () => sessions.add(key, await openStatelessSession(setting, { caller, agentId: agent }));

@@ -7,7 +7,7 @@ export interface HttpSession {
    * Only requests of the same principal reach the session. Their token may be another: clients refresh theirs every few
    * minutes.
    */
-  readonly principalId: string;
+  readonly callerKey: string;
   handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
   /**
    * Ends the session with all its streams; calls in flight may still finish for `drainMs`. Calling it twice is allowed.

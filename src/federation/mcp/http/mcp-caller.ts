@@ -10,6 +10,17 @@ export interface McpCaller extends PeerCredentials {
 
 /** The part of the options of an agent that comes from its caller. */
 export function agentOf({ token, certificate, identity }: McpCaller): Pick<AgentOptions, "peer" | "token"> {
-  const { isAuthenticated } = identity;
-  return { token, peer: { isAuthenticated, ...(certificate === undefined ? {} : { certificate }) } };
+  const { id, isAuthenticated } = identity;
+  return {
+    token,
+    peer: { ...(isAuthenticated ? { principalId: id } : {}), ...(certificate === undefined ? {} : { certificate }) },
+  };
+}
+
+/**
+ * Names a caller: its principal, and the chain of tokens by which it came. A narrowed token has the id of its parent and
+ * a longer chain, so it never reaches a session of its parent.
+ */
+export function keyOfCaller({ identity: { id, chain = [id] } }: McpCaller): string {
+  return JSON.stringify([id, chain]);
 }

@@ -5,7 +5,7 @@ import { type JSONRPCMessage, parseJSONRPCMessage } from "@modelcontextprotocol/
 import type { AgentSetting } from "../agent.ts";
 import { createConnection } from "../connection.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
-import { agentOf, type McpCaller } from "./mcp-caller.ts";
+import { agentOf, keyOfCaller, type McpCaller } from "./mcp-caller.ts";
 import { replyRpcError } from "./rpc-reply.ts";
 import { createSseTransport } from "./sse-transport.ts";
 
@@ -35,7 +35,7 @@ export async function openSseSession(setting: AgentSetting, options: SseOptions)
   await server.connect(transport);
   server.onclose = () => void ending.close();
   return {
-    principalId: caller.identity.id,
+    callerKey: keyOfCaller(caller),
     async handle(_request: IncomingMessage, reply: ServerResponse, body: unknown) {
       let message: JSONRPCMessage;
       try {

@@ -5,7 +5,7 @@ import { type AgentSetting, openAgent } from "../agent.ts";
 import { forwardChanges } from "../changes.ts";
 import { createMcpServer } from "../mcp-server.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
-import { agentOf, type McpCaller } from "./mcp-caller.ts";
+import { agentOf, keyOfCaller, type McpCaller } from "./mcp-caller.ts";
 import { createNodeHandler } from "./node-handler.ts";
 
 interface StatelessOptions {
@@ -37,7 +37,7 @@ export async function openStatelessSession(
     () => handler.close(),
   );
   session = {
-    principalId: caller.identity.id,
+    callerKey: keyOfCaller(caller),
     async handle(request, response, given) {
       const { body, end } = await agent.watches.begin(given);
       response.once("close", end);

@@ -5,7 +5,7 @@ import { createConnection } from "../connection.ts";
 import { cancelledBy } from "../messages.ts";
 import { createEventStore } from "./event-store.ts";
 import { createEnding, type HttpSession } from "./http-session.ts";
-import { agentOf, type McpCaller } from "./mcp-caller.ts";
+import { agentOf, keyOfCaller, type McpCaller } from "./mcp-caller.ts";
 import { createNodeHandler } from "./node-handler.ts";
 
 interface StreamableOptions {
@@ -42,7 +42,7 @@ export async function openStreamableSession(setting: AgentSetting, options: Stre
     agreeOnRevision(request.headers, server.getNegotiatedProtocolVersion());
     return transport.handleRequest(request, given);
   }, setting.host.limits.maxOutboundBytes);
-  return { principalId: caller.identity.id, handle: serve, ...ending };
+  return { callerKey: keyOfCaller(caller), handle: serve, ...ending };
 }
 
 /** Sent to clients as the delay before they reconnect a stream. */
