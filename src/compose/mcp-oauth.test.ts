@@ -63,7 +63,10 @@ test("a client that has refreshed its token keeps its session and its working me
   expect(refreshed).not.toBe(token);
   token = refreshed;
 
+  const expiryOf = () => host.sessions.list()[0]?.info.principal.expiresAt;
+  const before = expiryOf();
   const { structuredContent } = await client.callTool({ name: "memory_recall", arguments: { query: "tea" } });
+  expect(expiryOf()).toBeGreaterThanOrEqual(before ?? Number.POSITIVE_INFINITY);
   expect(structuredContent).toMatchObject({ total: 1 });
   expect(host.sessions.size).toBe(1);
 });

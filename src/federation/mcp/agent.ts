@@ -1,8 +1,10 @@
 // The session of the host behind one MCP client: an agent like any other, in the same process.
+
 import type { Implementation } from "@modelcontextprotocol/server";
 import { A2EClient } from "../../client/client.ts";
 import type { A2EHost } from "../../host/host.ts";
 import type { PeerBeginning } from "../../host/session/session-origin.ts";
+import { handshake } from "../../protocol/core.ts";
 import type { Capability } from "../../protocol/table/capability.ts";
 import type { Transport } from "../../protocol/transport.ts";
 import { createDirectTransport } from "../../transports/direct.ts";
@@ -33,6 +35,8 @@ export interface McpAgent {
   readonly parked: ParkedCalls;
   /** Resources that the client watches; the SDK does not report which. */
   readonly watches: ResourceWatches;
+  /** The client has refreshed its token: the session has the rights and the expiry of the new one from now on. */
+  useToken(token: string): Promise<void>;
   /** Ends the session; calls in flight may still finish for `drainMs`. Calling it twice is allowed. */
   close(drainMs: number): Promise<void>;
 }
@@ -59,12 +63,9 @@ export async function openAgent(
       onClosed();
     },
   );
-  const client = await A2EClient.connect({
-    transport,
-    agentId,
-    authToken: token,
-    capabilities: tables.map(({ name }) => name),
-  });
+  const capabilities = tables.map(({ name }) => name);
+  const client = await A2EClient.connect({ transport, agentId, authToken: token, capabilities });
+  let lastToken = token;
   const questions = new QuestionDesk(client, tables);
   parked = new ParkedCalls((carrier) => questions.offer(carrier));
   const surface = createSurface(client, callTools);
@@ -74,6 +75,11 @@ export async function openAgent(
     questions,
     parked,
     watches: new ResourceWatches((uri, isWatched) => surface.watchResource(uri, isWatched)),
+    async useToken(refreshed) {
+      if (refreshed === lastToken) return;
+      await client.rpc(handshake, { agent_id: agentId, agent_caps: capabilities, auth_token: refreshed });
+      lastToken = refreshed;
+    },
     close: (drainMs) => client.disconnect({ timeoutMs: drainMs }),
   };
 }

@@ -102,6 +102,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
     const session = sessions.get(id);
     // A request of another principal does not even learn that the session exists.
     if (session === undefined || session.callerKey !== keyOfCaller(caller)) return replyUnknownSession(response);
+    await session.useToken?.(caller.token);
     await sessions.handle(id, request, response, body);
   }
 
@@ -147,6 +148,7 @@ export function createMcpDoor(host: A2EHost, { version, clock = systemClock }: M
       opening.set(key, opened);
       await opened;
     }
+    await sessions.get(key)?.useToken?.(caller.token);
     await sessions.handle(key, request, response, body);
   }
 }

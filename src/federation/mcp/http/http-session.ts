@@ -8,6 +8,8 @@ export interface HttpSession {
    * minutes.
    */
   readonly callerKey: string;
+  /** Called before each request with its token. */
+  useToken?(token: string): Promise<void>;
   handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
   /**
    * Ends the session with all its streams; calls in flight may still finish for `drainMs`. Calling it twice is allowed.

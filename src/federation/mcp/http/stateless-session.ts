@@ -38,6 +38,7 @@ export async function openStatelessSession(
   );
   session = {
     callerKey: keyOfCaller(caller),
+    useToken: (token) => agent.useToken(token),
     async handle(request, response, given) {
       const { body, end } = await agent.watches.begin(given);
       response.once("close", end);

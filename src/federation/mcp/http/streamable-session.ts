@@ -42,7 +42,8 @@ export async function openStreamableSession(setting: AgentSetting, options: Stre
     agreeOnRevision(request.headers, server.getNegotiatedProtocolVersion());
     return transport.handleRequest(request, given);
   }, setting.host.limits.maxOutboundBytes);
-  return { callerKey: keyOfCaller(caller), handle: serve, ...ending };
+  const useToken = async (token: string) => (await connection.open(clientName)).useToken(token);
+  return { callerKey: keyOfCaller(caller), useToken, handle: serve, ...ending };
 }
 
 /** Sent to clients as the delay before they reconnect a stream. */
