@@ -55,7 +55,10 @@ export const handshake = call("handshake/req", "handshake/resp", {
     accepted_caps: z.array(acceptedCap).default([]),
     max_parallel: z.int().default(4),
     ok: z.boolean().default(true),
-    reason: z.string().default("").describe("auth_failed, version_mismatch, no_caps or server_error if ok is false."),
+    reason: z
+      .string()
+      .default("")
+      .describe("auth_failed, version_mismatch, no_caps, host_full, rate_limited or server_error if ok is false."),
     audit: z
       .object({
         checkpoint: z

@@ -72,7 +72,7 @@ function defineNarrow(command: Command, terminal: Terminal): void {
       const caveats = toCaveats(options);
       if (Object.keys(caveats).length === 0) throw usage("name at least one caveat, for example --tool 'read_*'");
       const given = await readToken(token, terminal);
-      // The nonce gives the token an id of its own: it has its own budget, and can be revoked alone.
+      // The nonce gives the token an id of its own: it has a budget of its own.
       terminal.print(narrow(given, { ...caveats, nonce: randomBytes(6).toString("base64url") }));
     });
 }
