@@ -1,7 +1,7 @@
 // Writes files that are on the disk as a whole or not at all, also after a power cut.
-import { closeSync, fsyncSync, openSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncFolder } from "../machinery/folder-sync.ts";
 
 export interface FileToWrite {
   readonly path: string;
@@ -29,25 +29,4 @@ export async function writeDurably(files: readonly FileToWrite[]): Promise<void>
     await rename(part, path);
   }
   for (const folder of folders) await syncFolder(folder);
-}
-
-async function syncFolder(path: string): Promise<void> {
-  // Windows cannot sync a folder, and does not need to.
-  if (process.platform === "win32") return;
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-export function syncFolderNow(path: string): void {
-  if (process.platform === "win32") return;
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

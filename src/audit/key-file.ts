@@ -3,8 +3,8 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fchmodSync, fstatSync, fsyncSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { syncFolderNow } from "../machinery/folder-sync.ts";
 import { fromBase64, toBase64 } from "../proofs/base64.ts";
-import { syncFolderNow } from "./durable-files.ts";
 import { createNoteSigner, type NoteSigner } from "./note-key.ts";
 
 const first = "PRIVATE+KEY+a2e-audit";

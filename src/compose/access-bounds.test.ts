@@ -116,3 +116,10 @@ test("a narrowed token does not reach the session of its parent at /mcp by claim
   expect(refused).toMatch(/forbidden|unknown|no tool|not found/i);
   expect(await call(key, "list_dir")).not.toContain("a.txt");
 });
+
+test("a fork beyond the sessions of its principal is refused, and no session is made", async () => {
+  const { server, keys, open } = await start({ quotas: { default: { max_sessions: 1 } } });
+  const client = await open(keys.create({ id: "one", roles: ["agent"] }).key);
+  await expect(client.use(core).fork({})).rejects.toMatchObject({ code: "rate_limited" });
+  expect(server.host.sessions.size).toBe(1);
+});

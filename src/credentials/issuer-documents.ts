@@ -11,7 +11,7 @@ export interface IssuerNetwork {
 /** Rejects if the document is not there in time, too large, or not a JSON object. */
 export async function fetchDocument(url: string, { fetch, limits }: IssuerNetwork): Promise<Record<string, unknown>> {
   requireSafeAddress(url);
-  // A redirect could lead to an address that nobody has configured.
+  // A redirect could lead to an address that is not in the config.
   const signal = AbortSignal.timeout(limits.issuerTimeoutMs);
   const response = await fetch(url, { signal, redirect: "error", headers: { accept: "application/json" } });
   if (response.status !== 200) {

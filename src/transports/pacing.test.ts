@@ -245,7 +245,7 @@ test("a second reader that takes nothing does not hold back a session whose firs
   await expect.poll(() => reader.answered().length).toBe(100);
 });
 
-test("events that nobody reads do not keep a call from being handled", async () => {
+test("events without a reader do not prevent a call from being handled", async () => {
   const { host, url } = await start({ limits: { maxUnsentBytes: 50_000 } });
   const session = openSession(host);
   const flood = JSON.stringify({ type: "echo/flood/req", id: "flood", lines: 100, bytes: 10_000 });

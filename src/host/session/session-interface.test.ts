@@ -46,7 +46,7 @@ test("a session that the host hands out has the members of Session and no others
   expectTypeOf<keyof Session>().toEqualTypeOf<(typeof members)[number]>();
 });
 
-test("the list of sessions lets nobody remove a session without closing it, or add one as a fork", async () => {
+test("host.sessions has no method that removes a session without closing it, or adds one as a fork", async () => {
   await using raw = await startRawHost();
   const names = ["close", "create", "delete", "find", "get", "list", "listSnapshots", "open", "restore", "size"];
   expect(namesOf(raw.host.sessions)).toEqual(names);

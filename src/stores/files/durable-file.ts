@@ -1,5 +1,4 @@
 // Files that are there whole or not at all, also after the power went off.
-import { closeSync, fsyncSync, openSync } from "node:fs";
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 
 /**
@@ -25,28 +24,6 @@ export async function writeNewFile(path: string, content: string): Promise<boole
     await file.close().catch(() => {});
     await unlink(part).catch(() => {});
     throw cause;
-  }
-}
-
-/** A rename or removal is only sure to last once its folder was synced. Windows cannot, and does not need to. */
-export async function syncFolder(path: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-/** The same for those who cannot wait. */
-export function syncFolderNow(path: string): void {
-  if (process.platform === "win32") return;
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
   }
 }
 

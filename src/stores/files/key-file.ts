@@ -16,10 +16,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { syncFolderNow } from "../../machinery/folder-sync.ts";
 import { type Logger, silentLogger } from "../../plugin/logger.ts";
 import { createKey, createSecrets, type Secrets } from "../../plugin/ports/secrets.ts";
 import { messageOf } from "../../protocol/errors.ts";
-import { syncFolderNow } from "./durable-file.ts";
 
 export interface KeyFileOptions {
   path: string;

@@ -5,10 +5,11 @@
 import { mkdir, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SnapshotStore, StoredSnapshot } from "../../host/ports/snapshot-store.ts";
+import { syncFolder } from "../../machinery/folder-sync.ts";
 import { KeyedQueue } from "../../machinery/keyed-queue.ts";
 import { type Logger, silentLogger } from "../../plugin/logger.ts";
 import { digestOfKey } from "../files/digest.ts";
-import { isMissing, syncFolder, writeNewFile } from "../files/durable-file.ts";
+import { isMissing, writeNewFile } from "../files/durable-file.ts";
 import { parseSnapshotFile, readSnapshotAbout, toSnapshotFile } from "./snapshot-file.ts";
 import { parseSnapshotId, toSnapshotId } from "./snapshot-id.ts";
 

@@ -3,7 +3,7 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
-import { syncFolderNow } from "../files/durable-file.ts";
+import { syncFolderNow } from "../../machinery/folder-sync.ts";
 
 /**
  * The file has two halves that are written alternately: while one is written, the other still has records of which the
